@@ -142,6 +142,29 @@ TEST_F(CudaFailures, AFaultOfTheDeviceIsLossWhoeverTellsOfIt) {
   }
 }
 
+// Every call fails then, and some of the libraries' block.
+TEST_F(CudaFailures, NothingOfALostDeviceIsGivenBack) {
+  std::string calls;
+  {
+    const Runtime runtime = cuda_runtime();
+    auto product = prepare(runtime, product_net(3), on_cuda()), convolution = prepare(runtime, convolution_net(), on_cuda());
+    ASSERT_TRUE(product.ok() && product->context.run().ok()) << product.status().text();
+    ASSERT_TRUE(convolution.ok() && convolution->context.run().ok()) << convolution.status().text();
+    std::vector<char> bytes(size_t{5} << 20);
+    const std::shared_ptr<Device> device = first_device(runtime);
+    auto memory = device->allocate(static_cast<int64_t>(bytes.size()));
+    ASSERT_TRUE(memory.ok() && device->write(memory->get(), bytes.data(), static_cast<int64_t>(bytes.size())).ok());
+    cuda.fail_call("cublasLtMatmul", 1, CUBLAS_STATUS_EXECUTION_FAILED, cudaErrorIllegalAddress);
+    EXPECT_EQ(product->context.run().code(), Code::device_lost);
+    cuda.log(1);
+  }
+  calls = cuda.logged();
+  cuda.log(0);
+  for (const char* never : {"cudnnDestroy", "cublasLtDestroy", "cudaLibraryUnload", "cudaFreeHost", "cudaFreeAsync", "cudaMemPoolDestroy",
+                            "cudaStreamDestroy", "cudaEventDestroy"})
+    EXPECT_EQ(calls.find(never), std::string::npos) << never << " in " << calls;
+}
+
 TEST_F(CudaFailures, AnErrorOfALibraryAloneIsNoLoss) {
   auto there = prepare(cuda_runtime(), product_net(3), on_cuda());
   ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();

@@ -1,11 +1,15 @@
 // How the CUDA plugin comes by NVIDIA's libraries and by compiled kernels, and what the embedding program's own streams and memory are to
 // it.
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/clock.h"
 #include "device_program.h"
@@ -237,7 +241,79 @@ TEST_F(CudaLibrary, ACopyToPageableMemoryMeetsItsDeadline) {
   }
 }
 
+// Two pieces are in the buffer at a time: while the device does not copy yet, the host has filled both halves, and no more.
+TEST_F(CudaLibrary, TheHostFillsOneHalfOfTheBufferWhileTheDeviceCopiesTheOther) {
+  const Runtime runtime = cuda_runtime();
+  const std::shared_ptr<Device> device = opened(runtime);
+  const int64_t bytes = (int64_t{9} << 20) + 77;  // 5 pieces of 2 MiB
+  auto memory = device->allocate(bytes);
+  ASSERT_TRUE(memory.ok()) << memory.status().text();
+  std::vector<char> from(static_cast<size_t>(bytes)), to(static_cast<size_t>(bytes));
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + i / 251);
+  const uint64_t before = cuda.host_functions();
+  const auto called = [&] { return cuda.host_functions() - before; };
+  cuda.hold_transfers(1);
+  std::thread writes([&] {
+    const Status written = device->write(memory->get(), from.data(), bytes);
+    EXPECT_TRUE(written.ok()) << written.text();
+  });
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (called() < 2 && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  EXPECT_EQ(called(), 2u);
+  cuda.hold_transfers(0);
+  writes.join();
+  EXPECT_EQ(called(), 5u);
+  EXPECT_TRUE(device->read(to.data(), memory->get(), bytes).ok());
+  EXPECT_EQ(called(), 10u);
+  EXPECT_TRUE(from == to);
+  EXPECT_EQ(broken(), "");
+}
+
+// Each seed is another order of the two streams.
+TEST_F(CudaLibrary, CopiesInPiecesAreRightInEveryOrder) {
+  const int64_t bytes = (int64_t{7} << 20) + 3;
+  std::vector<char> from(static_cast<size_t>(bytes)), to(static_cast<size_t>(bytes));
+  for (int seed = 1; seed <= 12; ++seed) {
+    const StandinSetting drawn("SEED", std::to_string(seed));
+    const std::shared_ptr<Device> device = opened(cuda_runtime());
+    auto memory = device->allocate(bytes), other = device->allocate(bytes);
+    ASSERT_TRUE(memory.ok() && other.ok());
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + i / 251 + static_cast<size_t>(seed));
+    EXPECT_TRUE(device->write(memory->get(), from.data(), bytes).ok());
+    EXPECT_TRUE(device->read(to.data(), memory->get(), bytes).ok());
+    EXPECT_TRUE(from == to) << seed;
+  }
+  EXPECT_EQ(broken(), "");
+}
+
 // ---------------------------------------------------------------- the embedding program's own
+
+// CUDA fails in a child of a process that has used it, and says "initialization error" at most.
+TEST_F(CudaLibrary, AForkedChildIsToldWhyItHasNoDevice) {
+  { EXPECT_NE(opened(cuda_runtime()), nullptr); }
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(60);
+    const Status status = cuda_runtime().device_info("cuda:0").status();
+    const bool is_told = status.text().find("this process was forked from one that had opened CUDA") != std::string::npos;
+    if (!is_told) std::fprintf(stderr, "%s\n", status.text().c_str());
+    ::_exit(is_told ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// Linux adds 50 µs to a sleep of a thread that does not say otherwise.
+TEST_F(CudaLibrary, TheThreadThatWaitsForStreamsSleepsNoLongerThanItAsks) {
+  auto there = prepare(cuda_runtime(), chain_net(2, Shape{16}), on_cuda());
+  ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
+  std::string slack;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+    if (heddle::testing::read_text(task.path() / "comm") == "heddle-cuda\n")
+      slack = heddle::testing::read_text("/proc/" + task.path().filename().string() + "/timerslack_ns");
+  EXPECT_EQ(slack, "1\n");
+}
 
 // It is registered already, and stays so.
 TEST_F(CudaLibrary, MemoryThatTheProgramHasPinnedIsTakenAsItIs) {

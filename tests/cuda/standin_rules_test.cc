@@ -39,6 +39,24 @@ TEST_F(StandinRule, unknown_event) {
   EXPECT_EQ(broken(), "unknown_event: cudaStreamWaitEvent");
 }
 
+TEST_F(StandinRule, unknown_pool) {
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 1};
+  cudaMemPool_t pool = nullptr;
+  void* memory = nullptr;
+  const cudaStream_t stream = make_stream(cuda, 1);
+  ASSERT_EQ(cuda.cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMallocFromPoolAsync(&memory, 8, pool, stream), cudaSuccess);
+  EXPECT_EQ(cuda.cudaFreeAsync(memory, stream), cudaSuccess);
+  EXPECT_EQ(cuda.cudaMemPoolDestroy(pool), cudaSuccess);
+  EXPECT_EQ(broken(), "");
+  EXPECT_EQ(cuda.cudaMallocFromPoolAsync(&memory, 8, pool, stream), cudaErrorInvalidValue);
+  EXPECT_EQ(broken(), "unknown_pool: cudaMallocFromPoolAsync");
+  EXPECT_EQ(cuda.cudaMemPoolTrimTo(pool, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(broken(), "unknown_pool: cudaMemPoolTrimTo");
+}
+
 TEST_F(StandinRule, event_of_other_device) {
   const cudaStream_t here = make_stream(cuda, 0), there = make_stream(cuda, 1);
   const cudaEvent_t event = make_event(cuda, 1);

@@ -20,13 +20,14 @@ struct Standin {
 #undef HEDDLE_CUDA_FUNCTION
 #define HEDDLE_STANDIN_FUNCTIONS(function)                                                                                                \
   function(rules) function(broken) function(look_for_leaks) function(calls) function(log) function(logged) function(ranges) function(run) \
-      function(fail) function(fail_call) function(reset)
+      function(fail) function(fail_call) function(reset) function(meet) function(met) function(hold_transfers) function(host_functions)
 #define HEDDLE_STANDIN_POINTER(name) decltype(&::heddle_standin_##name) name = nullptr;
   HEDDLE_STANDIN_FUNCTIONS(HEDDLE_STANDIN_POINTER)
 #undef HEDDLE_STANDIN_POINTER
 
   // What the plugin has no use for, and embedding programs do.
-#define HEDDLE_EMBEDDERS_FUNCTIONS(function) function(cudaMalloc) function(cudaFree) function(cudaStreamCreateWithFlags)
+#define HEDDLE_EMBEDDERS_FUNCTIONS(function) \
+  function(cudaMalloc) function(cudaFree) function(cudaStreamCreateWithFlags) function(cudaMallocAsync) function(cudaDeviceGetMemPool)
 #define HEDDLE_EMBEDDERS_POINTER(name) decltype(&::name) name = nullptr;
   HEDDLE_EMBEDDERS_FUNCTIONS(HEDDLE_EMBEDDERS_POINTER)
 #undef HEDDLE_EMBEDDERS_POINTER

@@ -1,9 +1,13 @@
 // The backend of CUDA's devices, function by function as heddle/device_plugin.h lists them.
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "device/cuda_device.h"
@@ -46,17 +50,31 @@ heddle_status with_current(void* handle, const heddle_call* call, const F& body)
 
 // ---------------------------------------------------------------- devices
 
+// What CUDA has opened in a process does not work in its forked children, where each call fails with no word of why. Zero: nothing was
+// opened yet.
+std::atomic<pid_t> opened_in{0};
+
+bool is_forked_child() {
+  const pid_t opener = opened_in.load(std::memory_order_relaxed);
+  return opener != 0 && opener != ::getpid();
+}
+constexpr std::string_view forked_text =
+    "this process was forked from one that had opened CUDA, which does not work in it; fork before devices are asked for, or start the "
+    "process anew (Python's multiprocessing: \"spawn\")";
+
 heddle_status count(int32_t* devices, const heddle_call* call) {
   const Api& api = Api::get();
   *devices = 0;
   for (const std::string* missing : {&api.missing_cudart(), &api.missing_nvrtc()})
     if (!missing->empty()) return host->set_error(call, HEDDLE_OK, missing->data(), missing->size()), HEDDLE_OK;
+  if (is_forked_child()) return host->set_error(call, HEDDLE_OK, forked_text.data(), forked_text.size()), HEDDLE_OK;
   int number = 0;
   if (const cudaError_t error = api.cudaGetDeviceCount(&number); error != cudaSuccess) {
     const std::string why = failed("cudaGetDeviceCount", error).text;
     host->set_error(call, HEDDLE_OK, why.data(), why.size());
     return HEDDLE_OK;
   }
+  if (!api.described) opened_in.store(::getpid(), std::memory_order_relaxed);
   *devices = number;
   if (number == 0) host->set_error(call, HEDDLE_OK, "the driver knows of no device", 29);
   return HEDDLE_OK;
@@ -68,6 +86,7 @@ bool is_on(const char* variable) {
 }
 
 heddle_status open(int32_t index, void** handle, const heddle_call* call) {
+  if (is_forked_child()) return answer(call, {HEDDLE_ERROR_DEVICE, std::string(forked_text)});
   TraceRange::prepare();
   auto made = std::make_unique<Device>(index);
   const Status status = [&]() -> Status {
@@ -78,11 +97,10 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
     made->multiprocessors = made->properties.multiProcessorCount;
     made->blocking = is_on("HEDDLE_CUDA_BLOCKING");
     made->tf32 = is_on("HEDDLE_CUDA_TF32");
-    HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &made->memory_stream, cudaStreamNonBlocking, 0);
+    HEDDLE_PLUGIN_CHECK(made->memory.open(index));
     return prepare_store_value(*made);
   }();
   if (!status.ok()) {
-    if (made->memory_stream) Api::get().cudaStreamDestroy(made->memory_stream);
     return answer(call, status);
   }
   made->description = describe_device(*made);
@@ -92,7 +110,6 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
 
 // Of a lost device nothing can be given back: every call fails, and CUDA takes it all when the process ends.
 void close(void* handle) {
-  if (!device_of(handle).loss) Api::get().cudaStreamDestroy(device_of(handle).memory_stream);
   delete &device_of(handle);
 }
 
@@ -126,34 +143,15 @@ heddle_status properties(void* handle, heddle_device_properties* p, const heddle
 
 // ---------------------------------------------------------------- memory
 
-Status no_memory(uint64_t bytes) {
-  Status status = failed("cudaMallocAsync", cudaErrorMemoryAllocation);
-  size_t available = 0, total = 0;
-  if (Api::get().cudaMemGetInfo(&available, &total) == cudaSuccess)
-    status.text +=
-        ", " + std::to_string(bytes) + " bytes asked for, " + std::to_string(available) + " of " + std::to_string(total) + " free";
-  return status;
-}
-
 heddle_status allocate(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
-  return with_current(handle, call, [&](Device& device) -> Status {
-    const cudaError_t error = Api::get().cudaMallocAsync(memory, std::max<uint64_t>(bytes, 1), device.memory_stream);
-    if (error == cudaErrorMemoryAllocation) return no_memory(bytes);
-    if (error != cudaSuccess) return failed("cudaMallocAsync", error);
-    const cudaError_t there = Api::get().cudaStreamSynchronize(device.memory_stream);
-    if (there == cudaSuccess) return {};
-    Status status = failed("cudaStreamSynchronize", there);
-    if (!is_sticky(there)) Api::get().cudaFreeAsync(*memory, device.memory_stream);
-    *memory = nullptr;
-    return status;
-  });
+  return with_current(handle, call, [&](Device& device) { return device.memory.allocate(bytes, memory); });
 }
 
 void release(void* handle, void* memory) {
   Device& device = device_of(handle);
   if (device.loss) return;
   Api::get().cudaSetDevice(device.index);
-  Api::get().cudaFreeAsync(memory, device.memory_stream);
+  device.memory.release(memory);
 }
 
 heddle_status allocate_host(void* handle, uint64_t bytes, void** memory, const heddle_call* call) {
@@ -177,17 +175,6 @@ void unregister_host(void* handle, void* memory) {
   PinnedMemory::all().leave(memory, static_cast<bool>(device_of(handle).loss));
 }
 
-// What cudaMallocAsync gave on `from` is there for `to`: "memory pool allocation accessibility does not follow cudaDeviceEnablePeerAccess"
-// (Programming Guide, Stream Ordered Memory Allocator: Device Accessibility for Multi-GPU Support).
-bool open_pool(int from, int to) {
-  cudaMemPool_t pool = nullptr;
-  cudaMemAccessDesc access = {};
-  access.location.type = cudaMemLocationTypeDevice;
-  access.location.id = to;
-  access.flags = cudaMemAccessFlagsProtReadWrite;
-  return Api::get().cudaDeviceGetMemPool(&pool, from) == cudaSuccess && Api::get().cudaMemPoolSetAccess(pool, &access, 1) == cudaSuccess;
-}
-
 // Asked while plans are made: access is turned on where there is any, to memory of either kind.
 int32_t reaches(void* handle, void* source) {
   const Api& api = Api::get();
@@ -196,7 +183,7 @@ int32_t reaches(void* handle, void* source) {
   if (device_of(handle).loss || api.cudaSetDevice(to) != cudaSuccess) return 0;
   const bool direct = api.cudaDeviceCanAccessPeer(&can, to, from) == cudaSuccess && can != 0;
   // Where it is not, and where access is on already, the error is nobody's to see: then the driver copies by the host, in one call.
-  if (!direct || !open_pool(from, to)) api.cudaGetLastError();
+  if (!direct || !device_of(source).memory.open_to(to)) api.cudaGetLastError();
   if (direct && api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
   return 1;
 }
@@ -263,7 +250,7 @@ void destroy_event(void* handle, void* event) {
 
 Staging& staging_of(Device& device, cudaStream_t stream) {
   std::unique_ptr<Staging>& staging = device.stream_of(stream).staging;
-  if (!staging) staging = std::make_unique<Staging>();
+  if (!staging) staging = std::make_unique<Staging>(device.loss);
   return *staging;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/device_loss.h"
+#include "device/device_memory_pool.h"
 #include "device/errors.h"
 #include "device/pinned_staging.h"
 #include "device/poller.h"
@@ -26,8 +27,9 @@ struct Device {
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   std::string description;
-  cudaStream_t memory_stream = nullptr;  // of allocations, which are waited for
-  DeviceLoss loss;
+  const std::shared_ptr<DeviceLoss> shared_loss = std::make_shared<DeviceLoss>();  // what outlives this asks it too
+  DeviceLoss& loss = *shared_loss;
+  DeviceMemoryPool memory{loss};
   Poller poller{index, loss};
   std::shared_ptr<const Program> store_program;  // store_value.h
   cudaKernel_t store_kernel = nullptr;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uintptr_t pinned_page = 4096;   // memory is pinned by whole pages, of this size or a multiple of it
 constexpr size_t most_seen_ranges = 256;  // then all are forgotten, and looked at anew
-constexpr uint64_t least_buffer = uint64_t{64} << 10, most_buffer = uint64_t{4} << 20;
+constexpr uint64_t least_buffer = uint64_t{64} << 10, piece_bytes = uint64_t{2} << 20;
 
 }  // namespace
 
@@ -116,13 +116,20 @@ bool PinnedMemory::is_pinned(const void* memory, uint64_t bytes) {
 // ---------------------------------------------------------------- copies
 
 Staging::~Staging() {
-  for (void* const buffer : buffers_) Api::get().cudaFreeHost(buffer);
+  if (loss_) return;
+  const Api& api = Api::get();
+  for (void* const buffer : buffers_) api.cudaFreeHost(buffer);
+  for (const cudaEvent_t event : {beside_.copied[0], beside_.copied[1], beside_.moved[0], beside_.moved[1], beside_.begun, beside_.ended})
+    if (event) api.cudaEventDestroy(event);
+  if (beside_.stream) api.cudaStreamDestroy(beside_.stream);
 }
 
+// Room for a copy of one piece, or for two pieces.
 plugin::Status Staging::reserve(uint64_t bytes) {
-  if (buffer_bytes_ >= std::min(bytes, most_buffer)) return {};
+  const uint64_t needed = bytes <= piece_bytes ? bytes : 2 * piece_bytes;
+  if (buffer_bytes_ >= needed) return {};
   uint64_t wanted = least_buffer;
-  while (wanted < std::min(bytes, most_buffer)) wanted *= 2;
+  while (wanted < needed) wanted *= 2;
   void* buffer = nullptr;
   HEDDLE_CUDA_CALL(cudaHostAlloc, &buffer, wanted, cudaHostAllocPortable);
   buffers_.push_back(buffer);
@@ -157,26 +164,77 @@ plugin::Status Staging::call(cudaStream_t stream, void* destination, const void*
   return failed("cudaLaunchHostFunc", error);
 }
 
+plugin::Status Staging::make_beside() {
+  for (cudaEvent_t* const event :
+       {&beside_.copied[0], &beside_.copied[1], &beside_.moved[0], &beside_.moved[1], &beside_.begun, &beside_.ended})
+    if (!*event) HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, event, cudaEventDisableTiming);
+  if (!beside_.stream) HEDDLE_CUDA_CALL(cudaStreamCreateWithPriority, &beside_.stream, cudaStreamNonBlocking, 0);
+  return {};
+}
+
+// All steps of a copy of several pieces by `enqueue_pieces`. What the copies' stream does next comes after all functions on the host, also
+// where not every piece could be enqueued: who drains that stream has drained both.
+template <class EnqueuePieces>
+plugin::Status Staging::in_pieces(cudaStream_t stream, const EnqueuePieces& enqueue_pieces) {
+  HEDDLE_PLUGIN_CHECK(make_beside());
+  // What the stream did before may have written what is copied, and used the buffer.
+  HEDDLE_CUDA_CALL(cudaEventRecord, beside_.begun, stream);
+  HEDDLE_CUDA_CALL(cudaStreamWaitEvent, beside_.stream, beside_.begun, 0);
+  const plugin::Status status = enqueue_pieces();
+  const auto join = [&]() -> plugin::Status {
+    HEDDLE_CUDA_CALL(cudaEventRecord, beside_.ended, beside_.stream);
+    HEDDLE_CUDA_CALL(cudaStreamWaitEvent, stream, beside_.ended, 0);
+    return {};
+  };
+  const plugin::Status joined = join();
+  return status.ok() ? joined : status;
+}
+
 plugin::Status Staging::to_host(cudaStream_t stream, void* destination, const void* source, uint64_t bytes) {
   HEDDLE_PLUGIN_CHECK(reserve(bytes));
-  for (uint64_t done = 0; done < bytes;) {
-    const uint64_t now = std::min(bytes - done, buffer_bytes_);
-    HEDDLE_CUDA_CALL(cudaMemcpyAsync, buffers_.back(), static_cast<const std::byte*>(source) + done, now, cudaMemcpyDeviceToHost, stream);
-    HEDDLE_PLUGIN_CHECK(call(stream, static_cast<std::byte*>(destination) + done, buffers_.back(), now));
-    done += now;
+  auto* const to = static_cast<std::byte*>(destination);
+  const auto* const from = static_cast<const std::byte*>(source);
+  auto* const buffer = static_cast<std::byte*>(buffers_.back());
+  if (bytes <= piece_bytes) {
+    HEDDLE_CUDA_CALL(cudaMemcpyAsync, buffer, from, bytes, cudaMemcpyDeviceToHost, stream);
+    return call(stream, to, buffer, bytes);
   }
-  return {};
+  return in_pieces(stream, [&]() -> plugin::Status {
+    for (uint64_t done = 0; done < bytes; done += piece_bytes) {
+      const uint64_t now = std::min(bytes - done, piece_bytes), half = done / piece_bytes % 2;
+      if (done >= 2 * piece_bytes) HEDDLE_CUDA_CALL(cudaStreamWaitEvent, stream, beside_.moved[half], 0);
+      HEDDLE_CUDA_CALL(cudaMemcpyAsync, buffer + half * piece_bytes, from + done, now, cudaMemcpyDeviceToHost, stream);
+      HEDDLE_CUDA_CALL(cudaEventRecord, beside_.copied[half], stream);
+      HEDDLE_CUDA_CALL(cudaStreamWaitEvent, beside_.stream, beside_.copied[half], 0);
+      HEDDLE_PLUGIN_CHECK(call(beside_.stream, to + done, buffer + half * piece_bytes, now));
+      HEDDLE_CUDA_CALL(cudaEventRecord, beside_.moved[half], beside_.stream);
+    }
+    return {};
+  });
 }
 
 plugin::Status Staging::from_host(cudaStream_t stream, void* destination, const void* source, uint64_t bytes) {
   HEDDLE_PLUGIN_CHECK(reserve(bytes));
-  for (uint64_t done = 0; done < bytes;) {
-    const uint64_t now = std::min(bytes - done, buffer_bytes_);
-    HEDDLE_PLUGIN_CHECK(call(stream, buffers_.back(), static_cast<const std::byte*>(source) + done, now));
-    HEDDLE_CUDA_CALL(cudaMemcpyAsync, static_cast<std::byte*>(destination) + done, buffers_.back(), now, cudaMemcpyHostToDevice, stream);
-    done += now;
+  auto* const to = static_cast<std::byte*>(destination);
+  const auto* const from = static_cast<const std::byte*>(source);
+  auto* const buffer = static_cast<std::byte*>(buffers_.back());
+  if (bytes <= piece_bytes) {
+    HEDDLE_PLUGIN_CHECK(call(stream, buffer, from, bytes));
+    HEDDLE_CUDA_CALL(cudaMemcpyAsync, to, buffer, bytes, cudaMemcpyHostToDevice, stream);
+    return {};
   }
-  return {};
+  return in_pieces(stream, [&]() -> plugin::Status {
+    for (uint64_t done = 0; done < bytes; done += piece_bytes) {
+      const uint64_t now = std::min(bytes - done, piece_bytes), half = done / piece_bytes % 2;
+      if (done >= 2 * piece_bytes) HEDDLE_CUDA_CALL(cudaStreamWaitEvent, beside_.stream, beside_.copied[half], 0);
+      HEDDLE_PLUGIN_CHECK(call(beside_.stream, buffer + half * piece_bytes, from + done, now));
+      HEDDLE_CUDA_CALL(cudaEventRecord, beside_.moved[half], beside_.stream);
+      HEDDLE_CUDA_CALL(cudaStreamWaitEvent, stream, beside_.moved[half], 0);
+      HEDDLE_CUDA_CALL(cudaMemcpyAsync, to + done, buffer + half * piece_bytes, now, cudaMemcpyHostToDevice, stream);
+      HEDDLE_CUDA_CALL(cudaEventRecord, beside_.copied[half], stream);
+    }
+    return {};
+  });
 }
 
 }  // namespace heddle::cuda

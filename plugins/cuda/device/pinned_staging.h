@@ -1,7 +1,9 @@
 // Copies from and to host memory that is not pinned, without keeping the caller waiting: CUDA's own wait for the stream ("If pageable
 // memory must first be staged to pinned memory, the driver may synchronize with the stream and stage the copy into pinned memory", and to
-// pageable memory "the function will return only once the copy has completed", Runtime API, API synchronization behavior). Here the stream
-// itself copies between the host's memory and a pinned buffer, piece by piece, in functions that it calls on the host.
+// pageable memory "the function will return only once the copy has completed", Runtime API, API synchronization behavior). Here functions
+// that CUDA calls on the host copy between the host's memory and a pinned buffer, piece by piece. Copies of more than one piece use the two
+// halves of the buffer in turn, and the functions are enqueued on a stream beside the copies': the host fills or empties one half while
+// the device copies the other.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_loss.h"
 #include "heddle/op.h"
 #include "library/api.h"
 
@@ -49,10 +52,11 @@ class PinnedMemory {
   std::set<std::pair<uintptr_t, uint64_t>> seen_;
 };
 
-// Of one stream: in its order one buffer serves all copies.
+// Of one stream: in its order one buffer serves all copies. Calls for one stream never overlap, and its device is current in them.
 class Staging {
  public:
-  Staging() = default;
+  // `loss` is the device's and outlives this.
+  explicit Staging(const DeviceLoss& loss) : loss_(loss) {}
   // The stream has passed all copies, or never will.
   ~Staging();
   Staging(const Staging&) = delete;
@@ -69,12 +73,23 @@ class Staging {
     const void* source;
     uint64_t bytes;
   };
+  // What is needed for copies of more than one piece, made with the first.
+  struct Beside {
+    cudaStream_t stream = nullptr;                 // of the functions on the host
+    cudaEvent_t copied[2] = {}, moved[2] = {};     // of each half: the device's copy is done; the host's is
+    cudaEvent_t begun = nullptr, ended = nullptr;  // what the copies' stream had before; the last function
+  };
   plugin::Status reserve(uint64_t bytes);
+  plugin::Status make_beside();
+  template <class EnqueuePieces>
+  plugin::Status in_pieces(cudaStream_t stream, const EnqueuePieces& enqueue_pieces);
   plugin::Status call(cudaStream_t stream, void* destination, const void* source, uint64_t bytes);
   static void copy(void* piece);
 
+  const DeviceLoss& loss_;
   std::vector<void*> buffers_;  // the last is in use; earlier ones were too small, and may be in use by copies that were enqueued before
   uint64_t buffer_bytes_ = 0;
+  Beside beside_;
   std::mutex mutex_;  // of what follows
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::vector<Piece*> idle_;

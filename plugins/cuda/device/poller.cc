@@ -1,7 +1,9 @@
 #include "device/poller.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "device/errors.h"
@@ -9,9 +11,9 @@
 namespace heddle::cuda {
 namespace {
 
-// Looks in a row that find nothing before the thread begins to sleep between them: about 20 µs of yielding.
-constexpr int eager_looks = 64;
-constexpr std::chrono::microseconds nap{20};
+PollPace::Time now() {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
 
 }  // namespace
 
@@ -64,8 +66,10 @@ plugin::Status Poller::notify(cudaStream_t stream, heddle_stream_callback callba
     free_events_.push_back(event);
     return failed("cudaEventRecord", recorded);
   }
-  waiting_[stream].push_back({event, callback, user});
-  asked_.notify_all();
+  Queue& queue = waiting_[stream];
+  if (queue.empty()) queue.pace.begin(now());
+  queue.push({event, callback, user});
+  if (sleeps_) asked_.notify_all();
   return {};
 }
 
@@ -89,61 +93,68 @@ void Poller::forget(cudaStream_t stream) {
   waiting_.erase(stream);
 }
 
-// The first that is asked of a stream; false: nothing is.
-bool Poller::first_of(cudaStream_t stream, Waiting* first) const {
-  const auto found = waiting_.find(stream);
-  if (found == waiting_.end() || found->second.empty()) return false;
-  *first = found->second.front();
-  return true;
+bool Poller::look_at(cudaStream_t stream, std::unique_lock<std::mutex>& lock) {
+  for (bool any = false;; any = true) {
+    const auto found = waiting_.find(stream);
+    if (found == waiting_.end() || found->second.empty()) return any;
+    const Waiting first = found->second.front();
+    lock.unlock();
+    const cudaError_t state = Api::get().cudaEventQuery(first.event);
+    lock.lock();
+    if (state == cudaErrorNotReady) return any;
+    // The callback may begin the next run at once, which needs the event again.
+    free_events_.push_back(first.event);
+    found->second.pace.end(now());
+    lock.unlock();
+    const std::string text = state == cudaSuccess ? std::string() : error_text("the stream", state);
+    if (is_sticky(state)) loss_.happened(text);
+    first.callback(first.user, status_of(state), text.data(), text.size());
+    lock.lock();
+    // It stands there as long as its callback is under way: that is what drain() waits for.
+    found->second.pop();
+    found->second.pace.begin(now());
+    called_.notify_all();
+  }
 }
 
 bool Poller::look(std::unique_lock<std::mutex>& lock) {
   bool any = false;
-  std::vector<cudaStream_t> streams;
+  looked_at_.clear();
   for (const auto& [stream, queue] : waiting_)
-    if (!queue.empty()) streams.push_back(stream);
-  for (const cudaStream_t stream : streams) {
-    for (Waiting first = {}; first_of(stream, &first);) {
-      lock.unlock();
-      const cudaError_t state = Api::get().cudaEventQuery(first.event);
-      lock.lock();
-      if (state == cudaErrorNotReady) break;
-      any = true;
-      // Whoever is called begins the next run at once, which needs it again.
-      free_events_.push_back(first.event);
-      lock.unlock();
-      const std::string text = state == cudaSuccess ? std::string() : error_text("the stream", state);
-      if (is_sticky(state)) loss_.happened(text);
-      first.callback(first.user, status_of(state), text.data(), text.size());
-      lock.lock();
-      // It stands there as long as its callback is under way: that is what drain() waits for.
-      waiting_[stream].pop_front();
-      called_.notify_all();
-    }
-  }
+    if (!queue.empty()) looked_at_.push_back(stream);
+  for (const cudaStream_t stream : looked_at_) any = look_at(stream, lock) || any;
   return any;
 }
 
+bool Poller::waits() const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [](const auto& entry) { return !entry.second.empty(); });
+}
+
+PollPace::Time Poller::pause() const {
+  const PollPace::Time time = now();
+  PollPace::Time shortest = PollPace::nap;
+  for (const auto& [stream, queue] : waiting_)
+    if (!queue.empty()) shortest = std::min(shortest, queue.pace.pause(time));
+  return shortest;
+}
+
 void Poller::run() {
+  ::prctl(PR_SET_NAME, "heddle-cuda");
+  ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds: what Linux may add to a sleep is 50 microseconds otherwise
   Api::get().cudaSetDevice(device_);
   std::unique_lock<std::mutex> lock(mutex_);
-  int idle = 0;
   for (;;) {
-    bool waits = false;
-    for (const auto& [stream, queue] : waiting_) waits = waits || !queue.empty();
-    if (!waits) {
+    if (!waits()) {
       if (ends_) return;
+      sleeps_ = true;
       asked_.wait(lock);
-      idle = 0;
+      sleeps_ = false;
       continue;
     }
-    idle = look(lock) ? 0 : idle + 1;
-    if (idle == 0) continue;
+    if (look(lock)) continue;
+    const PollPace::Time sleep = pause();
     lock.unlock();
-    if (idle < eager_looks)
-      sched_yield();
-    else
-      std::this_thread::sleep_for(nap);
+    sleep == PollPace::Time::zero() ? static_cast<void>(sched_yield()) : std::this_thread::sleep_for(sleep);
     lock.lock();
   }
 }

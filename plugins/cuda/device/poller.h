@@ -3,13 +3,13 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "device/device_loss.h"
+#include "device/poll_pace.h"
 #include "heddle/device_plugin.h"
 #include "heddle/op.h"
 #include "library/api.h"
@@ -39,17 +39,42 @@ class Poller {
     heddle_stream_callback callback;
     void* user;
   };
+  // Of one stream, in order. It keeps its memory, so that calling back allocates nothing once as many were asked for at a time.
+  class Queue {
+   public:
+    bool empty() const { return first_ == waiting_.size(); }
+    const Waiting& front() const { return waiting_[first_]; }
+    void push(const Waiting& waiting) { waiting_.push_back(waiting); }
+    void pop() {
+      if (++first_ < waiting_.size() && first_ < most_passed) return;
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    PollPace pace;
+
+   private:
+    static constexpr size_t most_passed = 64;  // of a queue that is never empty
+    std::vector<Waiting> waiting_;
+    size_t first_ = 0;
+  };
   void run();
   plugin::Status make_event(cudaEvent_t* event);
-  bool first_of(cudaStream_t stream, Waiting* first) const;
   // One look at the first of each stream. Whether any was done.
   bool look(std::unique_lock<std::mutex>& lock);
+  // Looks at the stream until its first is not done yet.
+  bool look_at(cudaStream_t stream, std::unique_lock<std::mutex>& lock);
+  // Whether anything is asked for.
+  bool waits() const;
+  // How long to sleep before the next look; zero: not at all.
+  PollPace::Time pause() const;
 
   const int device_;
   DeviceLoss& loss_;
   std::mutex mutex_;
   std::condition_variable asked_, called_;
-  std::map<cudaStream_t, std::deque<Waiting>> waiting_;
+  std::map<cudaStream_t, Queue> waiting_;
+  std::vector<cudaStream_t> looked_at_;  // the thread's own, during a look
+  bool sleeps_ = false;                  // the thread, until it is notified
   std::vector<cudaEvent_t> free_events_;
   size_t events_ = 0;  // that there are
   std::thread thread_;

@@ -24,9 +24,9 @@ Status check_library() {
 
 Handle::Handle(Device& device, cudaStream_t stream) : device_(device), status_(make_handle(device, stream, &handle_)) {}
 
-// A handle belongs to the device that was current when it was made.
+// A handle belongs to the device that was current when it was made. On a lost device cuDNN's call might block or print.
 Handle::~Handle() {
-  if (!handle_) return;
+  if (!handle_ || device_.loss) return;
   Api::get().cudaSetDevice(device_.index);
   Api::get().cudnnDestroy(handle_);
 }

@@ -149,7 +149,10 @@ void fill_cudart(Api& api) {
   api.cudaMemGetInfo = [](size_t* available, size_t* total) {
     return *available = Addresses::all().available(), *total = device->memory_bytes, cudaSuccess;
   };
-  api.cudaMallocAsync = [](void** memory, size_t bytes, cudaStream_t) { return Addresses::all().take(memory, bytes); };
+  api.cudaMemPoolCreate = [](cudaMemPool_t* pool, const cudaMemPoolProps*) { return *pool = new_handle<cudaMemPool_t>(), cudaSuccess; };
+  api.cudaMallocFromPoolAsync = [](void** memory, size_t bytes, cudaMemPool_t, cudaStream_t) {
+    return Addresses::all().take(memory, bytes);
+  };
   api.cudaFreeAsync = [](void* memory, cudaStream_t) { return Addresses::all().give_back(memory); };
   api.cudaHostAlloc = [](void** memory, size_t bytes, unsigned int) {
     return (*memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64)) ? cudaSuccess : cudaErrorMemoryAllocation;

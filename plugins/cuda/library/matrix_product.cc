@@ -63,14 +63,13 @@ cublasLtEpilogue_t epilogue_of(const ProductShape& shape) {
 
 }  // namespace
 
-ProductLibrary::ProductLibrary(const plugin::ResourceRequest& request) {
+ProductLibrary::ProductLibrary(const plugin::ResourceRequest& request) : device_(device_of(request.device_handle())) {
   const Api& api = Api::get();
   if (!api.missing_cublasLt().empty()) {
     status_ = plugin::unsupported(api.missing_cublasLt());
     return;
   }
-  const Device& device = device_of(request.device_handle());
-  const cudaError_t error = api.cudaSetDevice(device.index);
+  const cudaError_t error = api.cudaSetDevice(device_.index);
   if (error != cudaSuccess) {
     status_ = cuda::failed("cudaSetDevice", error);
     return;
@@ -80,7 +79,9 @@ ProductLibrary::ProductLibrary(const plugin::ResourceRequest& request) {
 }
 
 ProductLibrary::~ProductLibrary() {
-  if (handle_) Api::get().cublasLtDestroy(handle_);
+  if (!handle_ || device_.loss) return;
+  Api::get().cudaSetDevice(device_.index);
+  Api::get().cublasLtDestroy(handle_);
 }
 
 void MatrixProduct::Destroy::operator()(cublasLtMatmulDescOpaque_t* description) const {

@@ -23,6 +23,7 @@ class ProductLibrary {
   static constexpr const char* resource = "cuda.cublaslt";
 
  private:
+  const Device& device_;
   cublasLtHandle_t handle_ = nullptr;
   plugin::Status status_;
 };

@@ -1,6 +1,7 @@
 #include "library/program.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -82,22 +83,115 @@ Status compile(const std::string& source, const Target& target, bool contract, s
   return {};
 }
 
+// "; PTX of NVRTC 13.0, which a driver for CUDA 12.4 may be too old for": what a driver refuses of PTX it does not say itself.
+std::string versions_of_ptx() {
+  const Api& api = Api::get();
+  int major = 0, minor = 0, driver = 0;
+  if (api.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS || api.cudaDriverGetVersion(&driver) != cudaSuccess) return {};
+  return "; it is PTX of NVRTC " + std::to_string(major) + "." + std::to_string(minor) + ", and the driver is one for CUDA " +
+         std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
+         ": a driver reads no PTX of an NVRTC that is newer than itself; install a newer driver";
+}
+
 Status load(const std::string& code, cudaLibrary_t* library) {
   HEDDLE_CUDA_CALL(cudaLibraryLoadData, library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   return {};
 }
 
-// Loaded programs of all devices that are in use, by device and key.
-struct Loaded {
-  std::mutex mutex;
-  std::map<std::pair<int, std::string>, std::weak_ptr<const Program>> programs;
+// Makes what `key` names: from the folder of compiled programs, or by NVRTC, which is then written there.
+struct Compilation {
+  const Device& device;
+  const Target& target;
+  const std::string& key;
+  const std::string& source;
+  bool contract;
+
+  Status load_or_compile(cudaLibrary_t* library) const {
+    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    std::string code;
+    // A cached program that the driver refuses is compiled again.
+    if (read_cached(key, &code) && load(code, library).ok()) return {};
+    HEDDLE_PLUGIN_CHECK(compile(source, target, contract, &code));
+    Status status = load(code, library);
+    if (!status.ok() && target.is_ptx) status.text += versions_of_ptx();
+    HEDDLE_PLUGIN_CHECK(status);
+    write_cached(key, code);
+    return {};
+  }
 };
-Loaded& loaded() {
-  static Loaded& all = *new Loaded();
-  return all;
-}
 
 }  // namespace
+
+// The programs of the process by key, each made by the first thread that asks for it; the others wait for that thread, not for each other.
+class Programs {
+ public:
+  static Programs& all() {
+    static Programs& programs = *new Programs();
+    return programs;
+  }
+
+  Status find_or_make(const Compilation& compilation, std::shared_ptr<const Program>* program) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      Entry& entry = entries_[compilation.key];
+      if ((*program = entry.program.lock())) break;
+      if (!entry.is_made_now) return make(compilation, lock, program);
+      made_.wait(lock);
+    }
+    use(**program, compilation.device);
+    return {};
+  }
+
+ private:
+  struct Entry {
+    std::weak_ptr<const Program> program;
+    bool is_made_now = false;
+  };
+
+  // Ends a making whatever becomes of it, so that who waits goes on: with the program, or by making it himself.
+  class Making {
+   public:
+    Making(Programs& programs, const std::string& key, std::unique_lock<std::mutex>& lock) : programs_(programs), key_(key), lock_(lock) {
+      programs_.entries_[key_].is_made_now = true;
+      lock_.unlock();
+    }
+    ~Making() {
+      if (!lock_.owns_lock()) lock_.lock();
+      programs_.entries_[key_].is_made_now = false;
+      programs_.made_.notify_all();
+    }
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+
+   private:
+    Programs& programs_;
+    const std::string& key_;
+    std::unique_lock<std::mutex>& lock_;
+  };
+
+  Status make(const Compilation& compilation, std::unique_lock<std::mutex>& lock, std::shared_ptr<const Program>* program) {
+    const Making making(*this, compilation.key, lock);
+    cudaLibrary_t library = nullptr;
+    HEDDLE_PLUGIN_CHECK(compilation.load_or_compile(&library));
+    program->reset(new Program(library));
+    lock.lock();
+    use(**program, compilation.device);
+    // Programs that nothing uses any more are forgotten here, so that the table never has many more than were in use at once.
+    std::erase_if(entries_, [](const auto& entry) { return entry.second.program.expired() && !entry.second.is_made_now; });
+    entries_[compilation.key].program = *program;
+    return {};
+  }
+
+  // Under mutex_.
+  static void use(const Program& program, const Device& device) {
+    auto& losses = program.losses_;
+    if (std::find(losses.begin(), losses.end(), device.shared_loss) == losses.end()) losses.push_back(device.shared_loss);
+  }
+
+  std::mutex mutex_;  // of what follows; not held while a program is made
+  std::condition_variable made_;
+  std::map<std::string, Entry> entries_;
+};
 
 Status Program::make(const Device& device, const std::string& source, bool contract, std::shared_ptr<const Program>* program) {
   const Api& api = Api::get();
@@ -111,29 +205,12 @@ Status Program::make(const Device& device, const std::string& source, bool contr
   const std::string whole = std::string(texts().at("element")) + source;
   const std::string key =
       target.architecture + "-" + std::to_string(major) + "." + std::to_string(minor) + (contract ? "-c-" : "-") + hash_text(whole);
-  Loaded& all = loaded();
-  // One at a time: nets have many nodes of one source, and each is compiled once.
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto known = all.programs.find({device.index, key});
-  if (known != all.programs.end() && (*program = known->second.lock())) return {};
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
-  std::string code;
-  cudaLibrary_t library = nullptr;
-  // A cached one that the driver does not take is none.
-  if (!read_cached(key, &code) || !load(code, &library).ok()) {
-    HEDDLE_PLUGIN_CHECK(compile(whole, target, contract, &code));
-    HEDDLE_PLUGIN_CHECK(load(code, &library));
-    write_cached(key, code);
-  }
-  program->reset(new Program(library));
-  // Programs whose users are gone are forgotten here, so that the table never has many more than were in use at once.
-  std::erase_if(all.programs, [](const auto& entry) { return entry.second.expired(); });
-  all.programs[{device.index, key}] = *program;
-  return {};
+  return Programs::all().find_or_make({device, target, key, whole, contract}, program);
 }
 
 Program::~Program() {
-  if (library_) Api::get().cudaLibraryUnload(library_);
+  const bool is_lost = std::any_of(losses_.begin(), losses_.end(), [](const auto& loss) { return static_cast<bool>(*loss); });
+  if (library_ && !is_lost) Api::get().cudaLibraryUnload(library_);
 }
 
 Status Program::kernel(const char* name, cudaKernel_t* kernel) const {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/cuda_device.h"
 #include "heddle/op.h"
@@ -16,8 +17,9 @@ namespace heddle::cuda {
 
 class Program {
  public:
-  // `source` stands behind text/element.cuh. With `contract` products and sums round once (--fmad=true): not for what has to have the
-  // host's bits. Errors: what NVRTC says, with the first lines of its log. Any thread.
+  // `source` is compiled after text/element.cuh. With `contract` products and sums round once (--fmad=true): not for what has to have the
+  // host's bits. One source is compiled once, and loaded once for all devices of one architecture, however many threads ask for it at the
+  // same time; different sources are compiled at the same time. Errors: what NVRTC says, with the first lines of its log. Any thread.
   static plugin::Status make(const Device& device, const std::string& source, bool contract, std::shared_ptr<const Program>* program);
   ~Program();
   Program(const Program&) = delete;
@@ -26,8 +28,11 @@ class Program {
   plugin::Status kernel(const char* name, cudaKernel_t* kernel) const;
 
  private:
+  friend class Programs;
   explicit Program(cudaLibrary_t library) : library_(library) {}
   const cudaLibrary_t library_;
+  // Of the devices that work with it. When one of them is lost the library is not unloaded: every call of CUDA fails then.
+  mutable std::vector<std::shared_ptr<const DeviceLoss>> losses_;
 };
 
 // One launch on a stream of the device, which is current: `parameters` are the bytes of the kernel's one struct, taken during the

@@ -7,10 +7,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 namespace heddle::cuda {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t most_bytes = size_t{64} << 20;
+const std::string extension = ".cubin";
 
 // The user's own, and nobody else may write it.
 bool is_own(const struct stat& status) {
@@ -28,7 +31,7 @@ std::string file_of(const std::string& key) {
   const std::string folder = cache_folder();
   struct stat status = {};
   if (folder.empty() || ::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || !is_own(status)) return {};
-  return folder + "/" + key + ".cubin";
+  return folder + "/" + key + extension;
 }
 
 class Descriptor {
@@ -52,6 +55,39 @@ bool write_all(int fd, const std::string& bytes) {
     at += static_cast<size_t>(n);
   }
   return true;
+}
+
+struct Kept {
+  fs::path file;
+  uint64_t bytes = 0;
+  fs::file_time_type read;  // the last time that it was written or read
+};
+
+// The programs in the folder, and what a process that was killed while it wrote has left there.
+std::vector<Kept> kept_in(const std::string& folder) {
+  std::vector<Kept> all;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().find(extension) == std::string::npos) continue;
+    std::error_code gone;  // another process makes room too
+    Kept kept{at->path(), at->file_size(gone), {}};
+    if (!gone) kept.read = at->last_write_time(gone);
+    if (!gone && at->symlink_status(gone).type() == fs::file_type::regular && !gone) all.push_back(std::move(kept));
+  }
+  return all;
+}
+
+// Removes those that were not read for longest until `bytes` more are within `max_bytes`.
+void make_room(const std::string& folder, uint64_t bytes, uint64_t max_bytes) {
+  std::vector<Kept> all = kept_in(folder);
+  for (const Kept& kept : all) bytes += kept.bytes;
+  if (bytes <= max_bytes) return;
+  std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.read < b.read; });
+  for (const Kept& kept : all) {
+    if (bytes <= max_bytes) return;
+    std::error_code ignored;
+    if (fs::remove(kept.file, ignored)) bytes -= kept.bytes;
+  }
 }
 
 }  // namespace
@@ -85,10 +121,12 @@ bool read_cached(const std::string& key, std::string* code) {
     at += static_cast<size_t>(n);
   }
   *code = bytes.substr(32);
-  return bytes.substr(0, 32) == hash_text(*code);
+  if (bytes.substr(0, 32) != hash_text(*code)) return false;
+  ::futimens(in.get(), nullptr);  // now: what is read stays longest
+  return true;
 }
 
-void write_cached(const std::string& key, const std::string& code) {
+void write_cached(const std::string& key, const std::string& code, uint64_t max_bytes) {
   const std::string folder = cache_folder();
   if (folder.empty()) return;
   std::error_code ignored;
@@ -96,6 +134,7 @@ void write_cached(const std::string& key, const std::string& code) {
   ::mkdir(folder.c_str(), 0700);
   const std::string file = file_of(key);
   if (file.empty()) return;
+  make_room(folder, code.size() + 32, max_bytes);
   std::string own = file + ".XXXXXX";
   {
     const Descriptor out(::mkostemp(own.data(), O_CLOEXEC));

@@ -96,7 +96,7 @@ cudaError_t enqueue_copy(Process& process, Lock& lock, Stream& stream, void* des
     std::memcpy(staged.get(), source, bytes);
     move = [=] { return std::memcpy(destination, staged.get(), bytes), cudaSuccess; };
   }
-  process.engine.enqueue(stream, Job::Kind::work, std::move(move));
+  process.engine.enqueue(stream, Job::Kind::transfer, std::move(move));
   use_both(process, to, from, stream, call);
   if (to_host && !to.pinned) process.wait_on_host(lock, stream, call);
   return cudaSuccess;
@@ -117,7 +117,7 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes,
     const bool to_host = inferred ? !process.memory.block_at(destination) : kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost;
     const bool from_host = inferred ? !process.memory.block_at(source) : kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
     for (const void* const address : {static_cast<const void*>(destination), source})
-      if (const Block* const block = process.memory.block_at(address); block && block->of_pool && stream->device != this_thread().device)
+      if (const Block* const block = process.memory.block_at(address); block && block->pool && stream->device != this_thread().device)
         process.rules.add(Rule::copy_device, "cudaMemcpyAsync");
     return enqueue_copy(process, lock, *stream, destination, source, bytes, to_host, from_host, "cudaMemcpyAsync");
   });
@@ -160,7 +160,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
     const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaLaunchHostFunc");
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (!function) return cudaErrorInvalidValue;
-    process.engine.enqueue(*stream, Job::Kind::work, [=] { return function(user), cudaSuccess; });
+    process.engine.enqueue(*stream, Job::Kind::work, [=, &process] { return function(user), ++process.host_functions, cudaSuccess; });
     return cudaSuccess;
   });
 }

@@ -69,7 +69,7 @@ Place Engine::enqueue(Stream& stream, Job::Kind kind, std::function<cudaError_t(
   for (const std::shared_ptr<Stream>& other : blocking) wait(stream, other, other->enqueued, other->before);
   Job job;
   job.kind = kind;
-  if (!idle_ || kind != Job::Kind::work) job.work = std::move(work);
+  if (!idle_ || kind == Job::Kind::memory) job.work = std::move(work);
   add(stream, std::move(job));
   const Place place = stream.place();
   for (const std::shared_ptr<Stream>& other : blocking) wait(*other, self, place.sequence, stream.before);
@@ -120,6 +120,7 @@ void Engine::reset(Lock& lock) {
   changed_.wait(lock, [&] { return !working_; });
   lost_ = cudaSuccess;
   known_ = {};
+  transfers_held_ = false;
 }
 
 // ---------------------------------------------------------------- the thread
@@ -137,6 +138,7 @@ bool Engine::may_begin(const Stream& stream, bool held) const {
   if (stream.jobs.empty()) return false;
   const Job& job = stream.jobs.front();
   if (job.kind == Job::Kind::wait) return job.awaited->done >= job.until;
+  if (job.kind == Job::Kind::transfer && transfers_held_) return false;
   return job.kind == Job::Kind::memory || !held;
 }
 

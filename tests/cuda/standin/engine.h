@@ -46,7 +46,7 @@ class Clock {
 struct Stream;
 
 struct Job {
-  enum class Kind : uint8_t { work, memory, wait };  // memory: begins though work is held
+  enum class Kind : uint8_t { work, transfer, memory, wait };  // memory: begins though work is held
   Kind kind = Kind::work;
   uint64_t sequence = 0;
   std::function<cudaError_t()> work;  // an error ends the process's use of CUDA
@@ -100,6 +100,11 @@ class Engine {
   void set_order(uint64_t seed, const std::string& hold);
   // Work that comes is done without doing it.
   void set_idle(bool idle) { idle_ = idle; }
+  // Copies do not begin while this holds, as if the device's copy engine were busy; functions of the host's and kernels do.
+  void hold_transfers(bool hold) {
+    transfers_held_ = hold;
+    changed_.notify_all();
+  }
   // For tests: as if nothing had ever been enqueued. Streams that are there stay.
   void reset(Lock& lock);
 
@@ -125,6 +130,7 @@ class Engine {
   uint64_t seed_ = 0, random_ = 0;
   std::string hold_;
   bool idle_ = false;
+  bool transfers_held_ = false;
 };
 
 }  // namespace heddle::cuda::standin

@@ -17,9 +17,9 @@ struct Block {
   std::byte* data = nullptr;
   uint64_t bytes = 0;
   int device = 0;
-  bool of_pool = false;  // by cudaMallocAsync
-  Place allocated;       // where the stream has it
-  Clock uses;            // work that reads or writes it
+  cudaMemPool_t pool = nullptr;  // that it comes from; null: it is cudaMalloc's
+  Place allocated;               // where the stream has it
+  Clock uses;                    // work that reads or writes it
   std::shared_ptr<void> storage;
 };
 

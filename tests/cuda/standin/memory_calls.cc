@@ -10,6 +10,7 @@ using standin::CallKind;
 using standin::HostBlock;
 using standin::Job;
 using standin::Lock;
+using standin::Pool;
 using standin::Process;
 using standin::Rule;
 using standin::Stream;
@@ -40,19 +41,41 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   });
 }
 
+namespace {
+
+cudaError_t allocate_from(Process& process, void** pointer, size_t bytes, cudaMemPool_t handle, const Stream* stream, const char* call) {
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  const std::shared_ptr<Pool> pool = process.pool_of(handle);
+  if (!pool) return process.rules.add(Rule::unknown_pool, call), cudaErrorInvalidValue;
+  process.run.note(Rule::allocates, call);
+  if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
+  Block* const block = process.memory.allocate(pool->device, bytes, process.settings.memory_bytes);
+  if (!block) return cudaErrorMemoryAllocation;
+  block->pool = handle;
+  return *pointer = block->data, cudaSuccess;
+}
+
+}  // namespace
+
 // "Inserts an allocation operation into hStream. A pointer to the allocated memory is returned immediately in *dptr. The allocation must
 // not be accessed until the allocation operation completes. The allocation comes from the memory pool associated with the stream's device."
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t handle) {
   return standin::api(__func__, CallKind::work, [&](Process& process, Lock&) {
     const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaMallocAsync");
-    if (!stream) return cudaErrorInvalidResourceHandle;
-    process.run.note(Rule::allocates, "cudaMallocAsync");
-    if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
-    Block* const block = process.memory.allocate(stream->device, bytes, process.settings.memory_bytes);
-    if (!block) return cudaErrorMemoryAllocation;
-    block->of_pool = true;
-    block->allocated = process.engine.enqueue(*stream, Job::Kind::memory, nullptr);
-    return *pointer = block->data, cudaSuccess;
+    const cudaMemPool_t pool = stream ? process.default_pool(stream->device) : nullptr;
+    const cudaError_t made = allocate_from(process, pointer, bytes, pool, stream.get(), "cudaMallocAsync");
+    if (made == cudaSuccess) process.memory.block_at(*pointer)->allocated = process.engine.enqueue(*stream, Job::Kind::memory, nullptr);
+    return made;
+  });
+}
+
+// "The allocation comes from the specified memory pool."
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t handle) {
+  return standin::api(__func__, CallKind::work, [&](Process& process, Lock&) {
+    const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaMallocFromPoolAsync");
+    const cudaError_t made = allocate_from(process, pointer, bytes, pool, stream.get(), "cudaMallocFromPoolAsync");
+    if (made == cudaSuccess) process.memory.block_at(*pointer)->allocated = process.engine.enqueue(*stream, Job::Kind::memory, nullptr);
+    return made;
   });
 }
 
@@ -71,31 +94,63 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
   });
 }
 
-namespace {
-
-constexpr uintptr_t first_pool = 0x59000000;  // of device 0; each device has one
-
-}  // namespace
-
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if (device < 0 || device >= process.settings.devices) return cudaErrorInvalidDevice;
-    *pool = reinterpret_cast<cudaMemPool_t>(first_pool + static_cast<uintptr_t>(device));
-    return cudaSuccess;
+    return *pool = process.default_pool(device), cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    const cudaMemLocation& location = properties->location;
+    if (properties->allocType != cudaMemAllocationTypePinned || location.type != cudaMemLocationTypeDevice || location.id < 0 ||
+        location.id >= process.settings.devices)
+      return cudaErrorInvalidValue;
+    auto made = std::make_shared<Pool>();
+    made->device = location.id;
+    return *pool = process.pools.add(std::move(made)), cudaSuccess;
+  });
+}
+
+// "If any pointers obtained from this pool haven't been freed [...] the pool will be destroyed when the last is": here they are left over.
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    if (!process.pools.find(pool)) return process.rules.add(Rule::unknown_pool, "cudaMemPoolDestroy"), cudaErrorInvalidValue;
+    return process.pools.remove(pool), cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, cudaMemPoolAttr attribute, void* value) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    const std::shared_ptr<Pool> pool = process.pool_of(handle);
+    if (!pool) return process.rules.add(Rule::unknown_pool, "cudaMemPoolSetAttribute"), cudaErrorInvalidValue;
+    if (attribute != cudaMemPoolAttrReleaseThreshold) return cudaErrorNotSupported;
+    return pool->kept_bytes = *static_cast<const uint64_t*>(value), cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t handle, size_t) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    const std::shared_ptr<Pool> pool = process.pool_of(handle);
+    if (!pool) return process.rules.add(Rule::unknown_pool, "cudaMemPoolTrimTo"), cudaErrorInvalidValue;
+    return ++pool->trims, cudaSuccess;
   });
 }
 
 // "cudaMemPoolSetAccess affects all allocations from the memory pool, not just future ones" (Programming Guide, Stream Ordered Memory
 // Allocator).
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* accesses, size_t count) {
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const cudaMemAccessDesc* accesses, size_t count) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
-    const int64_t of = static_cast<int64_t>(reinterpret_cast<uintptr_t>(pool)) - static_cast<int64_t>(first_pool);
-    if (of < 0 || of >= process.settings.devices || !accesses) return cudaErrorInvalidValue;
+    const std::shared_ptr<Pool> pool = process.pool_of(handle);
+    if (!pool) return process.rules.add(Rule::unknown_pool, "cudaMemPoolSetAccess"), cudaErrorInvalidValue;
+    if (!accesses) return cudaErrorInvalidValue;
     for (size_t i = 0; i < count; ++i) {
       const cudaMemLocation& location = accesses[i].location;
       if (location.type != cudaMemLocationTypeDevice || location.id < 0 || location.id >= process.settings.devices)
         return cudaErrorInvalidDevice;
-      process.pools[{location.id, static_cast<int>(of)}] = accesses[i].flags == cudaMemAccessFlagsProtReadWrite;
+      accesses[i].flags == cudaMemAccessFlagsProtReadWrite ? void(pool->devices.insert(location.id))
+                                                           : void(pool->devices.erase(location.id));
     }
     return cudaSuccess;
   });

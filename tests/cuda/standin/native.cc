@@ -93,6 +93,28 @@ void heddle_standin_fail_call(const char* name, uint64_t nth, int answer, int lo
   process.faults.loss = static_cast<cudaError_t>(loss);
 }
 
+void heddle_standin_meet(int count) {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  process.compiling = {count, 0, 0};
+}
+
+int heddle_standin_met() {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  return process.compiling.most;
+}
+
+void heddle_standin_hold_transfers(int hold) {
+  Process& process = Process::get();
+  const Lock lock(process.mutex);
+  process.engine.hold_transfers(hold != 0);
+}
+
+uint64_t heddle_standin_host_functions() {
+  return Process::get().host_functions;
+}
+
 void heddle_standin_reset() {
   Process& process = Process::get();
   Lock lock(process.mutex);

@@ -41,6 +41,16 @@ HEDDLE_STANDIN_FUNCTION void heddle_standin_fail(int what, uint64_t nth, int err
    `loss`: the error after which, from that call on, there is no going on; 0: there is. */
 HEDDLE_STANDIN_FUNCTION void heddle_standin_fail_call(const char* name, uint64_t nth, int answer, int loss);
 
+/* From now on each compilation of NVRTC's waits until `count` of them are under way at once, or for some seconds. */
+HEDDLE_STANDIN_FUNCTION void heddle_standin_meet(int count);
+/* The most compilations that were under way at once since then. */
+HEDDLE_STANDIN_FUNCTION int heddle_standin_met(void);
+
+/* Non-zero: no copy begins from now on; what streams do otherwise goes on. Zero: copies go on. */
+HEDDLE_STANDIN_FUNCTION void heddle_standin_hold_transfers(int hold);
+/* How many functions of the host's streams have called (cudaLaunchHostFunc) since the stand-in was loaded. */
+HEDDLE_STANDIN_FUNCTION uint64_t heddle_standin_host_functions(void);
+
 /* As if it had just been loaded, but for calls: errors are gone, and all that was made. */
 HEDDLE_STANDIN_FUNCTION void heddle_standin_reset(void);
 

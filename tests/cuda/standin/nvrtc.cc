@@ -1,6 +1,7 @@
 // NVRTC: sources are compiled for the host by the emulated grid (grid/grid.h); a "cubin", and as well a "PTX", names the library that came
 // of it.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "process.h"
 
 namespace standin = heddle::cuda::standin;
+using standin::Compiling;
 using standin::Lock;
 using standin::Process;
 using standin::Rule;
@@ -60,6 +62,18 @@ bool read_options(int count, const char* const* options, const std::vector<int>&
     if (option != "--fmad=true" && option != "--fmad=false" && option != "--std=c++17" && option != "--disable-warnings") return false;
   }
   return true;
+}
+
+// Waits for other compilations where a test wants them to be under way at once.
+void meet_others() {
+  constexpr std::chrono::seconds patience(5);
+  Process& process = Process::get();
+  Lock lock(process.mutex);
+  Compiling& compiling = process.compiling;
+  compiling.most = std::max(compiling.most, ++compiling.now);
+  process.met.notify_all();
+  process.met.wait_for(lock, patience, [&] { return compiling.most >= compiling.wanted; });
+  --compiling.now;
 }
 
 }  // namespace
@@ -121,6 +135,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
     return read_options(count, options, Process::get().settings.architectures, &architecture) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
   });
   if (asked != NVRTC_SUCCESS) return asked;
+  meet_others();
   const std::lock_guard<std::mutex> alone(one_at_a_time);
   std::string file;
   const auto module = heddle::cuda::grid::Module::compile(text, folder, &error, &file);

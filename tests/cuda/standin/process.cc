@@ -62,10 +62,31 @@ std::shared_ptr<Event> Process::event_of(cudaEvent_t handle, const char* call) {
   return event;
 }
 
+std::shared_ptr<Pool> Process::pool_of(cudaMemPool_t handle) const {
+  if (std::shared_ptr<Pool> pool = pools.find(handle)) return pool;
+  for (const auto& [device, known] : default_pools)
+    if (known.first == handle) return known.second;
+  return nullptr;
+}
+
+cudaMemPool_t Process::default_pool(int device) {
+  auto& [handle, pool] = default_pools[device];
+  if (!pool) {
+    pool = std::make_shared<Pool>();
+    pool->device = device;
+    handle = reinterpret_cast<cudaMemPool_t>(uintptr_t{0x5a000000} + static_cast<uintptr_t>(device));
+  }
+  return handle;
+}
+
 bool Process::may_use(int device, const Block& block) const {
-  const auto& allowed = block.of_pool ? pools : peers;
-  const auto found = allowed.find({device, block.device});
-  return device == block.device || (found != allowed.end() && found->second);
+  if (device == block.device) return true;
+  if (block.pool) {
+    const std::shared_ptr<Pool> pool = pool_of(block.pool);
+    return pool && pool->devices.count(device) > 0;
+  }
+  const auto found = peers.find({device, block.device});
+  return found != peers.end() && found->second;
 }
 
 void Process::use(Block& block, const Stream& stream, const char* call) {
@@ -85,6 +106,7 @@ void Process::report_leaks() {
   };
   left(memory.blocks(), "pieces of device memory");
   left(memory.host_blocks(), "pieces of host memory");
+  left(pools.size(), "pools of device memory");
   left(streams.size(), "streams");
   left(events.size(), "events");
   left(libraries.size(), "libraries");
@@ -115,6 +137,8 @@ void Process::reset(Lock& lock) {
   memory.clear();
   peers.clear();
   pools.clear();
+  default_pools.clear();
+  compiling = {};
 }
 
 namespace {

@@ -1,9 +1,12 @@
 // All that the stand-in knows, once for the process, under one lock; and how each function of NVIDIA's begins and ends here.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +64,20 @@ struct Source {
   std::string text, log;
   std::string ptx;    // with its last zero; empty: not compiled
   std::string cubin;  // the same; empty too where it was compiled for no real architecture
+};
+
+// Memory that is allocated in the order of streams.
+struct Pool {
+  int device = 0;
+  std::set<int> devices;    // other ones that may use it
+  uint64_t kept_bytes = 0;  // the release threshold
+  uint64_t trims = 0;
+};
+
+// Compilations of NVRTC's that are under way, for a test that counts how many are so at once.
+struct Compiling {
+  int wanted = 0;  // each waits until so many have met, or for a moment
+  int now = 0, most = 0;
 };
 
 // Names of the calls that are made, in order.
@@ -125,12 +142,20 @@ struct Process {
   Table<cudnnHandle_t, CudnnHandle> cudnn_handles{0x57000000};
   Table<cudnnBackendDescriptor_t, BackendDescriptor> cudnn_descriptors{0x58000000};
   std::map<int, std::shared_ptr<Stream>> default_streams;  // by device
-  std::map<std::pair<int, int>, bool> peers, pools;        // device, and whose memory it may use: of cudaMalloc, of cudaMallocAsync
+  std::map<std::pair<int, int>, bool> peers;               // device, and whose memory of cudaMalloc it may use
+  Table<cudaMemPool_t, Pool> pools{0x59000000};
+  std::map<int, std::pair<cudaMemPool_t, std::shared_ptr<Pool>>> default_pools;  // by device
+  Compiling compiling;
+  std::condition_variable met;              // of compilations
+  std::atomic<uint64_t> host_functions{0};  // that were called by streams, since the stand-in was loaded
   uint64_t resets = 0;
 
   // The stream, or null: the rule is broken that there is one. The default stream of the current device for CUDA's own handles.
   std::shared_ptr<Stream> stream_of(cudaStream_t handle, const char* call);
   std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call);
+  // The pool, made or a device's default; null: there is none by that handle.
+  std::shared_ptr<Pool> pool_of(cudaMemPool_t handle) const;
+  cudaMemPool_t default_pool(int device);
   // Whether the device may use the block.
   bool may_use(int device, const Block& block) const;
   // Work of the stream at `place` reads or writes the block.
