@@ -291,6 +291,11 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
   });
 }
 
+void leave(void* device) {
+  device_of(device).manners.counts.departures.fetch_add(1, std::memory_order_relaxed);
+  current_device = nullptr;
+}
+
 // Waits in any case: what was enqueued before calls overlapped is still worked on.
 heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
   Device& d = device_of(device);
@@ -391,6 +396,7 @@ heddle_device_backend simulated_backend(const char* kind, const heddle_host* plu
   b.unregister_host = unregister_host;
   b.reaches = reaches;
   b.runs_kernels_of = "cpu";
+  b.leave = leave;
   return b;
 }
 

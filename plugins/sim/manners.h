@@ -14,7 +14,7 @@ namespace sim {
 
 struct Counts {
   std::atomic<uint64_t> calls{0}, works{0}, launches{0}, copies{0}, pageable_copies{0}, peer_copies{0}, waits{0}, records{0}, callbacks{0},
-      synchronizes{0}, queries{0}, allocations{0}, silences{0}, entries{0};
+      synchronizes{0}, queries{0}, allocations{0}, silences{0}, entries{0}, departures{0};
   std::atomic<uint64_t> streams{0}, events{0};  // that there are now
 };
 

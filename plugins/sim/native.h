@@ -31,6 +31,7 @@ typedef struct sim_counts {
   uint64_t streams, events; /* that there are now; streams of a program's own, made with create_stream, too */
   uint64_t silences;        /* works that never end, as they were told */
   uint64_t entries;         /* works that entered the device (HEDDLE_WORK_ENTERS) */
+  uint64_t departures;      /* threads that left it */
 } sim_counts;
 
 typedef struct sim_native_table {

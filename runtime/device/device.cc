@@ -210,6 +210,10 @@ Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr
   return made;
 }
 
+void Device::leave() noexcept {
+  if (backend_.leave && !lost()) quietly(name_, [&] { backend_.leave(handle_); });
+}
+
 heddle_status Device::enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept {
   return ask(call, [&] { return backend_.enqueue(handle_, stream, &work, call); });
 }

@@ -95,6 +95,8 @@ class Device : public std::enable_shared_from_this<Device> {
   bool waits_for(const Device& other) const;
   bool pins() const { return backend_.allocate_host != nullptr; }
   bool registers() const { return backend_.register_host != nullptr; }
+  bool is_of_kind_of(const Device& other) const { return &other.backend_ == &backend_; }
+  bool can_be_left() const { return backend_.leave != nullptr; }
   bool can_abort() const { return backend_.abort_stream != nullptr; }
   std::string description();
   Status memory_info(int64_t* free_bytes, int64_t* total_bytes);
@@ -121,6 +123,8 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // What a run does; see device_plugin.h. The reason of a failing status is said to `call`.
   heddle_status enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept;
+  // The calling thread, which has entered the device, goes back to the embedding program's code.
+  void leave() noexcept;
   heddle_status synchronize(void* stream, const heddle_call* call) noexcept;
   // HEDDLE_PENDING where the device can't be asked.
   heddle_status query(void* stream) noexcept;

@@ -109,6 +109,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
   const heddle_work work = {sizeof(work),       0, UINT64_MAX, nullptr, &copy, nullptr, nullptr, Arrival::come, arrival.get(),
                             HEDDLE_WORK_ENTERS, 0};
   const heddle_status status = enqueue(stream, work, &call);
+  leave();
   // A stream that takes no copy has failed, and does not keep synchronize waiting.
   if (status == HEDDLE_OK && !arrival->wait(wait.until)) {
     const std::lock_guard lock(mutex_);

@@ -169,6 +169,20 @@ namespace {
 // Where the calling thread enqueued last, in which of its stays in a run: it has called nothing else since. Null: it may have.
 thread_local const Device* entered = nullptr;
 thread_local uint64_t entered_in = 0;
+// The device that the thread has still to leave; its run is under way until then.
+thread_local Device* to_leave = nullptr;
+
+void leave_device() {
+  if (to_leave) std::exchange(to_leave, nullptr)->leave();
+}
+
+// Of devices of one kind the thread leaves the last: what was set before it entered the first is what is put back.
+void leave_later(Device& device) {
+  if (to_leave && !to_leave->is_of_kind_of(device)) leave_device();
+  to_leave = &device;
+  when_thread_leaves_runs(leave_device);
+  if (worker_stay() == 0) leave_device();
+}
 }  // namespace
 
 bool DeviceRun::enters(const Device& device) const {
@@ -188,7 +202,9 @@ heddle_status DeviceRun::enqueue(Device& device, void* stream, heddle_work work,
   work.struct_size = sizeof(work);
   work.flags = enters(device) ? uint32_t{HEDDLE_WORK_ENTERS} : 0u;
   work.label = label;
-  return device.enqueue(stream, work, call);
+  const heddle_status status = device.enqueue(stream, work, call);
+  if ((work.flags & HEDDLE_WORK_ENTERS) != 0 && device.can_be_left()) leave_later(device);
+  return status;
 }
 
 Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& variables) {

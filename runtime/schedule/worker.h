@@ -18,6 +18,10 @@ uint32_t worker_index(const void* of) noexcept;
 // leaving it or entering another. 0 outside of runs.
 uint64_t worker_stay() noexcept;
 
+// Calls `function` on this thread when it leaves the last run that it works for; once, however often it is asked for. Nothing is called
+// where the thread works for no run. Another function takes the place of one that was asked for before.
+void when_thread_leaves_runs(void (*function)()) noexcept;
+
 // Makes the calling thread worker `index` of the run `of` until the scope ends.
 class WorkerScope {
  public:

@@ -304,6 +304,47 @@ TEST_F(CudaLibrary, AForkedChildIsToldWhyItHasNoDevice) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+// PyTorch, for one, allocates on the device that is current.
+TEST_F(CudaLibrary, TheDeviceThatIsCurrentIsTheProgramsOwn) {
+  const auto expect_current = [&](int device, const char* after) {
+    int current = -1;
+    EXPECT_EQ(cuda.cudaGetDevice(&current), cudaSuccess);
+    EXPECT_EQ(current, device) << "after " << after;
+  };
+  for (const int own : {0, 1}) {
+    const int other = 1 - own;
+    EXPECT_EQ(cuda.cudaSetDevice(own), cudaSuccess);
+    {
+      const Runtime runtime = cuda_runtime();
+      const std::shared_ptr<Device> device = opened(runtime, "cuda:" + std::to_string(other)),
+                                    here = opened(runtime, "cuda:" + std::to_string(own));
+      expect_current(own, "opening");
+      EXPECT_TRUE(device->reaches(*here) && here->reaches(*device));
+      expect_current(own, "reaches");
+      {
+        auto memory = device->allocate(1 << 20);
+        expect_current(own, "allocate");
+        std::vector<char> bytes(1 << 20);
+        EXPECT_TRUE(memory.ok() && device->write(memory->get(), bytes.data(), 1 << 20).ok());
+        expect_current(own, "a copy");
+      }
+      expect_current(own, "release");
+      SessionOptions options = on_cuda(2);
+      options.device = "cuda:" + std::to_string(other);
+      for (Net net : {chain_net(3, Shape{16}), mixed_net()}) {
+        auto prepared = prepare(runtime, std::move(net), options);
+        ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+        expect_current(own, "prepare");
+        for (int run = 0; run < 2; ++run) EXPECT_TRUE(prepared->context.run().ok());
+        expect_current(own, "run");
+      }
+      expect_current(own, "closing the context");
+    }
+    expect_current(own, "closing the device");
+  }
+  EXPECT_EQ(broken(), "");
+}
+
 // Linux adds 50 µs to a sleep of a thread that does not say otherwise.
 TEST_F(CudaLibrary, TheThreadThatWaitsForStreamsSleepsNoLongerThanItAsks) {
   auto there = prepare(cuda_runtime(), chain_net(2, Shape{16}), on_cuda());

@@ -54,6 +54,20 @@ TEST_P(DeviceEntering, AThreadThatComesFromAnotherDeviceEnters) {
   EXPECT_LT(made.entries, made.works);
 }
 
+// Before the embedding program's code goes on there.
+TEST_P(DeviceEntering, AThreadLeavesTheDeviceThatItEntered) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  const Runtime runtime = device_runtime();
+  auto one = prepare(runtime, turns({device_name(0)}), silent()),
+       both = prepare(runtime, turns({device_name(0), device_name(1)}), silent());
+  ASSERT_TRUE(one.ok() && both.ok()) << one.status().text() << both.status().text();
+  for (Prepared* prepared : {&*one, &*both}) {
+    const uint64_t before = counted(prepared->plan(), &sim_counts::departures);
+    for (int run = 0; run < 3; ++run) ASSERT_TRUE(prepared->context.run().ok());
+    EXPECT_EQ(counted(prepared->plan(), &sim_counts::departures) - before, 3u) << "once a run, by the thread that ran";
+  }
+}
+
 // The host's kernels are anybody's code.
 TEST_P(DeviceEntering, WhereTheHostWorksTooEveryWorkEnters) {
   HEDDLE_DEVICE_NEEDS(has_clock);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "device/cuda_device.h"
+#include "device/current_device.h"
 #include "device/errors.h"
 #include "device/store_value.h"
 #include "device/trace_range.h"
@@ -43,7 +44,8 @@ heddle_status with(void* handle, const heddle_call* call, const F& body) {
 template <class F>
 heddle_status with_current(void* handle, const heddle_call* call, const F& body) {
   return with(handle, call, [&](Device& device) -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    const CurrentDevice current(device.index);
+    HEDDLE_PLUGIN_CHECK(current.status());
     return body(device);
   });
 }
@@ -90,7 +92,8 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
   TraceRange::prepare();
   auto made = std::make_unique<Device>(index);
   const Status status = [&]() -> Status {
-    HEDDLE_CUDA_CALL(cudaSetDevice, index);
+    const CurrentDevice current(index);
+    HEDDLE_PLUGIN_CHECK(current.status());
     HEDDLE_CUDA_CALL(cudaGetDeviceProperties, &made->properties, index);
     made->major = made->properties.major;
     made->minor = made->properties.minor;
@@ -150,7 +153,7 @@ heddle_status allocate(void* handle, uint64_t bytes, void** memory, const heddle
 void release(void* handle, void* memory) {
   Device& device = device_of(handle);
   if (device.loss) return;
-  Api::get().cudaSetDevice(device.index);
+  const CurrentDevice current(device.index);
   device.memory.release(memory);
 }
 
@@ -180,7 +183,9 @@ int32_t reaches(void* handle, void* source) {
   const Api& api = Api::get();
   const int to = device_of(handle).index, from = device_of(source).index;
   int can = 0;
-  if (device_of(handle).loss || api.cudaSetDevice(to) != cudaSuccess) return 0;
+  if (device_of(handle).loss) return 0;
+  const CurrentDevice current(to);
+  if (!current.status().ok()) return 0;
   const bool direct = api.cudaDeviceCanAccessPeer(&can, to, from) == cudaSuccess && can != 0;
   // Where it is not, and where access is on already, the error is nobody's to see: then the driver copies by the host, in one call.
   if (!direct || !device_of(source).memory.open_to(to)) api.cudaGetLastError();
@@ -221,7 +226,7 @@ void destroy_stream(void* handle, void* stream) {
   // The buffers of its copies are used until it has passed them, and go with this.
   const std::optional<Device::Stream> known = device.let_go(s);
   if (!known || device.loss || (!known->made && !known->staging)) return;
-  Api::get().cudaSetDevice(device.index);
+  const CurrentDevice current(device.index);
   Api::get().cudaStreamSynchronize(s);
   if (known->made) Api::get().cudaStreamDestroy(s);
 }
@@ -298,11 +303,15 @@ Status enqueue_now(Device& device, cudaStream_t stream, const heddle_work& work)
 heddle_status enqueue(void* handle, void* stream, const heddle_work* work, const heddle_call* call) {
   return with(handle, call, [&](Device& device) -> Status {
     auto* const s = static_cast<cudaStream_t>(stream);
-    if ((work->flags & HEDDLE_WORK_ENTERS) != 0) HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    if ((work->flags & HEDDLE_WORK_ENTERS) != 0) HEDDLE_PLUGIN_CHECK(EnteredDevice::enter(device.index));
     if (device.blocking) device.stream_of(s).label = work->label;
     HEDDLE_PLUGIN_CHECK(enqueue_on(device, s, [&] { return enqueue_now(device, s, *work); }));
     return work->callback ? device.poller.notify(s, work->callback, work->user) : Status();
   });
+}
+
+void leave(void*) {
+  EnteredDevice::leave();
 }
 
 heddle_status synchronize(void* handle, void* stream, const heddle_call* call) {
@@ -369,6 +378,7 @@ heddle_device_backend backend(const heddle_host* plugins_host) {
   b.unregister_host = unregister_host;
   b.reaches = reaches;
   b.describe = describe_devices;
+  b.leave = leave;
   return b;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "device/current_device.h"
 #include "device/errors.h"
 
 namespace heddle::cuda {
@@ -29,7 +30,8 @@ Poller::~Poller() {
 }
 
 plugin::Status Poller::make_event(cudaEvent_t* event) {
-  HEDDLE_CUDA_CALL(cudaSetDevice, device_);
+  const CurrentDevice current(device_);
+  HEDDLE_PLUGIN_CHECK(current.status());
   HEDDLE_CUDA_CALL(cudaEventCreateWithFlags, event, cudaEventDisableTiming);
   const std::lock_guard<std::mutex> lock(mutex_);
   ++events_;

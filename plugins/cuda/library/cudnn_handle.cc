@@ -1,12 +1,15 @@
 #include "library/cudnn_handle.h"
 
+#include "device/current_device.h"
+
 namespace heddle::cuda::cudnn {
 namespace {
 
 Status make_handle(Device& device, cudaStream_t stream, cudnnHandle_t* handle) {
   HEDDLE_PLUGIN_CHECK(check_library());
   const Api& api = Api::get();
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+  const CurrentDevice current(device.index);
+  HEDDLE_PLUGIN_CHECK(current.status());
   const cudnnStatus_t made = api.cudnnCreate(handle);
   if (made != CUDNN_STATUS_SUCCESS) *handle = nullptr;
   if (made != CUDNN_STATUS_SUCCESS) return failed("cudnnCreate", made);
@@ -27,7 +30,7 @@ Handle::Handle(Device& device, cudaStream_t stream) : device_(device), status_(m
 // A handle belongs to the device that was current when it was made. On a lost device cuDNN's call might block or print.
 Handle::~Handle() {
   if (!handle_ || device_.loss) return;
-  Api::get().cudaSetDevice(device_.index);
+  const CurrentDevice current(device_.index);
   Api::get().cudnnDestroy(handle_);
 }
 
@@ -51,7 +54,8 @@ Status StreamHandle::execute(const PlannedCall& call, void* const* addresses, vo
 
 Status Planner::choose(Graph& graph, const PlanRules& rules, Plan* plan) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  HEDDLE_CUDA_CALL(cudaSetDevice, device_.index);
+  const CurrentDevice current(device_.index);
+  HEDDLE_PLUGIN_CHECK(current.status());
   const Target target = {handle_.get(), nullptr};
   HEDDLE_PLUGIN_CHECK(graph.finish(target));
   return plan->choose(graph, target, rules);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "device/current_device.h"
+
 namespace heddle::cuda {
 
 using plugin::Status;
@@ -69,9 +71,9 @@ ProductLibrary::ProductLibrary(const plugin::ResourceRequest& request) : device_
     status_ = plugin::unsupported(api.missing_cublasLt());
     return;
   }
-  const cudaError_t error = api.cudaSetDevice(device_.index);
-  if (error != cudaSuccess) {
-    status_ = cuda::failed("cudaSetDevice", error);
+  const CurrentDevice current(device_.index);
+  if (!current.status().ok()) {
+    status_ = current.status();
     return;
   }
   const cublasStatus_t status = api.cublasLtCreate(&handle_);
@@ -80,7 +82,7 @@ ProductLibrary::ProductLibrary(const plugin::ResourceRequest& request) : device_
 
 ProductLibrary::~ProductLibrary() {
   if (!handle_ || device_.loss) return;
-  Api::get().cudaSetDevice(device_.index);
+  const CurrentDevice current(device_.index);
   Api::get().cublasLtDestroy(handle_);
 }
 
@@ -132,7 +134,8 @@ Status MatrixProduct::choose(Device& device, cublasLtHandle_t handle, const Prod
   expected_bias_ = nullptr;
   if (std::max({shape.m, shape.n, shape.k, shape.batch}) > INT32_MAX)
     return plugin::unsupported("a product of matrices of more than 2^31 rows, columns or images");
-  HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+  const CurrentDevice current(device.index);
+  HEDDLE_PLUGIN_CHECK(current.status());
   cublasLtMatmulDesc_t description = nullptr;
   HEDDLE_CUBLAS_CALL(cublasLtMatmulDescCreate, &description, compute_type(shape), scale_type(shape));
   description_.reset(description);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "device/current_device.h"
 #include "device/errors.h"
 #include "generate/texts.h"
 #include "library/program_cache.h"
@@ -107,7 +108,8 @@ struct Compilation {
   bool contract;
 
   Status load_or_compile(cudaLibrary_t* library) const {
-    HEDDLE_CUDA_CALL(cudaSetDevice, device.index);
+    const CurrentDevice current(device.index);
+    HEDDLE_PLUGIN_CHECK(current.status());
     std::string code;
     // A cached program that the driver refuses is compiled again.
     if (read_cached(key, &code) && load(code, library).ok()) return {};

@@ -26,10 +26,10 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 18
+#define HEDDLE_ABI_MINOR 19
 /* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
    moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xd61cbb3f4a0d9fd6)
+#define HEDDLE_ABI_HASH UINT64_C(0x18771da40ea65c66)
 
 /* True when the other side's struct is long enough to hold `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))

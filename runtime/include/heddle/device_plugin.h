@@ -178,6 +178,9 @@ typedef struct heddle_device_backend {
      tell are guesses on the large side. Called before anything else. HEDDLE_ERROR_INVALID: the text tells of none, or the backend has been
      asked for devices that are here. */
   heddle_status (*describe)(const char* text, uint64_t length, const heddle_call* call);
+  /* The calling thread, which has entered the device (HEDDLE_WORK_ENTERS), is about to go back to code that is not the runtime's: what was
+     set for the thread is put back as it was when it entered. Called once after a thread's work for a run, also where `enqueue` failed. */
+  void (*leave)(void* device);
 } heddle_device_backend;
 
 #ifdef __cplusplus
