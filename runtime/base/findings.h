@@ -20,6 +20,8 @@ class Findings {
     add_one(std::move(status));
     for (const Diagnostic& d : attached) add(Status(d));
   }
+  // Adds to the message of a finding that is kept, by its place in all().
+  void append(size_t place, const std::string& text) { all_[place].message += text; }
   bool failed() const { return failed_; }
   // Of all findings, also those that are not kept.
   size_t count() const { return count_; }

@@ -12,7 +12,7 @@ namespace heddle {
 namespace {
 
 Status not_one(std::string_view text) {
-  return {Code::syntax, fmt::format("{} is no schedule", quoted(std::string(text))),
+  return {Code::invalid_argument, fmt::format("{} is no schedule", quoted(std::string(text))),
           "write constant, step(every, gamma), exponential(gamma), polynomial(steps, power, end) or cosine(steps, end)"};
 }
 

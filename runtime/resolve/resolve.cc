@@ -25,12 +25,15 @@ class Resolver {
   // `adopted`: of a subnet, its variables.
   void run(Net& net, int64_t depth, const Adopted& adopted = {});
   const Findings& findings() const { return findings_; }
+  // After the outermost run: how often each operator that no plugin has is used.
+  void count_uses();
 
  private:
   void report(const Net& net, const Node& node, Status status) {
     findings_.add(std::move(status).at(node.name, display_name(node.domain, node.type)).in_net(net.name));
   }
   const OperatorSchema* schema_of(const Net& net, const Node& node);
+  void report_unknown(const Net& net, const Node& node, int32_t version);
   void check_order(const Net& net, const Node& node, size_t position, const std::vector<char>& defined);
   void check_arity(const Net& net, const Node& node);
   void check_attributes(const Net& net, Node& node, int64_t depth);
@@ -44,7 +47,12 @@ class Resolver {
   Findings findings_;
   Suggestions suggestions_;
   int64_t nodes_ = 0;
-  std::unordered_map<std::string, const OperatorSchema*> schemas_;  // a net has few distinct operators
+  struct Known {
+    const OperatorSchema* schema = nullptr;
+    int64_t uses = 0;
+    size_t finding = SIZE_MAX;  // in findings_, of an operator that is not known; SIZE_MAX: it is not kept there
+  };
+  std::unordered_map<std::string, Known> known_;  // by domain, type and version: a net has few distinct operators
 };
 
 // A node's own version counts before that of its domain's operator set; 0: the newest that is loaded.
@@ -55,24 +63,42 @@ int32_t wanted_version(const Net& net, const Node& node) {
   return 0;
 }
 
+// A net of a thousand unknown nodes of one type has one thing that is wrong with it: only the first is reported.
 const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
   const int32_t version = wanted_version(net, node);
-  std::string key = fmt::format("{}\n{}\n{}", node.domain, node.type, version);
-  const auto [it, fresh] = schemas_.try_emplace(std::move(key), nullptr);
-  if (fresh) it->second = registry_.find_operator(node.domain, node.type, version);
-  if (it->second) return it->second;
+  const auto [it, is_new] = known_.try_emplace(fmt::format("{}\n{}\n{}", node.domain, node.type, version));
+  Known& known = it->second;
+  ++known.uses;
+  if (!is_new) return known.schema;
+  known.schema = registry_.find_operator(node.domain, node.type, version);
+  if (known.schema) return known.schema;
+  const size_t kept = findings_.all().size();
+  report_unknown(net, node, version);
+  if (findings_.all().size() > kept) known.finding = kept;
+  return nullptr;
+}
+
+void Resolver::report_unknown(const Net& net, const Node& node, int32_t version) {
   // An operator that only lacks the version is reported apart from an unknown one: the mend is another import, not another plugin.
   if (const OperatorSchema* newest = registry_.find_operator(node.domain, node.type)) {
     report(net, node,
            {Code::unknown_operator,
             fmt::format("version {} of the operator is not known; the loaded plugins have version {}", version, newest->version),
             "import the model again, which brings its operators to the newest semantics"});
-    return nullptr;
+    return;
   }
-  Hint hint = suggestions_.of(node.type, [&] { return registry_.operator_names(node.domain); });
+  const std::vector<std::string> names = registry_.operator_names(node.domain);
+  Hint hint = suggestions_.of(node.type, [&] { return names; });
+  // The plugins that come with Heddle hold all that it has of ONNX's own domain: no other one is going to bring it.
+  if (hint.text.empty() && node.domain.empty() && !names.empty())
+    hint = Hint("express it by other operators, or use one of a plugin's own domain");
   if (hint.text.empty()) hint = hint_with("load a plugin that has it with ", option_names::plugins);
   report(net, node, {Code::unknown_operator, "no loaded plugin has this operator", std::move(hint)});
-  return nullptr;
+}
+
+void Resolver::count_uses() {
+  for (const auto& [key, known] : known_)
+    if (known.finding != SIZE_MAX && known.uses > 1) findings_.append(known.finding, fmt::format(", used {} times", known.uses));
 }
 
 void Resolver::check_order(const Net& net, const Node& node, size_t position, const std::vector<char>& defined) {
@@ -277,6 +303,7 @@ void Resolver::run(Net& net, int64_t depth, const Adopted& adopted) {
 Result<Net> resolve(Net net, const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) {
   Resolver resolver(registry, limits);
   resolver.run(net, 0);
+  resolver.count_uses();
   if (resolver.findings().failed()) return resolver.findings().status();
   // Schemas lie in the plugins' memory: the net keeps the snapshot and so the libraries.
   net.keep_alive.push_back(registry);

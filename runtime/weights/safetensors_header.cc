@@ -86,16 +86,23 @@ NameIndex index_of(const std::vector<TensorEntry>& entries) {
   return NameIndex(std::move(names));
 }
 
-// Checksums go from the metadata to their tensors. What only looks like one stays.
-void take_checksums(const NameIndex& index, TextPairs& metadata, std::vector<TensorEntry>& entries) {
+// Checksums go from the metadata to their tensors. One for a tensor that the file has not stays metadata: what other programs take out of a
+// file, they may leave the checksum of.
+Status take_checksums(const NameIndex& index, TextPairs& metadata, std::vector<TensorEntry>& entries) {
+  Status status;
   std::erase_if(metadata, [&](const std::pair<std::string, std::string>& pair) {
     if (!pair.first.starts_with(safetensors_checksum)) return false;
     const std::optional<uint32_t> position = index.find(std::string_view(pair.first).substr(safetensors_checksum.size()));
+    if (!position) return false;
     uint64_t checksum = 0;
-    if (!position || !parse_hex(pair.second, &checksum)) return false;
-    entries[*position].checksum = checksum;
+    if (parse_hex(pair.second, &checksum))
+      entries[*position].checksum = checksum;
+    else if (status.ok())
+      status =
+          corrupt(fmt::format("the checksum {} of {} is not 16 hexadecimal digits", quoted(pair.second), quoted(entries[*position].name)));
     return true;
   });
+  return status;
 }
 
 // "The byte buffer needs to be entirely indexed, and cannot contain holes."
@@ -137,7 +144,7 @@ Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view heade
     if (!index.duplicates().empty())
       return Status(Code::duplicate_name,
                     fmt::format("two tensors of the file are called {}", quoted(entries[index.duplicates().front().second].name)));
-    take_checksums(index, pairs, entries);
+    HEDDLE_CHECK(take_checksums(index, pairs, entries));
   }
   if (metadata != nullptr) *metadata = std::move(pairs);
   std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {

@@ -1,6 +1,11 @@
 // Old opsets in, newest semantics out: expected text. Numbers after the slash are since-versions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+
 #include "onnx/model_builder.h"
 #include "onnx/operators/operators.h"
 
@@ -214,7 +219,9 @@ TEST(OperatorTable, IsSortedAndClosed) {
   for (size_t i = 1; i < importer::operators().size(); ++i) EXPECT_LT(importer::operators()[i - 1].type, importer::operators()[i].type);
   for (const importer::OperatorVersion& row : importer::operators()) {
     EXPECT_EQ(importer::implemented_version(row.type), row.since) << row.type;
-    EXPECT_LE(row.since, importer::newest_opset);
+    EXPECT_LE(row.since, importer::carried_opset);
+    EXPECT_LE(row.since, row.until);
+    EXPECT_LE(row.until, importer::newest_opset);
   }
   for (const importer::Legalisation& row : importer::legalisations()) {
     EXPECT_EQ(importer::find_legalisation(row.type, row.first), &row) << row.type;
@@ -222,6 +229,60 @@ TEST(OperatorTable, IsSortedAndClosed) {
   }
   EXPECT_EQ(importer::find_legalisation("Softmax", 13), nullptr);
   EXPECT_EQ(importer::implemented_version("Nonsense"), 0);
+}
+
+// Every operator of ONNX's up to the newest opset that is read: as many versions as ONNX has given it are covered by the table, by a
+// legaliser, or the operator is refused by name. tests/onnx/since_versions.txt is ONNX's own list.
+TEST(OperatorTable, CoversEverySinceVersion) {
+  std::ifstream file(std::string(HEDDLE_SOURCE_DIR) + "/tests/onnx/since_versions.txt");
+  int operators = 0, newest = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string type;
+    words >> type;
+    std::vector<int> since;
+    for (int version = 0; words >> version;) since.push_back(version);
+    ASSERT_FALSE(since.empty()) << line;
+    ++operators;
+    newest = std::max(newest, since.back());
+    const auto row = std::find_if(importer::operators().begin(), importer::operators().end(),
+                                  [&](const importer::OperatorVersion& each) { return each.type == type; });
+    if (row == importer::operators().end()) {
+      const bool is_refused = !importer::why_not(type).empty(), is_rewritten = importer::find_legalisation(type, since.back()) != nullptr;
+      EXPECT_TRUE(is_refused || is_rewritten || type == "Constant") << type;
+      continue;
+    }
+    EXPECT_EQ(row->until, since.back()) << type << ": what the newest version changes is to be looked at";
+    EXPECT_EQ(row->since, *std::prev(std::upper_bound(since.begin(), since.end(), importer::carried_opset))) << type;
+  }
+  EXPECT_GT(operators, 200);
+  EXPECT_EQ(newest, importer::newest_opset);
+}
+
+// One row, one node: what nets mean is taken, and the attribute is gone; anything else is refused by name.
+TEST(OperatorTable, AttributesOfNewerOpsetsAreTakenWhereTheySayWhatNetsMean) {
+  for (const importer::NewAttribute& row : importer::new_attributes()) {
+    SCOPED_TRACE(std::string(row.type));
+    const bool is_number = !row.ours.empty() && std::isdigit(static_cast<unsigned char>(row.ours[0]));
+    const auto refused = [&](const std::string& text, int64_t number, int opset) {
+      OneNode m(opset, std::string(row.type));
+      if (row.type == "Cast") set_int(m.node, "to", 1);
+      if (is_number)
+        set_int(m.node, std::string(row.name).c_str(), number);
+      else
+        set_text(m.node, std::string(row.name).c_str(), text);
+      const Status status = m.import().status();
+      if (status.ok()) return std::string();
+      return status.diagnostic().attached.empty() ? status.text() : status.diagnostic().attached[0].message;
+    };
+    const std::string ours(row.ours.empty() ? "anything" : row.ours);
+    EXPECT_EQ(refused(ours, is_number ? std::stoi(ours) : 0, row.since), "");
+    if (row.ours.empty()) continue;
+    const std::string why = refused("other", 7, row.since);
+    EXPECT_NE(why.find("new in opset " + std::to_string(row.since)), std::string::npos) << why;
+    EXPECT_EQ(refused("other", 7, row.since - 1).find("new in opset"), std::string::npos) << "no such attribute then";
+  }
 }
 
 TEST(OperatorTable, StandsInTheDocumentation) {

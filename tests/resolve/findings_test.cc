@@ -64,9 +64,8 @@ TEST(ResolveFindings, NetsInNets) {
   EXPECT_EQ(
       resolved(b.finish()),
       R"net(error[subnet-mismatch] "outer": "y" (If): subnet "body" has variable "w", and subnets have no memory of their own; declare it in the outermost net and hand its value to the subnet
-error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator; load a plugin that has it with RuntimeOptions::plugins
+error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator, used 2 times; express it by other operators, or use one of a plugin's own domain
 error[subnet-mismatch] "outer": "y" (If): subnet "body" has variable "w", and subnets have no memory of their own; declare it in the outermost net and hand its value to the subnet
-error[unknown-operator] "body": "t" (Nagate): no loaded plugin has this operator; load a plugin that has it with RuntimeOptions::plugins
 )net");
 }
 

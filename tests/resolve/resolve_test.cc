@@ -24,12 +24,31 @@ TEST(Resolve, ListsAllUnknownOperatorsWithNearestNames) {
   EXPECT_NE(status.diagnostic().attached[0].hint.find("\"Relu\""), std::string::npos);
 }
 
+// One finding a type, however often and however deep it is used.
+TEST(Resolve, AnUnknownOperatorIsReportedOnceWithItsUses) {
+  NetBuilder b("often"), branch("branch");
+  branch.output(branch.add1("Frobnicate", "inner", {branch.input("x", DeclaredType())}));
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.output(b.add1("Frobnicate", "first", {x}));
+  b.output(b.add1("Frobnicate", "second", {x}));
+  b.output(b.add1("Twist", "once", {x}, {}, "mine"));
+  const auto both = subnet(branch);
+  b.output(b.add1("If", "y", {b.input("c", DType::boolean, Shape{}), x}, {{"then_branch", both}, {"else_branch", both}}));
+  const Status status = resolved(b.finish());
+  EXPECT_EQ(status.diagnostic().node, "first");
+  EXPECT_EQ(status.diagnostic().message, "no loaded plugin has this operator, used 4 times");
+  EXPECT_EQ(status.diagnostic().hint.find("plugin that has it"), std::string::npos) << "ONNX's operators come with Heddle, or not at all";
+  ASSERT_EQ(status.diagnostic().attached.size(), 1u);
+  EXPECT_EQ(status.diagnostic().attached[0].message, "no loaded plugin has this operator");
+  EXPECT_NE(status.diagnostic().attached[0].hint.find("plugin that has it"), std::string::npos);
+}
+
 // Each suggestion looks at every operator there is: it is made for the first mistakes alone.
 TEST(Resolve, SuggestsForTheFirstOfManyUnknownOperators) {
   NetBuilder b("many");
   ValueId x = b.input("x", DType::f32, Shape{4});
   constexpr size_t count = 30'000;
-  for (size_t i = 0; i < count; ++i) x = b.add1("Relu" + std::to_string(i % 10), "n" + std::to_string(i), {x});
+  for (size_t i = 0; i < count; ++i) x = b.add1("Relu" + std::to_string(i), "n" + std::to_string(i), {x});
   b.output(x);
   const Status status = resolved(b.finish());
   ASSERT_EQ(status.code(), Code::unknown_operator);

@@ -287,6 +287,7 @@ TEST(ToolTrain, DataThatIsWrongIsFound) {
   for (int place = 0; places >> place;) order.push_back(place);
   ASSERT_EQ(order.size(), 8u);
   EXPECT_EQ(order[static_cast<size_t>(std::stoi(found[1]))], 5);
+  EXPECT_NE(label.find("in sample 5 of input \\\"labels\\\""), std::string::npos) << label;
   labels[5] = 1;
   samples.write("labels.npy", "<i8", "8,", labels.data(), 8 * sizeof(int64_t));
   std::vector<float> x(16, 1);

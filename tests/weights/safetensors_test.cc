@@ -92,7 +92,7 @@ TEST(Safetensors, TheFileIsWhatTheFormatSays) {
   EXPECT_EQ(testing::read_text(folder / "w.safetensors"), expected);
 }
 
-// The header alone tells which weights they are; what only looks like a checksum is metadata.
+// The header alone tells which weights they are; a checksum of no tensor is metadata, one that is malformed an error.
 TEST(Safetensors, IdentityIsOfFilesThatHaveEveryChecksum) {
   const TemporaryFolder folder;
   const float numbers[] = {1, 2};
@@ -119,7 +119,13 @@ TEST(Safetensors, IdentityIsOfFilesThatHaveEveryChecksum) {
     return *Safetensors::open(folder.path(), "f.safetensors", {});
   };
   EXPECT_FALSE(foreign(R"("a":"b")").identity().known());
-  EXPECT_FALSE(foreign(R"("xxh64:a":"12")").identity().known());
+  const Status malformed = [&] {
+    write_text(folder / "f.safetensors",
+               file_with(R"({"__metadata__":{"xxh64:a":"12"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 2));
+    return Safetensors::open(folder.path(), "f.safetensors", {}).status();
+  }();
+  EXPECT_EQ(malformed.code(), Code::file_corrupt);
+  EXPECT_NE(malformed.text().find("the checksum \"12\" of \"a\" is not 16 hexadecimal digits"), std::string::npos) << malformed.text();
   EXPECT_EQ(foreign(R"("xxh64:b":"0123456789abcdef")").metadata().size(), 1u);
   EXPECT_EQ(foreign(R"("xxh64:a":"0123456789abcdef")").tensors()[0].checksum, 0x0123456789abcdefu);
 }

@@ -22,9 +22,8 @@ Result<Opsets> opsets_of(const ::onnx::ModelProto& model) {
   if (!opsets.contains("")) opsets[""] = oldest_opset;  // IR < 3 had no opset_import
   const int32_t opset = opsets[""];
   if (opset < oldest_opset || opset > newest_opset)
-    return Status(
-        Code::file_version, fmt::format("the model is written for opset {}", opset),
-        fmt::format("this importer reads opsets {} to {}; convert the model with ONNX's version converter", oldest_opset, newest_opset));
+    return Status(Code::file_version, fmt::format("the model is written for opset {}", opset),
+                  fmt::format("this importer reads opsets {} to {}; export the model for one of these", oldest_opset, newest_opset));
   return opsets;
 }
 
@@ -45,7 +44,7 @@ Status collect_functions(const ::onnx::ModelProto& model, ModelContext& context)
 
 void describe(const ::onnx::ModelProto& model, const Opsets& opsets, Net& net) {
   net.doc = model.doc_string();
-  for (const auto& [domain, version] : opsets) net.operator_sets.push_back({domain, domain.empty() ? newest_opset : version});
+  for (const auto& [domain, version] : opsets) net.operator_sets.push_back({domain, domain.empty() ? carried_opset : version});
   net.metadata.emplace_back("onnx.opset", fmt::to_string(opsets.at("")));
   net.metadata.emplace_back("onnx.ir_version", fmt::to_string(model.ir_version()));
   if (!model.producer_name().empty())

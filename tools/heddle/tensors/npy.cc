@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/file.h"
 #include "base/limit_names.h"
@@ -12,12 +14,49 @@ namespace heddle::tool {
 namespace {
 
 struct Format {
-  const char* descr;
+  const char* kind;  // NumPy's, without the order of bytes
   DType dtype;
 };
-constexpr Format formats[] = {{"<f2", DType::f16}, {"<f4", DType::f32}, {"<f8", DType::f64}, {"|i1", DType::i8},
-                              {"<i2", DType::i16}, {"<i4", DType::i32}, {"<i8", DType::i64}, {"|u1", DType::u8},
-                              {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean}};
+constexpr Format formats[] = {{"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},
+                              {"i2", DType::i16}, {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},
+                              {"u2", DType::u16}, {"u4", DType::u32}, {"u8", DType::u64}, {"b1", DType::boolean}};
+
+// The dtype of "'<f4'", and whether its bytes are in the other order than here; none: it is of another kind.
+DType read_descr(const std::string& descr, bool* swapped) {
+  if (descr.size() != 5 || descr.front() != '\'' || descr.back() != '\'') return DType::none;
+  const char order = descr[1];
+  if (std::strchr("<>=|", order) == nullptr) return DType::none;
+  for (const Format& f : formats)
+    if (descr.compare(2, 2, f.kind) == 0) return *swapped = order == '>' && byte_width(f.dtype) > 1, f.dtype;
+  return DType::none;
+}
+
+// `elements` of `width` bytes, each the other way round.
+void swap_bytes(std::byte* data, int64_t elements, int64_t width) {
+  for (int64_t i = 0; i < elements; ++i) std::reverse(data + i * width, data + (i + 1) * width);
+}
+
+// From the order in which the first index runs fastest to that in which the last does.
+void copy_from_fortran_order(const std::byte* from, const Shape& shape, int64_t width, std::byte* to) {
+  std::vector<int64_t> strides;  // of `from`, in elements
+  int64_t stride = 1;
+  for (const int64_t dim : shape) {
+    strides.push_back(stride);
+    stride *= dim;
+  }
+  std::vector<int64_t> at(strides.size(), 0);
+  int64_t place = 0;
+  for (int64_t i = 0, count = shape.element_count(); i < count; ++i) {
+    std::memcpy(to + i * width, from + place * width, static_cast<size_t>(width));
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      const auto k = static_cast<size_t>(d);
+      place += strides[k];
+      if (++at[k] < shape[d]) break;
+      place -= strides[k] * at[k];
+      at[k] = 0;
+    }
+  }
+}
 
 // The text behind "'key':" in the header's Python literal, up to the next comma at depth 0.
 std::string field(const std::string& header, const std::string& key) {
@@ -68,14 +107,13 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limi
   if (length > bytes.size - start) return Status(Code::file_truncated, fmt::format("{} ends in its header", quoted(file)));
   const std::string header(reinterpret_cast<const char*>(data + start), length);
   const std::string descr = field(header, "descr");
-  DType dtype = DType::none;
-  for (const Format& f : formats)
-    if (descr == fmt::format("'{}'", f.descr)) dtype = f.dtype;
+  bool swapped = false;
+  const DType dtype = read_descr(descr, &swapped);
   if (dtype == DType::none)
     return Status(Code::unsupported, fmt::format("{} has element type {}", quoted(file), quoted(descr)),
-                  "convert it to a little-endian number type");
-  if (field(header, "fortran_order") != "False")
-    return Status(Code::unsupported, fmt::format("{} is in Fortran order", quoted(file)), "save numpy.ascontiguousarray of it");
+                  "convert it to numbers or bool of a fixed width");
+  const std::string order = field(header, "fortran_order");
+  if (order != "False" && order != "True") return Status(Code::syntax, "the header does not say the order of axes").during(during);
   Shape shape;
   HEDDLE_CHECK(parse_extents(field(header, "shape"), &shape), during);
   int64_t size = 0;
@@ -84,13 +122,22 @@ Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limi
   if (static_cast<size_t>(size) != bytes.size - start - length)
     return Status(Code::file_truncated, fmt::format("{} has {} bytes of data, its shape {} needs {}", quoted(file),
                                                     bytes.size - start - length, shape.text(), size));
-  return std::shared_ptr<const Blob>(Blob::copy_of(dtype, shape, data + start + length));
+  const auto* const content = reinterpret_cast<const std::byte*>(data + start + length);
+  if (order == "False" && !swapped) return std::shared_ptr<const Blob>(Blob::copy_of(dtype, shape, content));
+  std::byte* made = nullptr;
+  auto blob = Blob::allocate(dtype, shape, &made);
+  if (order == "True")
+    copy_from_fortran_order(content, shape, byte_width(dtype), made);
+  else
+    std::memcpy(made, content, static_cast<size_t>(size));
+  if (swapped) swap_bytes(made, shape.element_count(), byte_width(dtype));
+  return std::shared_ptr<const Blob>(std::move(blob));
 }
 
 Status write_npy(const std::string& file, const TensorView& tensor) {
   std::string descr;
   for (const Format& f : formats)
-    if (f.dtype == tensor.dtype) descr = f.descr;
+    if (f.dtype == tensor.dtype) descr = (byte_width(f.dtype) == 1 ? "|" : "<") + std::string(f.kind);
   if (tensor.dtype == DType::bf16) descr = "<u2";
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", descr);
   for (const int64_t dim : tensor.shape) header += fmt::format("{},", dim);

@@ -1,4 +1,4 @@
-// NumPy's .npy files, versions 1 to 3, C order, little-endian.
+// NumPy's .npy files, versions 1 to 3; read in either order of axes and of bytes, written in C order and little-endian.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace heddle::tool {
 
-// Errors: file_*, syntax, unsupported (Fortran order, big-endian, structured and object types: named).
+// Errors: file_*, syntax, unsupported (structured, object, text and complex types: named).
 Result<std::shared_ptr<const Blob>> read_npy(const std::string& file, const Limits& limits = {});
 // bf16 is written as u16: NumPy has no such type.
 Status write_npy(const std::string& file, const TensorView& tensor);

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tensors/exif_orientation.h"
 
 namespace heddle::tool {
 namespace {
@@ -38,7 +39,7 @@ struct JpegFailure {
 };
 
 // libjpeg's way out of an error is a jump: nothing with a destructor lives between here and setjmp.
-bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, JpegFailure& failure, bool& large) {
+bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, int& orientation, JpegFailure& failure, bool& large) {
   jpeg_decompress_struct jpeg = {};
   jpeg.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = [](j_common_ptr info) {
@@ -53,12 +54,16 @@ bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, JpegFai
   }
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, data, size);
+  jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&jpeg, TRUE);
   large = int64_t{jpeg.image_width} * jpeg.image_height > most_pixels;
   if (large) {
     jpeg_destroy_decompress(&jpeg);
     return false;
   }
+  // The first that is EXIF's: others of this kind hold texts about the picture.
+  for (const jpeg_marker_struct* marker = jpeg.marker_list; marker && orientation == 1; marker = marker->next)
+    orientation = exif_orientation(marker->data, marker->data_length);
   jpeg.out_color_space = JCS_RGB;
   jpeg_start_decompress(&jpeg);
   pixels.width = jpeg.output_width;
@@ -101,9 +106,11 @@ Result<Pixels> decode(const std::string& file) {
   }
   JpegFailure failure;
   bool large = false;
-  if (!decode_jpeg(reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size, pixels, failure, large))
+  int orientation = 1;
+  if (!decode_jpeg(reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size, pixels, orientation, failure, large))
     return large ? too_large(file)
                  : Status(Code::file_corrupt, fmt::format("{} is no JPEG or PNG picture: {}", quoted(file), quoted(failure.text)));
+  turn_upright(orientation, &pixels.width, &pixels.height, &pixels.rgb);
   return pixels;
 }
 

@@ -17,7 +17,7 @@ Result<Subgraph> GraphImporter::import_subgraph(const std::string& name, const :
   GraphImporter scope(model_, writer, opsets_, this);
   HEDDLE_CHECK(scope.import_graph(graph), fmt::format("in subgraph {}", quoted(name)));
   Subgraph subgraph{name, writer.take(), scope.captured()};
-  for (const auto& [domain, version] : opsets_) subgraph.net.operator_sets.push_back({domain, domain.empty() ? newest_opset : version});
+  for (const auto& [domain, version] : opsets_) subgraph.net.operator_sets.push_back({domain, domain.empty() ? carried_opset : version});
   return subgraph;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "onnx/tensors/types.h"
 
@@ -10,6 +12,14 @@ namespace {
 
 using ::onnx::TypeProto;
 using ::onnx::ValueInfoProto;
+
+// "An identifier" names one extent wherever it stands; exporters write "?" and the like for axes of which they know nothing, not even that
+// two of them are equal.
+bool is_identifier(const std::string& name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  return !name.empty() && is_letter(name.front()) && std::all_of(name.begin(), name.end(), may_follow);
+}
 
 const char* kind_name(const TypeProto& type) {
   switch (type.value_case()) {
@@ -62,7 +72,7 @@ Result<DeclaredType> input_type(const ValueInfoProto& info) {
     if (number)
       type.dims.push_back(Dim::of(dim.dim_value()));
     else
-      type.dims.push_back(Dim::named(dim.dim_param().empty() ? fmt::format("{}_dim_{}", info.name(), i) : dim.dim_param()));
+      type.dims.push_back(Dim::named(is_identifier(dim.dim_param()) ? dim.dim_param() : fmt::format("{}_dim_{}", info.name(), i)));
   }
   int64_t bytes = 0;
   if (!checked_byte_size(type.dtype, known, &bytes))

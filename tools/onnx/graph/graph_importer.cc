@@ -169,11 +169,33 @@ Status GraphImporter::import_operator(const ::onnx::NodeProto& proto, const std:
   return write(std::move(node), proto);
 }
 
+namespace {
+
+// Attributes that came after the semantics which nets carry go, as long as they say what nets mean without them.
+Status drop_new_attributes(OnnxNode& node) {
+  Status status;
+  std::erase_if(node.attributes, [&](const Attribute& attribute) {
+    const NewAttribute* const row = find_new_attribute(node.type, attribute.name, node.opset);
+    if (!row) return false;
+    const auto* const text = std::get_if<std::string>(&attribute.value);
+    const auto* const number = std::get_if<int64_t>(&attribute.value);
+    const std::string value = text ? *text : number ? fmt::to_string(*number) : std::string();
+    if (!row->ours.empty() && value != row->ours && status.ok())
+      status = {Code::unsupported, fmt::format("attribute {} = {} is new in opset {}, and Heddle has only {}", quoted(attribute.name),
+                                               quoted(value), row->since, quoted(std::string(row->ours)))};
+    return true;
+  });
+  return status;
+}
+
+}  // namespace
+
 Status GraphImporter::write(OnnxNode node, const ::onnx::NodeProto& proto) {
   Rewrite rewrite(writer_, node);
   int32_t version = node.opset;
   if (node.domain.empty()) {
     rewrite.drop("consumed_inputs");
+    HEDDLE_CHECK(drop_new_attributes(node));
     if (const Legalisation* legalisation = find_legalisation(node.type, node.opset)) HEDDLE_CHECK(legalisation->apply(rewrite));
     version = implemented_version(node.type);
     if (version == 0) return {Code::internal, fmt::format("{} was legalised to an operator without a version", quoted(proto.op_type()))};

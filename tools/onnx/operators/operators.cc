@@ -8,46 +8,54 @@
 namespace heddle::importer {
 namespace {
 
+constexpr int32_t always = newest_opset + 1;  // a Legalisation::before
+
 // clang-format off
 constexpr OperatorVersion operator_versions[] = {
-    {"Abs", 13}, {"Acos", 7}, {"Acosh", 9}, {"Add", 14}, {"AffineGrid", 20}, {"And", 7}, {"ArgMax", 13}, {"ArgMin", 13}, {"Asin", 7},
-    {"Asinh", 9}, {"Atan", 7}, {"Atanh", 9}, {"AveragePool", 19}, {"BatchNormalization", 15}, {"Bernoulli", 15}, {"BitShift", 11},
-    {"BitwiseAnd", 18}, {"BitwiseNot", 18}, {"BitwiseOr", 18}, {"BitwiseXor", 18}, {"BlackmanWindow", 17}, {"Cast", 21}, {"CastLike", 21},
-    {"Ceil", 13}, {"Celu", 12}, {"CenterCropPad", 18}, {"Clip", 13}, {"Col2Im", 18}, {"Compress", 11}, {"Concat", 13},
-    {"ConstantOfShape", 21}, {"Conv", 11}, {"ConvInteger", 10}, {"ConvTranspose", 11}, {"Cos", 7}, {"Cosh", 9}, {"CumSum", 14},
-    {"DFT", 20}, {"DeformConv", 19}, {"DepthToSpace", 13}, {"DequantizeLinear", 21}, {"Det", 11}, {"Div", 14}, {"Dropout", 13},
-    {"DynamicQuantizeLinear", 11}, {"Einsum", 12}, {"Elu", 6}, {"Equal", 19}, {"Erf", 13}, {"Exp", 13}, {"Expand", 13}, {"EyeLike", 9},
-    {"Flatten", 21}, {"Floor", 13}, {"GRU", 14}, {"Gather", 13}, {"GatherElements", 13}, {"GatherND", 13}, {"Gelu", 20}, {"Gemm", 13},
-    {"GlobalAveragePool", 1}, {"GlobalLpPool", 2}, {"GlobalMaxPool", 1}, {"Greater", 13}, {"GreaterOrEqual", 16}, {"GridSample", 20},
-    {"GroupNormalization", 21}, {"HammingWindow", 17}, {"HannWindow", 17}, {"HardSigmoid", 6}, {"HardSwish", 14}, {"Hardmax", 13},
-    {"Identity", 21}, {"If", 21}, {"InstanceNormalization", 6}, {"IsInf", 20}, {"IsNaN", 20}, {"LRN", 13}, {"LSTM", 14},
-    {"LayerNormalization", 17}, {"LeakyRelu", 16}, {"Less", 13}, {"LessOrEqual", 16}, {"Log", 13}, {"LogSoftmax", 13}, {"Loop", 21},
-    {"LpNormalization", 1}, {"LpPool", 18}, {"MatMul", 13}, {"MatMulInteger", 10}, {"Max", 13}, {"MaxPool", 12}, {"MaxRoiPool", 1},
-    {"MaxUnpool", 11}, {"Mean", 13}, {"MeanVarianceNormalization", 13}, {"MelWeightMatrix", 17}, {"Min", 13}, {"Mish", 18}, {"Mod", 13},
-    {"Mul", 14}, {"Multinomial", 7}, {"Neg", 13}, {"NegativeLogLikelihoodLoss", 13}, {"NonMaxSuppression", 11}, {"NonZero", 13},
-    {"Not", 1}, {"OneHot", 11}, {"Or", 7}, {"PRelu", 16}, {"Pad", 21}, {"Pow", 15}, {"QLinearConv", 10}, {"QLinearMatMul", 21},
-    {"QuantizeLinear", 21}, {"RNN", 14}, {"RandomNormal", 1}, {"RandomNormalLike", 1}, {"RandomUniform", 1}, {"RandomUniformLike", 1},
-    {"Range", 11}, {"Reciprocal", 13}, {"ReduceL1", 18}, {"ReduceL2", 18}, {"ReduceLogSum", 18}, {"ReduceLogSumExp", 18},
-    {"ReduceMax", 20}, {"ReduceMean", 18}, {"ReduceMin", 20}, {"ReduceProd", 18}, {"ReduceSum", 13}, {"ReduceSumSquare", 18},
-    {"Relu", 14}, {"Reshape", 21}, {"Resize", 19}, {"ReverseSequence", 10}, {"RoiAlign", 16}, {"Round", 11}, {"STFT", 17}, {"Scan", 21},
-    {"ScatterElements", 18}, {"ScatterND", 18}, {"Selu", 6}, {"Shape", 21}, {"Shrink", 9}, {"Sigmoid", 13}, {"Sign", 13}, {"Sin", 7},
-    {"Sinh", 9}, {"Size", 21}, {"Slice", 13}, {"Softmax", 13}, {"SoftmaxCrossEntropyLoss", 13}, {"Softplus", 1}, {"Softsign", 1},
-    {"SpaceToDepth", 13}, {"Split", 18}, {"Sqrt", 13}, {"Squeeze", 21}, {"Sub", 14}, {"Sum", 13}, {"Tan", 7}, {"Tanh", 13},
-    {"TfIdfVectorizer", 9}, {"ThresholdedRelu", 10}, {"Tile", 13}, {"TopK", 11}, {"Transpose", 21}, {"Trilu", 14}, {"Unique", 11},
-    {"Unsqueeze", 21}, {"Where", 16}, {"Xor", 7},
+    {"Abs", 13, 13}, {"Acos", 7, 22}, {"Acosh", 9, 22}, {"Add", 14, 14}, {"AffineGrid", 20, 20}, {"And", 7, 7}, {"ArgMax", 13, 13},
+    {"ArgMin", 13, 13}, {"Asin", 7, 22}, {"Asinh", 9, 22}, {"Atan", 7, 22}, {"Atanh", 9, 22}, {"AveragePool", 19, 22},
+    {"BatchNormalization", 15, 15}, {"Bernoulli", 15, 22}, {"BitShift", 11, 28}, {"BitwiseAnd", 18, 18}, {"BitwiseNot", 18, 18},
+    {"BitwiseOr", 18, 18}, {"BitwiseXor", 18, 18}, {"BlackmanWindow", 17, 17}, {"Cast", 21, 28}, {"CastLike", 21, 25}, {"Ceil", 13, 13},
+    {"Celu", 12, 28}, {"CenterCropPad", 18, 18}, {"Clip", 13, 13}, {"Col2Im", 18, 18}, {"Compress", 11, 28}, {"Concat", 13, 13},
+    {"ConstantOfShape", 21, 25}, {"Conv", 11, 22}, {"ConvInteger", 10, 10}, {"ConvTranspose", 11, 22}, {"Cos", 7, 22}, {"Cosh", 9, 22},
+    {"CumSum", 14, 14}, {"DFT", 20, 20}, {"DeformConv", 19, 22}, {"DepthToSpace", 13, 28}, {"DequantizeLinear", 21, 28}, {"Det", 11, 22},
+    {"Div", 14, 14}, {"Dropout", 13, 22}, {"DynamicQuantizeLinear", 11, 11}, {"Einsum", 12, 28}, {"Elu", 6, 22}, {"Equal", 19, 19},
+    {"Erf", 13, 13}, {"Exp", 13, 13}, {"Expand", 13, 13}, {"EyeLike", 9, 22}, {"Flatten", 21, 25}, {"Floor", 13, 13}, {"GRU", 14, 22},
+    {"Gather", 13, 13}, {"GatherElements", 13, 13}, {"GatherND", 13, 13}, {"Gelu", 20, 20}, {"Gemm", 13, 13},
+    {"GlobalAveragePool", 1, 22}, {"GlobalLpPool", 2, 22}, {"GlobalMaxPool", 1, 22}, {"Greater", 13, 13}, {"GreaterOrEqual", 16, 16},
+    {"GridSample", 20, 22}, {"GroupNormalization", 21, 21}, {"HammingWindow", 17, 17}, {"HannWindow", 17, 17}, {"HardSigmoid", 6, 22},
+    {"HardSwish", 14, 22}, {"Hardmax", 13, 13}, {"Identity", 21, 25}, {"If", 21, 25}, {"InstanceNormalization", 6, 22},
+    {"IsInf", 20, 20}, {"IsNaN", 20, 20}, {"LRN", 13, 13}, {"LSTM", 14, 22}, {"LayerNormalization", 17, 17}, {"LeakyRelu", 16, 16},
+    {"Less", 13, 13}, {"LessOrEqual", 16, 16}, {"Log", 13, 13}, {"LogSoftmax", 13, 13}, {"Loop", 21, 25}, {"LpNormalization", 1, 22},
+    {"LpPool", 18, 22}, {"MatMul", 13, 13}, {"MatMulInteger", 10, 10}, {"Max", 13, 13}, {"MaxPool", 12, 22}, {"MaxRoiPool", 1, 22},
+    {"MaxUnpool", 11, 22}, {"Mean", 13, 13}, {"MeanVarianceNormalization", 13, 13}, {"MelWeightMatrix", 17, 17}, {"Min", 13, 13},
+    {"Mish", 18, 22}, {"Mod", 13, 28}, {"Mul", 14, 14}, {"Multinomial", 7, 22}, {"Neg", 13, 13}, {"NegativeLogLikelihoodLoss", 13, 22},
+    {"NonMaxSuppression", 11, 11}, {"NonZero", 13, 13}, {"Not", 1, 1}, {"OneHot", 11, 28}, {"Or", 7, 7}, {"PRelu", 16, 16},
+    {"Pad", 21, 25}, {"Pow", 15, 15}, {"QLinearConv", 10, 10}, {"QLinearMatMul", 21, 21}, {"QuantizeLinear", 21, 28}, {"RNN", 14, 22},
+    {"RandomNormal", 1, 22}, {"RandomNormalLike", 1, 22}, {"RandomUniform", 1, 22}, {"RandomUniformLike", 1, 22}, {"Range", 11, 27},
+    {"Reciprocal", 13, 13}, {"ReduceL1", 18, 18}, {"ReduceL2", 18, 18}, {"ReduceLogSum", 18, 28}, {"ReduceLogSumExp", 18, 28},
+    {"ReduceMax", 20, 20}, {"ReduceMean", 18, 18}, {"ReduceMin", 20, 20}, {"ReduceProd", 18, 18}, {"ReduceSum", 13, 13},
+    {"ReduceSumSquare", 18, 18}, {"Relu", 14, 14}, {"Reshape", 21, 25}, {"Resize", 19, 19}, {"ReverseSequence", 10, 28},
+    {"RoiAlign", 16, 22}, {"Round", 11, 22}, {"STFT", 17, 17}, {"Scan", 21, 25}, {"ScatterElements", 18, 18}, {"ScatterND", 18, 18},
+    {"Selu", 6, 22}, {"Shape", 21, 25}, {"Shrink", 9, 9}, {"Sigmoid", 13, 13}, {"Sign", 13, 13}, {"Sin", 7, 22}, {"Sinh", 9, 22},
+    {"Size", 21, 25}, {"Slice", 13, 13}, {"Softmax", 13, 13}, {"SoftmaxCrossEntropyLoss", 13, 13}, {"Softplus", 1, 22},
+    {"Softsign", 1, 22}, {"SpaceToDepth", 13, 28}, {"Split", 18, 18}, {"Sqrt", 13, 13}, {"Squeeze", 21, 25}, {"Sub", 14, 14},
+    {"Sum", 13, 13}, {"Tan", 7, 22}, {"Tanh", 13, 13}, {"TfIdfVectorizer", 9, 9}, {"ThresholdedRelu", 10, 22}, {"Tile", 13, 13},
+    {"TopK", 11, 24}, {"Transpose", 21, 25}, {"Trilu", 14, 14}, {"Unique", 11, 28}, {"Unsqueeze", 21, 25}, {"Where", 16, 16},
+    {"Xor", 7, 7},
 };
 
 constexpr Legalisation legalisation_rows[] = {
     {"Add", 1, 7, align_broadcast, "`broadcast`, `axis` → Unsqueeze of the second operand"},
     {"And", 1, 7, align_broadcast, "`broadcast`, `axis` → Unsqueeze of the second operand"},
     {"BatchNormalization", 1, 14, batch_normalisation_inference, "`is_test` dropped; one output: inference, more: training"},
-    {"Cast", 1, 22, cast_target, "`to` as text (opset 1) → number; types that Heddle has not are refused"},
+    {"Cast", 1, always, cast_target, "`to` as text (opset 1) → number; types that Heddle has not are refused"},
     {"Clip", 1, 11, clip_to_inputs, "`min`, `max` → inputs"},
     {"Concat", 1, 4, concat_default_axis, "default `axis` 1 made explicit"},
     {"DFT", 17, 20, dft_axis_to_input, "`axis` → input, its default 1 made explicit"},
     {"Div", 1, 7, align_broadcast, "`broadcast`, `axis` → Unsqueeze of the second operand"},
     {"Dropout", 1, 12, dropout, "inference → Identity (mask: all ones); `is_test` 0 → training_mode input"},
-    {"Dropout", 12, 22, dropout_modes, "constant false or absent training_mode → Identity (mask: all ones)"},
+    {"Dropout", 12, always, dropout_modes, "constant false or absent training_mode → Identity (mask: all ones)"},
     {"Equal", 1, 7, align_broadcast, "`broadcast`, `axis` → Unsqueeze of the second operand"},
     {"GRU", 1, 7, recurrent_sequence, "`output_sequence` dropped"},
     {"Gemm", 1, 7, drop_broadcast, "`broadcast` dropped"},
@@ -78,10 +86,10 @@ constexpr Legalisation legalisation_rows[] = {
     {"ReduceSumSquare", 1, 18, attribute_axes_to_input, "`axes` → input"},
     {"Reshape", 1, 5, reshape_shape_to_input, "`shape` → input"},
     {"Resize", 10, 11, resize_10, "coordinates asymmetric, nearest rounds down (up when shrinking)"},
-    {"Resize", 11, 22, resize_empty_inputs, "empty roi, scales, sizes → absent"},
+    {"Resize", 11, always, resize_empty_inputs, "empty roi, scales, sizes → absent"},
     {"RoiAlign", 10, 16, roi_align_mode, "default mode output_half_pixel made explicit"},
     {"Scan", 8, 9, refuse_scan_8, "refused: batched Scan"},
-    {"Scatter", 9, 22, scatter_to_elements, "→ ScatterElements"},
+    {"Scatter", 9, always, scatter_to_elements, "→ ScatterElements"},
     {"Selu", 1, 6, selu_constants, "rounder default constants made explicit"},
     {"Slice", 1, 10, slice_to_inputs, "`starts`, `ends`, `axes` → inputs"},
     {"Softmax", 1, 13, coerced_softmax, "coerced to 2-D: Flatten, Softmax, Reshape unless `axis` is the last"},
@@ -91,22 +99,51 @@ constexpr Legalisation legalisation_rows[] = {
     {"Tile", 1, 6, tile_to_repeats, "`tiles`, `axis` → repeats"},
     {"TopK", 1, 10, top_k_to_input, "`k` → input"},
     {"Unsqueeze", 1, 13, attribute_axes_to_input, "`axes` → input"},
-    {"Upsample", 1, 22, upsample_to_resize, "→ Resize, asymmetric, rounding down"},
+    {"Upsample", 1, always, upsample_to_resize, "→ Resize, asymmetric, rounding down"},
     {"Xor", 1, 7, align_broadcast, "`broadcast`, `axis` → Unsqueeze of the second operand"},
 };
 // clang-format on
+
+constexpr NewAttribute new_attribute_rows[] = {
+    {"Cast", "round_mode", 24, ""},                 // of f8e8m0
+    {"CastLike", "round_mode", 24, ""},             // likewise
+    {"DequantizeLinear", "output_dtype", 23, "0"},  // that of x_scale
+    {"QuantizeLinear", "precision", 23, "0"},       // that of the scale
+    {"Range", "stash_type", 27, "1"},               // f32
+    {"SpaceToDepth", "mode", 28, "DCR"},
+};
 
 struct Missing {
   std::string_view type;
   std::string_view why;
 };
-constexpr Missing missing[] = {
-    {"ConcatFromSequence", "works on sequences"}, {"ImageDecoder", "decodes image files"},      {"Optional", "works on optionals"},
-    {"OptionalGetElement", "works on optionals"}, {"OptionalHasElement", "works on optionals"}, {"RegexFullMatch", "works on strings"},
-    {"SequenceAt", "works on sequences"},         {"SequenceConstruct", "works on sequences"},  {"SequenceEmpty", "works on sequences"},
-    {"SequenceErase", "works on sequences"},      {"SequenceInsert", "works on sequences"},     {"SequenceLength", "works on sequences"},
-    {"SequenceMap", "works on sequences"},        {"SplitToSequence", "works on sequences"},    {"StringConcat", "works on strings"},
-    {"StringNormalizer", "works on strings"},     {"StringSplit", "works on strings"}};
+constexpr Missing missing[] = {{"Attention", "is new in opset 23"},
+                               {"BitCast", "is new in opset 26"},
+                               {"CausalConvWithState", "is new in opset 27"},
+                               {"ConcatFromSequence", "works on sequences"},
+                               {"CumProd", "is new in opset 26"},
+                               {"ImageDecoder", "decodes image files"},
+                               {"LinearAttention", "is new in opset 27"},
+                               {"Optional", "works on optionals"},
+                               {"OptionalGetElement", "works on optionals"},
+                               {"OptionalHasElement", "works on optionals"},
+                               {"RMSNormalization", "is new in opset 23"},
+                               {"RegexFullMatch", "works on strings"},
+                               {"RotaryEmbedding", "is new in opset 23"},
+                               {"SequenceAt", "works on sequences"},
+                               {"SequenceConstruct", "works on sequences"},
+                               {"SequenceEmpty", "works on sequences"},
+                               {"SequenceErase", "works on sequences"},
+                               {"SequenceInsert", "works on sequences"},
+                               {"SequenceLength", "works on sequences"},
+                               {"SequenceMap", "works on sequences"},
+                               {"SplitToSequence", "works on sequences"},
+                               {"StringConcat", "works on strings"},
+                               {"StringNormalizer", "works on strings"},
+                               {"StringSplit", "works on strings"},
+                               {"SwiGLU", "is new in opset 28"},
+                               {"Swish", "is new in opset 24"},
+                               {"TensorScatter", "is new in opset 24"}};
 
 template <class Row, size_t n>
 const Row* find_row(const Row (&rows)[n], std::string_view type) {
@@ -121,6 +158,15 @@ std::span<const OperatorVersion> operators() {
 }
 std::span<const Legalisation> legalisations() {
   return legalisation_rows;
+}
+std::span<const NewAttribute> new_attributes() {
+  return new_attribute_rows;
+}
+
+const NewAttribute* find_new_attribute(std::string_view type, std::string_view name, int32_t opset) {
+  const auto* const row = std::find_if(std::begin(new_attribute_rows), std::end(new_attribute_rows),
+                                       [&](const NewAttribute& a) { return a.type == type && a.name == name && opset >= a.since; });
+  return row == std::end(new_attribute_rows) ? nullptr : row;
 }
 
 int32_t implemented_version(std::string_view type) {
@@ -153,14 +199,19 @@ std::vector<std::string> known_names() {
 }
 
 std::string operator_table() {
-  std::string out = "| operator | since | models of older opsets |\n| --- | --- | --- |\n";
+  std::string out = "| operator | since | the same until | models of other opsets |\n| --- | --- | --- | --- |\n";
   for (const std::string& name : known_names()) {
-    const int32_t since = implemented_version(name);
+    const OperatorVersion* const version = find_row(operator_versions, name);
     std::string changes;
+    const auto add = [&](const std::string& change) { changes += (changes.empty() ? "" : "; ") + change; };
     for (const Legalisation& row : legalisation_rows)
+      if (row.type == name) add(fmt::format("{}–{}: {}", row.first, std::min(row.before - 1, newest_opset), row.effect));
+    for (const NewAttribute& row : new_attribute_rows)
       if (row.type == name)
-        changes += fmt::format("{}{}–{}: {}", changes.empty() ? "" : "; ", row.first, std::min(row.before - 1, newest_opset), row.effect);
-    out += fmt::format("| {} | {} | {} |\n", name, since > 0 ? fmt::to_string(since) : "–", changes.empty() ? "as is" : changes);
+        add(fmt::format("{}–{}: `{}` {}", row.since, newest_opset, row.name,
+                        row.ours.empty() ? std::string("dropped") : fmt::format("refused unless {}", row.ours)));
+    out += fmt::format("| {} | {} | {} | {} |\n", name, version ? fmt::to_string(version->since) : "–",
+                       version ? fmt::to_string(version->until) : "–", changes.empty() ? "as is" : changes);
   }
   return out;
 }

@@ -15,7 +15,22 @@ namespace {
 struct Use {
   std::string node;
   int64_t count = 0;
+  std::string attribute;  // that makes it another operator than the one that is known; empty: it is the type
 };
+
+// Whether the node says what nets can not: "`mode` \"CRD\" of opset 28". Empty: it does not.
+std::string unknown_attribute(const ::onnx::NodeProto& node, int32_t opset) {
+  for (const auto& attribute : node.attribute()) {
+    const NewAttribute* const row = find_new_attribute(node.op_type(), attribute.name(), opset);
+    if (!row || row->ours.empty() || !attribute.ref_attr_name().empty()) continue;  // a function's parameter is looked at in its call
+    const bool is_text = attribute.type() == ::onnx::AttributeProto::STRING;
+    const std::string value = is_text ? attribute.s() : fmt::to_string(attribute.i());
+    if (value != row->ours)
+      return fmt::format("attribute {} = {}, which is new in opset {}", quoted(attribute.name()), is_text ? quoted(value) : value,
+                         row->since);
+  }
+  return {};
+}
 
 class Finder {
  public:
@@ -35,9 +50,13 @@ class Finder {
  private:
   void note(const ::onnx::NodeProto& node, int32_t opset) {
     const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
-    if (!standard || functions_.contains({node.domain(), node.op_type()}) || is_known(node.op_type(), opset)) return;
+    if (!standard || functions_.contains({node.domain(), node.op_type()})) return;
+    std::string attribute;
+    if (is_known(node.op_type(), opset) && (attribute = unknown_attribute(node, opset)).empty()) return;
     Use& use = unknown_[node.op_type()];
-    if (use.count++ == 0) use.node = node.name();
+    if (use.count++ > 0) return;
+    use.node = node.name();
+    use.attribute = std::move(attribute);
   }
 
   std::set<std::pair<std::string, std::string>> functions_;
@@ -45,7 +64,7 @@ class Finder {
 };
 
 Diagnostic describe(const std::string& type, const Use& use, Suggestions& suggestions) {
-  const std::string_view why = why_not(type);
+  const std::string why = use.attribute.empty() ? std::string(why_not(type)) : "has " + use.attribute;
   Diagnostic d;
   d.code = Code::unknown_operator;
   d.node = use.node;

@@ -185,7 +185,11 @@ Status Trainer::step(int64_t i) {
   const std::vector<TensorView>& batch = data_->batch(i, batch_, o_.seed);
   for (size_t k = 0; k < batch.size(); ++k) HEDDLE_CHECK(context_->bind_input(k, batch[k].data));
   const uint64_t before = ticks();
-  HEDDLE_CHECK(context_->run(), fmt::format("in step {}, of samples {}", i + 1, data_->samples_text()));
+  if (Status status = context_->run(); !status.ok()) {
+    const std::string sample = data_->sample_text(status.diagnostic().message);
+    return std::move(status).during(
+        fmt::format("in step {}, {}of samples {}", i + 1, sample.empty() ? "" : fmt::format("in {}, ", sample), data_->samples_text()));
+  }
   const double ns = ticks_to_ns(ticks() - before);
   seconds_ += ns / 1e9;
   const std::optional<double> loss = output(o_.loss), rate = output("learning_rate");

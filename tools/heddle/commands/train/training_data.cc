@@ -168,6 +168,23 @@ std::string TrainingData::samples_text() const {
   return text;
 }
 
+std::string TrainingData::sample_text(std::string_view error) const {
+  constexpr std::string_view marker = " at position ";
+  const size_t at = error.find(marker);
+  if (at == std::string_view::npos) return {};
+  const std::string_view before = error.substr(0, at), after = error.substr(at + marker.size());
+  int64_t number = 0, position = 0;
+  if (!parse_int(before.substr(before.find_last_of(' ') + 1), &number)) return {};
+  if (!parse_int(after.substr(0, after.find_first_not_of("0123456789")), &position) || position < 0) return {};
+  for (size_t i = 0; i < views_.size(); ++i) {
+    const int64_t count = views_[i].shape.element_count();
+    if (is_float(views_[i].dtype) || position >= count || element(views_[i], position) != static_cast<double>(number)) continue;
+    const int64_t each = count / views_[i].shape[0];
+    return fmt::format("sample {} of input {}", given_[static_cast<size_t>(position / each)], quoted(names_[i]));
+  }
+  return {};
+}
+
 std::string TrainingData::not_finite_text() const {
   for (size_t i = 0; i < views_.size(); ++i) {
     if (!is_float(views_[i].dtype)) continue;

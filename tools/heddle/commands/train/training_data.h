@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heddle/session.h"
@@ -34,6 +35,9 @@ class TrainingData {
   // nan in sample 17"; empty: nowhere.
   std::string samples_text() const;
   std::string not_finite_text() const;
+  // Which of them an error means that names a number and its position, "label 7 at position 11": "sample 113 of input "labels""; empty
+  // where no input has that number there.
+  std::string sample_text(std::string_view error) const;
 
  private:
   const std::vector<TensorView>& gather(const int64_t* samples, int64_t count);
