@@ -180,10 +180,13 @@ Status Preparer::compile_subnets(NodeId id) {
   if (!node.has_subnet() || draft_.nodes[id.index].late) return {};
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(node.inputs, {}, false, storage);
-  // As when the net was inferred: what is known of the net's inputs too.
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (inputs[i] && draft_.typed.known[node.inputs[i].index])
-      storage[i].data = const_cast<std::byte*>(draft_.typed.known[node.inputs[i].index]->data);
+  // As when the net was inferred: the contents that are known, on the host, of the net's inputs and of constants that lie on a device too.
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    const std::shared_ptr<const Blob>& known = draft_.typed.known[node.inputs[i].index];
+    storage[i].data = const_cast<void*>(known ? static_cast<const void*>(known->data) : host_data(node.inputs[i]));
+    storage[i].space = HEDDLE_SPACE_HOST;
+  }
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   NodeServices services(draft_, id);

@@ -355,7 +355,8 @@ InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evalua
   for (const heddle_tensor* view : inputs) {
     InputBinding& input = options.inputs.emplace_back();
     input.type = {static_cast<DType>(view->dtype), Shape(view->dims, view->rank)};
-    if (view->data && view->element_count <= limits.evaluated_elements)
+    // What lies on a device is not read here: its address means nothing to the host.
+    if (view->data && view->space == HEDDLE_SPACE_HOST && view->element_count <= limits.evaluated_elements)
       input.content = Blob::copy_of(input.type.dtype, input.type.shape, view->data);
   }
   return options;
