@@ -30,6 +30,7 @@ struct NodeDraft {
   KernelInstance made;
   OperatorCost cost;
   std::vector<NestedPlan> nested;
+  std::vector<ImpossibleSubnet> impossible;
 };
 
 // Values that share one buffer.

@@ -74,6 +74,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.suspends = draft.suspends(id);
   step.updates_variable = updates_variable(draft.typed.net, node);
   step.nested = std::move(d.nested);
+  step.impossible = std::move(d.impossible);
   if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));
   for (const EpilogueStage& s : node.epilogue) {
     step.fused.push_back(s.name);

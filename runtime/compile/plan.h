@@ -60,6 +60,13 @@ struct Operand {
   heddle_layout layout = {};
 };
 
+// A subnet that no run can run: what its operators are given does not fit them, or nothing runs them. Another subnet of its operator can,
+// so the net is right as long as this one is not come to.
+struct ImpossibleSubnet {
+  std::shared_ptr<const Net> subnet;
+  Status why;  // as seen from the net around it
+};
+
 // One subnet of a step, compiled for the types inference asked with.
 struct NestedPlan {
   std::shared_ptr<const Net> subnet;
@@ -119,6 +126,7 @@ struct PlanStep {
   bool updates_variable : 1 = false;
   bool suspends : 1 = false;  // its thread is given back while nothing but asynchronous steps of its subnets is left
   std::vector<NestedPlan> nested;
+  std::vector<ImpossibleSubnet> impossible;
   std::vector<std::string> fused;  // names of the operators in its epilogue
   std::vector<std::string> fused_types;
   std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
@@ -209,8 +217,9 @@ struct Plan {
   std::shared_ptr<Device> pinned_by;  // whose copies pinned_part() is to be fast from and to; null: nobody's
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
-  std::vector<Diagnostic> warnings;  // of the stages before compile; notes of operators that moved to the host among them
-  Limits limits;                     // for values whose extents are known only while running
+  std::vector<Diagnostic> warnings;    // of the stages before compile; notes of operators that moved to the host among them
+  std::vector<Diagnostic> impossible;  // warnings: of subnets that no run can run, in nested plans too
+  Limits limits;                       // for values whose extents are known only while running
   bool has_late_steps = false;
   bool has_asynchronous_steps = false;          // or steps that suspend
   std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps

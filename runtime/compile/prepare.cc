@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
+#include "infer/infer.h"
 #include "plugin/infer_operator.h"
 #include "plugin/kernel_instance.h"
 #include "weights/mapping.h"
@@ -61,6 +62,8 @@ class NodeServices : public CallServices {
 
   // Constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
+  // Subnets that were declared and can not be compiled.
+  std::vector<ImpossibleSubnet>& impossible() { return impossible_; }
   // The kernel was not made after all.
   void forget() {
     packed_.clear();
@@ -72,6 +75,7 @@ class NodeServices : public CallServices {
   Draft& draft_;
   NodeId id_;
   std::vector<ValueId> packed_;
+  std::vector<ImpossibleSubnet> impossible_;
   BoundResources slots_;
 };
 
@@ -86,10 +90,21 @@ Status NodeServices::declare_subnet(const heddle_subnet* subnet, heddle_call::Vi
                                        ? draft_.target.for_subnets()
                                        : draft_.target.for_subnets_on(draft_.device(id_), ports->own_inputs, ports->own_outputs);
   const auto compiled = compile_subnet(*shared, draft_.typed.registry, inputs, target, draft_.options, body);
-  if (!compiled.ok())
-    return from_subnet(compiled.status(), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
+  const auto from_outside = [&](Status status) {
+    return from_subnet(std::move(status), shared->name, draft_.typed.net.name, node.name, display_name(node.domain, node.type));
+  };
+  if (!compiled.ok()) return impossible_.emplace_back(ImpossibleSubnet{shared, from_outside(compiled.status())}).why;
+  for (const Diagnostic& inner : (*compiled)->impossible) draft_.plan.impossible.push_back(from_outside(Status(inner)).diagnostic());
   draft_.nodes[id_.index].nested.push_back({shared, *compiled});
   return {};
+}
+
+Diagnostic as_warning(const Status& impossible) {
+  Diagnostic warning = impossible.diagnostic();
+  for (Diagnostic& other : warning.attached) other.severity = Severity::warning;
+  warning.severity = Severity::warning;
+  warning.message += ", so a run that comes to it fails";
+  return warning;
 }
 
 class Preparer {
@@ -190,7 +205,14 @@ Status Preparer::compile_subnets(NodeId id) {
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   NodeServices services(draft_, id);
-  return ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services);
+  HEDDLE_CHECK(ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services));
+  // The operator can do without these.
+  for (ImpossibleSubnet& subnet : services.impossible()) {
+    HEDDLE_CHECK(may_be_left_out(subnet.why));
+    draft_.plan.impossible.push_back(as_warning(subnet.why));
+    draft_.nodes[id.index].impossible.push_back(std::move(subnet));
+  }
+  return {};
 }
 
 // Layouts were promised to the kernel that was chosen, fused stages accepted by it, and bytes shared because of its flags.

@@ -37,6 +37,7 @@ class Inference : public CallServices {
   TypedNet& typed_;
   const InferOptions& options_;
   const Node* asking_ = nullptr;  // whose inference is under way
+  std::vector<Status> refused_;   // subnets of that one
   Findings findings_;
   std::vector<std::pair<std::string, int64_t>> symbols_;
   std::vector<char> relevant_;
@@ -182,6 +183,7 @@ Status Inference::infer_late(const Node& node) {
   Status status = infer_late_types(typed_, node, outputs, this);
   guesses_extents_ = false;
   HEDDLE_CHECK(std::move(status));
+  for (const Status& refused : refused_) HEDDLE_CHECK(may_be_left_out(refused));
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid()) typed_.types[node.outputs[i].index] = outputs[i];
   return {};
@@ -227,6 +229,7 @@ void Inference::check_declared(const Node& node) {
 Status Inference::node(NodeId id) {
   const Node& node = typed_.net[id];
   asking_ = &node;
+  refused_.clear();
   constexpr size_t few = 8;
   heddle_tensor few_views[few];
   const heddle_tensor* few_inputs[few];
@@ -259,6 +262,7 @@ Status Inference::node(NodeId id) {
   Status status = infer_operator(*node.schema, AttributeTable(*node.schema, node.attributes), {inputs, count}, wanted, outputs, this);
   if (status.code() == Code::shape_mismatch && has_late_operand(node)) return infer_late(node);
   HEDDLE_CHECK(std::move(status));
+  for (const Status& refused : refused_) HEDDLE_CHECK(may_be_left_out(refused));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!node.outputs[i].valid()) continue;
     outputs[i].follows_bounded = bounded && !outputs[i].dynamic && outputs[i].shape.rank() > 0;
@@ -317,7 +321,8 @@ void Inference::run() {
 Status Inference::infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) {
   const Net* net = from_abi(subnet);
   const auto refused = [&](Status status) {
-    return from_subnet(std::move(status), net->name, typed_.net.name, asking_->name, display_name(asking_->domain, asking_->type));
+    return refused_.emplace_back(
+        from_subnet(std::move(status), net->name, typed_.net.name, asking_->name, display_name(asking_->domain, asking_->type)));
   };
   if (net->inputs.size() != inputs.size())
     return refused({Code::subnet_mismatch, fmt::format("it takes {} inputs, is given {}", net->inputs.size(), inputs.size())});
@@ -345,6 +350,14 @@ std::vector<std::string> symbol_names(const Net& net) {
     for (const Dim& dim : net[id].type.dims)
       if (dim.kind == Dim::Kind::symbol && std::find(names.begin(), names.end(), dim.symbol) == names.end()) names.push_back(dim.symbol);
   return names;
+}
+
+Status may_be_left_out(const Status& failure) {
+  const auto says_so = [](const Diagnostic& d) {
+    return d.code == Code::shape_mismatch || d.code == Code::dtype_mismatch || d.code == Code::no_kernel;
+  };
+  const Diagnostic& d = failure.diagnostic();
+  return says_so(d) && std::all_of(d.attached.begin(), d.attached.end(), says_so) ? Status() : failure;
 }
 
 InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evaluator* evaluator, const Limits& limits) {

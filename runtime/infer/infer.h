@@ -32,6 +32,9 @@ struct InferOptions {
   bool contents_vary = false;                  // of inputs without content, from run to run; else what decides shapes has to be given
 };
 // For a subnet, from what a plugin shows for its inputs: types, and the contents of small ones that have data.
+// Ok where an operator may do without a subnet that failed so: its operators do not fit what they are given, or nothing runs them. Else the
+// failure itself: what was stopped, is over a limit or was placed against a rule is no matter of the subnet alone.
+Status may_be_left_out(const Status& failure);
 InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evaluator* evaluator, const Limits& limits);
 
 // `net` must be resolved. All findings are reported: dtype_mismatch, shape_mismatch, unbound_symbol (naming input and symbol), ... Pure.

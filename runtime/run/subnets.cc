@@ -297,6 +297,9 @@ heddle_status Subnets::choose(const Call& call, Compiled** found) {
     if (!made.ok()) return fail(call, from_outside(call.step, *call.net, made.status()));
     *found = *made;
   }
+  if (!*found)
+    for (const ImpossibleSubnet& impossible : plan_.steps[call.step].impossible)
+      if (impossible.subnet.get() == call.net) return fail(call, impossible.why);
   if (!*found) return refuse(call, HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes or contents for which it was not planned");
   if ((*found)->plan().outputs.size() < call.outputs.size()) return refuse(call, HEDDLE_ERROR_INVALID, "the subnet has too few outputs");
   return HEDDLE_OK;

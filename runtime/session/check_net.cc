@@ -101,6 +101,8 @@ Findings check_net(const Net& resolved, const std::shared_ptr<const RegistrySnap
   if (c.findings.failed()) return c.findings;
   kernels.look(c.typed, true, c.findings);
   (void)run_stages(c, nullptr, {"compile", nullptr});
+  if (c.plan)
+    for (const Diagnostic& d : c.plan->impossible) c.findings.add(Status(d));
   return c.findings;
 }
 

@@ -21,6 +21,7 @@ Result<std::shared_ptr<const Plan>> build_plan(const Net& resolved, const std::s
   c.times = times;
   HEDDLE_CHECK(run_stages(c, &resolved));
   for (const Diagnostic& d : c.plan->warnings) log_line(d.severity == Severity::warning ? HEDDLE_LOG_WARNING : HEDDLE_LOG_INFO, d.text());
+  for (const Diagnostic& d : c.plan->impossible) log_line(HEDDLE_LOG_WARNING, d.text());
   return c.plan;
 }
 

@@ -16,8 +16,8 @@ namespace {
 // Shows the subnets that an operator declares to the visitor.
 class SubnetServices : public CallServices {
  public:
-  SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit)
-      : net_(net), node_(node), evaluator_(evaluator), findings_(findings), visit_(visit) {}
+  SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, const SubnetVisit& visit)
+      : net_(net), node_(node), evaluator_(evaluator), visit_(visit) {}
 
   Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override {
     const Net& net = *from_abi(subnet);
@@ -29,17 +29,27 @@ class SubnetServices : public CallServices {
     Findings inside;
     visit_(std::move(typed), !mistakes.failed(), inside);
     for (const Diagnostic& d : inside.all())
-      findings_.add(from_subnet(Status(d), net.name, net_.net.name, node_.name, display_name(node_.domain, node_.type)));
-    return {};
+      found_.push_back(from_subnet(Status(d), net.name, net_.net.name, node_.name, display_name(node_.domain, node_.type)));
+    // So that the operator says whether it can do without this one.
+    if (mistakes.failed()) return mistakes.status();
+    return inside.status();
+  }
+
+  // `without`: the operator can do without the subnets that failed, and what is wrong with them is told when the plan is made.
+  void tell(bool without, Findings& findings) {
+    for (const Status& status : found_)
+      without = without && (status.diagnostic().severity != Severity::error || may_be_left_out(status).ok());
+    for (Status& status : found_)
+      if (!without || status.diagnostic().severity != Severity::error) findings.add(std::move(status));
   }
 
  private:
   const TypedNet& net_;
   const Node& node_;
   Evaluator* const evaluator_;
-  Findings& findings_;
   const SubnetVisit& visit_;
   std::set<const Net*> visited_;
+  std::vector<Status> found_;
 };
 
 }  // namespace
@@ -64,9 +74,10 @@ void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Finding
   }
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
-  SubnetServices services(net, node, evaluator, findings, visit);
+  SubnetServices services(net, node, evaluator, visit);
   // Its own mistakes have been told when the net was inferred.
-  (void)ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services);
+  const Status asked = ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services);
+  services.tell(asked.ok(), findings);
 }
 
 }  // namespace heddle

@@ -60,7 +60,7 @@ TEST(SubnetErrors, PathsGoThroughEveryLevel) {
     b.output(b.add1("If", "choice", {c, x}, {{"then_branch", times_columns("inmost", 7)}, {"else_branch", times_columns("other", 3)}}));
     return subnet(b);
   }();
-  const Status status = open(runtime(), branching(inner, times_columns("else", 3))).prepare().status();
+  const Status status = open(runtime(), branching(inner, times_columns("else", 4))).prepare().status();
   EXPECT_EQ(status.code(), Code::shape_mismatch);
   EXPECT_EQ(status.diagnostic().node, "if/choice/mul");
   EXPECT_NE(status.text().find("in subnet \"inmost\", in subnet \"middle\""), std::string::npos) << status.text();

@@ -23,27 +23,29 @@ Status infer_if(InferContext& context) {
     const bool taken = *static_cast<const uint8_t*>(context.input(0).data) != 0;
     HEDDLE_PLUGIN_CHECK((taken ? then_branch : else_branch).infer(context, captures, context.output_count(), &types));
   } else {
-    // Both are asked before either failure counts: what is wrong with them is said at once.
+    // A branch that fits nothing is a run's affair, which may never come to it; the net is wrong where neither fits. Exporters write such
+    // branches: Squeeze where the axis is 1, else the value as it is.
     const Status then_status = then_branch.infer(context, captures, context.output_count(), &types);
-    HEDDLE_PLUGIN_CHECK(else_branch.infer(context, captures, context.output_count(), &others));
-    HEDDLE_PLUGIN_CHECK(then_status);
-    for (uint32_t i = 0; i < context.output_count(); ++i) HEDDLE_PLUGIN_CHECK(merge(i, &types[i], others[i]));
+    const Status else_status = else_branch.infer(context, captures, context.output_count(), &others);
+    if (!else_status.ok() && (!then_status.ok() || !may_be_left_out(else_status))) return else_status;
+    if (!then_status.ok() && !may_be_left_out(then_status)) return then_status;
+    if (!then_status.ok()) types = others;
+    if (then_status.ok() && else_status.ok())
+      for (uint32_t i = 0; i < context.output_count(); ++i) HEDDLE_PLUGIN_CHECK(merge(i, &types[i], others[i]));
   }
   for (uint32_t i = 0; i < context.output_count(); ++i) set_type(context, i, types[i]);
   return {};
 }
 
-// Both branches, or the one that is known to be taken: the other need not fit.
+// Both branches, or the one that is known to be taken: the other need not fit. Of two whose condition is not known one need not fit.
 Status if_subnets(const SubnetContext& context) {
   const bool known = context.known(0), taken = known && *static_cast<const uint8_t*>(context.input(0).data) != 0;
-  Status status;
-  for (const bool branch : {true, false}) {
-    if (known && branch != taken) continue;
-    // Both are asked before either failure counts: what is wrong with them is said at once.
-    Status declared = context.declare(branch ? "then_branch" : "else_branch", inputs_from(context, 1));
-    if (status.ok()) status = std::move(declared);
-  }
-  return status;
+  if (known) return context.declare(taken ? "then_branch" : "else_branch", inputs_from(context, 1));
+  // Both are asked before either failure counts: what is wrong with them is said at once.
+  Status then_status = context.declare("then_branch", inputs_from(context, 1));
+  Status else_status = context.declare("else_branch", inputs_from(context, 1));
+  if (else_status.ok()) return may_be_left_out(then_status) ? Status() : then_status;
+  return then_status.ok() && may_be_left_out(else_status) ? Status() : else_status;
 }
 
 class If {

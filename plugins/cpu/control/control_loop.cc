@@ -58,6 +58,32 @@ class LoopInputs {
   std::deque<heddle_tensor> views_;
 };
 
+// Whether a run of the node comes to its body: yes, no, or it is not known before.
+enum class Entered : uint8_t { yes, no, perhaps };
+Entered entered(const InferContext& context) {
+  const auto given = [&](uint32_t port, bool goes_on) {
+    return !context.has_input(port) ? Entered::yes : !context.known(port) ? Entered::perhaps : goes_on ? Entered::yes : Entered::no;
+  };
+  const Entered by_trips = given(trips_port, context.has_input(trips_port) && context.known(trips_port) && context.ints(trips_port)[0] > 0);
+  const Entered by_cond = given(cond_port, context.has_input(cond_port) && context.known(cond_port) &&
+                                               *static_cast<const uint8_t*>(context.input(cond_port).data) != 0);
+  if (by_trips == Entered::no || by_cond == Entered::no) return Entered::no;
+  return by_trips == Entered::yes && by_cond == Entered::yes ? Entered::yes : Entered::perhaps;
+}
+
+// Of a body that does not fit what it is given, in a loop that may go round no time: its values are the initial ones. What it collects has
+// no type then.
+bool goes_without_body(const InferContext& context, const LoopPorts& ports, const Status& body) {
+  return may_be_left_out(body) && ports.scans == 0 && entered(context) != Entered::yes;
+}
+
+Status declare_loop_body(const SubnetContext& context) {
+  LoopInputs body;
+  HEDDLE_PLUGIN_CHECK(body.find(context));
+  const Status declared = context.declare("body", body.inputs);
+  return declared.ok() || goes_without_body(context, body.ports, declared) ? Status() : declared;
+}
+
 Status infer_loop(InferContext& context) {
   LoopInputs body;
   HEDDLE_PLUGIN_CHECK(body.find(context));
@@ -66,7 +92,16 @@ Status infer_loop(InferContext& context) {
     if (context.has_input(i) && context.input(i).element_count != 1)
       return invalid(std::string(i == trips_port ? "M" : "cond") + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
   std::vector<heddle_type> types;
-  HEDDLE_PLUGIN_CHECK(Subnet(context.attributes, "body").infer(context, body.inputs, 1 + ports.carried + ports.scans, &types));
+  const Status inferred = Subnet(context.attributes, "body").infer(context, body.inputs, 1 + ports.carried + ports.scans, &types);
+  if (!inferred.ok()) {
+    if (!goes_without_body(context, ports, inferred)) return inferred;
+    for (uint32_t i = 0; i < ports.carried; ++i) {
+      const heddle_tensor& initial = context.input(first_carried + i);
+      context.set_dtype(i, initial.dtype);
+      context.set_dims(i, dims_of(initial));
+    }
+    return {};
+  }
   const std::vector<int64_t> cond = vector_of(dims_of(types[0]));
   if (types[0].dtype != HEDDLE_BOOL || (is_static(types[0]) && std::any_of(cond.begin(), cond.end(), [](int64_t d) { return d != 1; })))
     return invalid("the body's first output says whether to go on: it is to be one bool");
@@ -356,7 +391,7 @@ void add_loop(Builder& plugin) {
                  .any_number("values")
                  .variadic_out("outputs", any_dtype, nullptr)
                  .subnet("body", SubnetPorts().own_inputs(2).inputs_from(2).own_outputs(1))
-                 .subnets(declare_body<LoopInputs>)
+                 .subnets(declare_loop_body)
                  .attribute("captured", 0)
                  .infer(infer_loop)
                  .cpu<Loop>()

@@ -25,6 +25,12 @@ Status declare_body(const SubnetContext& context) {
   return context.declare("body", body.inputs);
 }
 
+// Whether a net may hold a subnet that failed so, as long as no run comes to it: its operators do not fit what they are given, or nothing
+// runs them. The host holds what else ends a call (limits, memory, a deadline) against the net all the same.
+inline bool may_be_left_out(const Status& failure) {
+  return failure.code == HEDDLE_ERROR_INVALID || failure.code == HEDDLE_ERROR_UNSUPPORTED;
+}
+
 // The same element type and extents, all known beforehand.
 bool same_static(const heddle_type& type, heddle_dtype dtype, Dims dims);
 inline bool is_static(const heddle_type& type) {
