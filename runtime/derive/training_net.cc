@@ -144,23 +144,27 @@ class Training {
     ValueId sum;
     for (const Gradient& gradient : gradients_) {  // in their order
       if (!gradient.any()) continue;
-      // Squares of 16-bit floats would soon be infinite.
+      // The norm of each is a number of its dtype where its square is none: only squares of norms are added, in f64.
       ValueId wide = clipped_.at(gradient.of);
       if (const DType dtype = variable_named(gradient.of).type.dtype; dtype == DType::f16 || dtype == DType::bf16) {
         HEDDLE_TRY(wide, emitter_.emit_cast(wide, DType::f32));
       }
-      HEDDLE_TRY(const ValueId square, emitter_.emit1("", "ReduceSumSquare", {wide}, {{"keepdims", int64_t{0}}}));
-      HEDDLE_TRY(const ValueId number, emitter_.emit_cast(square, DType::f64));
+      HEDDLE_TRY(const ValueId norm, emitter_.emit1("", "ReduceL2", {wide}, {{"keepdims", int64_t{0}}}));
+      HEDDLE_TRY(const ValueId number, emitter_.emit_cast(norm, DType::f64));
+      HEDDLE_TRY(const ValueId square, emitter_.emit1("", "Mul", {number, number}));
       if (!sum.valid()) {
-        sum = number;
+        sum = square;
       } else {
-        HEDDLE_TRY(sum, emitter_.emit1("", "Add", {sum, number}));
+        HEDDLE_TRY(sum, emitter_.emit1("", "Add", {sum, square}));
       }
     }
     if (!sum.valid()) return {};
+    HEDDLE_TRY(const ValueId norm, emitter_.emit1("", "Sqrt", {sum}));
+    emitter_.rename(norm, "gradient_norm");
+    net_.outputs.push_back(norm);
     // As torch.nn.utils.clip_grad_norm_ has it.
-    HEDDLE_TRY(const ValueId factor, emitter_.emit1("heddle", "Pointwise", {sum},
-                                                    {{"program", fmt::format("min(1, {:.17g} / (sqrt(x0) + 1e-6))", options_.clip_norm)}}));
+    HEDDLE_TRY(const ValueId factor, emitter_.emit1("heddle", "Pointwise", {norm},
+                                                    {{"program", fmt::format("min(1, {:.17g} / (x0 + 1e-6))", options_.clip_norm)}}));
     for (auto& [name, value] : clipped_) {
       HEDDLE_TRY(const ValueId own, emitter_.emit1("", "CastLike", {factor, value}));
       HEDDLE_TRY(value, emitter_.emit1("", "Mul", {value, own}));

@@ -29,6 +29,7 @@ const Pattern patterns[] = {
     {"select(gt(acc, 0), acc, a * acc)", dnnl_eltwise_relu, 0, 0, Set::a},
     {"min(max(acc, a), b)", dnnl_eltwise_clip, 0, 0, Set::ab},
     {"max(min(acc, b), a)", dnnl_eltwise_clip, 0, 0, Set::ab},
+    {"select(le(acc, a), a, select(ge(acc, b), b, acc))", dnnl_eltwise_clip, 0, 0, Set::ab},
     {"max(acc, a)", dnnl_eltwise_clip, 0, no_bound, Set::a},
     {"min(acc, b)", dnnl_eltwise_clip, -no_bound, 0, Set::b},
     {"acc * acc", dnnl_eltwise_square, 0, 0},

@@ -26,7 +26,7 @@ void add_activation(Builder& plugin) {
   plugin.add(unary_operator("Relu", 14, "max(X, 0)", signed_dtypes)
                  .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = 0 0 0 0.5 3", "NumPy: np.maximum(x, 0)")
                  .example("i32[3] = -3 0 5 -> i32[3] = 0 0 5", "NumPy: np.maximum(x, 0)"));
-  plugin.add(unary_operator("LeakyRelu", 16, "select(lt(X, 0), alpha * X, X)", float_dtypes)
+  plugin.add(unary_operator("LeakyRelu", 16, "select(gt(X, 0), X, alpha * X)", float_dtypes)
                  .attribute("alpha", 0.01)
                  .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = -0.02 -0.005 0 0.5 3", "NumPy: np.where(x < 0, alpha * x, x)")
                  .example("f32[5] = -2 -0.5 0 0.5 3; alpha=0.25 -> f32[5] = -0.5 -0.125 0 0.5 3", "NumPy: np.where(x < 0, alpha * x, x)"));
@@ -36,7 +36,7 @@ void add_activation(Builder& plugin) {
                  .out("Y", broadcast(), numeric_dtypes)
                  .in_place("Y", "X")
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
-                 .pointwise("select(lt(X, 0), slope * X, X)")
+                 .pointwise("select(gt(X, 0), X, slope * X)")
                  .example("f32[2,3] = -2 -0.5 0 1 -4 3, f32[3] = 0.5 0.25 2 -> f32[2,3] = -1 -0.125 0 1 -1 3",
                           "NumPy: np.where(x < 0, slope * x, x)")
                  .example("i32[3] = -4 0 3, i32[] = 2 -> i32[3] = -8 0 3", "NumPy: np.where(x < 0, slope * x, x)"));
@@ -73,13 +73,15 @@ void add_activation(Builder& plugin) {
                           "NumPy: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))"));
   plugin.add(unary_operator("Sigmoid", 13, "sigmoid(X)", float_dtypes)
                  .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = 0.1192029 0.3775407 0.5 0.6224593 0.9525741", "SciPy: special.expit"));
-  plugin.add(unary_operator("HardSigmoid", 6, "max(min(alpha * X + beta, 1), 0)", float_dtypes)
+  // As choices, and not by min and max: their derivative at the knots is 0, that of a clamp is 1 there (PyTorch: hardsigmoid_backward,
+  // hardswish_backward).
+  plugin.add(unary_operator("HardSigmoid", 6, "t = alpha * X + beta; select(le(t, 0), 0, select(ge(t, 1), 1, t))", float_dtypes)
                  .attribute("alpha", 0.2)
                  .attribute("beta", 0.5)
                  .example("f32[5] = -4 -1 0 2 3 -> f32[5] = 0 0.3 0.5 0.9 1", "NumPy: np.clip(alpha * x + beta, 0, 1)")
                  .example("f32[5] = -4 -0.25 0 1 3; alpha=0.5, beta=0.25 -> f32[5] = 0 0.125 0.25 0.75 1",
                           "NumPy: np.clip(alpha * x + beta, 0, 1)"));
-  plugin.add(unary_operator("HardSwish", 14, "X * max(min(X / 6 + 0.5, 1), 0)", float_dtypes)
+  plugin.add(unary_operator("HardSwish", 14, "t = X / 6 + 0.5; X * select(le(t, 0), 0, select(ge(t, 1), 1, t))", float_dtypes)
                  .example("f32[6] = -4 -1.5 0 1.5 3 4 -> f32[6] = -0 -0.375 0 1.125 3 4", "NumPy: x * np.clip(x / 6 + 0.5, 0, 1)"));
   plugin.add(
       unary_operator("Swish", 24, "X * sigmoid(alpha * X)", float_dtypes)

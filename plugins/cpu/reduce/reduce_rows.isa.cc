@@ -1,5 +1,5 @@
 // The reduction loops of one instruction set level. f32 sums run in vectors over stretches of 1024 elements and add up in double; products
-// are double throughout.
+// and squares are double throughout.
 #include "reduce/reduce_rows.h"
 
 #include "vector/simd_math.h"
@@ -92,19 +92,22 @@ void row_vectors(const T* x, int64_t count, double shift, double* accumulator) {
   row_plain<fold, T>(x + i, count - i, shift, accumulator);
 }
 
-// In double: each factor of a product in f32 would round, in as many orders as vectors have lanes.
-void row_product(const float* x, int64_t count, double* accumulator) {
+// In double: each factor of a product in f32 would round, in as many orders as vectors have lanes; the square of an f32 number may be
+// beyond f32 where the root of the sum is not.
+template <Fold fold>
+void row_in_double(const float* x, int64_t count, double* accumulator) {
   constexpr int width = 4;
   constexpr int64_t n = vector_bytes / static_cast<int64_t>(sizeof(double));
   VD a[width];
-  for (VD& v : a) v = splat<VD>(1.0);
+  for (VD& v : a) v = splat<VD>(fold == fold_product ? 1.0 : 0.0);
+  const VD none = splat<VD>(0.0);
   int64_t i = 0;
   for (; count - i >= width * n; i += width * n)
-    for (int k = 0; k < width; ++k) a[k] = a[k] * __builtin_convertvector(load<HF>(x + i + k * n), VD);
+    for (int k = 0; k < width; ++k) a[k] = folded_vector<fold>(a[k], __builtin_convertvector(load<HF>(x + i + k * n), VD), none);
   double lane[width * n];
   __builtin_memcpy(lane, a, sizeof(a));
-  row_plain<fold_product, double>(lane, width * n, 0, accumulator);
-  row_plain<fold_product, float>(x + i, count - i, 0, accumulator);
+  row_plain<fold == fold_product ? fold : fold_sum, double>(lane, width * n, 0, accumulator);
+  row_plain<fold, float>(x + i, count - i, 0, accumulator);
 }
 
 template <Fold fold, class T>
@@ -113,8 +116,8 @@ void row(const void* x, int64_t count, const void* shift, void* accumulator) {
   using A = Accumulator<T>;
   A* a = static_cast<A*>(accumulator);
   const A s = shift ? *static_cast<const A*>(shift) : A(0);
-  if constexpr (sizeof(T) == 4 && T(0.5) != T(0) && fold == fold_product)
-    row_product(values, count, a);
+  if constexpr (sizeof(T) == 4 && T(0.5) != T(0) && (fold == fold_product || fold == fold_square))
+    row_in_double<fold>(values, count, a);
   else if constexpr (sizeof(T) == 4 && T(0.5) != T(0))
     row_vectors<fold, VF>(values, count, s, a);
   else if constexpr (T(0.5) != T(0) && fold != fold_exp)

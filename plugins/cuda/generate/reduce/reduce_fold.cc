@@ -65,7 +65,8 @@ FoldText integer_fold(const ReduceShape& shape) {
   }
 }
 
-// Of floats: in C; products, whose errors add up and which leave the range of f32 halfway, in f64.
+// Of floats: in C; products, whose errors add up and which leave the range of f32 halfway, in f64, and so the squares of a norm, which may
+// be beyond f32 where the norm is not.
 FoldText real_fold(const ReduceShape& shape) {
   const std::string C = compute_type(computed_in(shape));
   const std::string S = sum_type(shape.input, C), value = "value_of(a)", count = "(C)p.divisor", epsilon = "(C)p.epsilon";
@@ -82,7 +83,7 @@ FoldText real_fold(const ReduceShape& shape) {
     case ReduceKind::l1:
       return sum_text(S, "op_abs(x)", value);
     case ReduceKind::l2:
-      return sum_text(S, square, "op_sqrt(" + value + ")");
+      return sum_text("Plain<double>", "(double)x * (double)x", "(" + C + ")op_sqrt(" + value + ")");
     case ReduceKind::sum_square:
       return sum_text(S, square, value);
     case ReduceKind::log_sum:

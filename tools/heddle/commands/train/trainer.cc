@@ -192,7 +192,7 @@ Status Trainer::step(int64_t i) {
   }
   const double ns = ticks_to_ns(ticks() - before);
   seconds_ += ns / 1e9;
-  const std::optional<double> loss = output(o_.loss), rate = output("learning_rate");
+  const std::optional<double> loss = output(o_.loss), rate = output("learning_rate"), norm = output("gradient_norm");
   if (!loss) return no_loss();
   losses_.add(i + 1, *loss);
   show(i + 1);
@@ -201,8 +201,14 @@ Status Trainer::step(int64_t i) {
     return {Code::numerics, fmt::format("the loss of step {} is {}{}{}", i + 1, *loss, data.empty() ? "" : ": ", data),
             data.empty() ? "take a smaller learning rate, or clip gradients" : "mend the data"};
   }
-  return log(
-      {{"step", i + 1}, {"loss", number(*loss)}, {"step_ns", static_cast<int64_t>(ns)}, {"learning_rate", rate ? number(*rate) : Json()}});
+  // Gradients times a number that is none would be none too, and so would the weights from then on.
+  if (norm && !std::isfinite(*norm))
+    return {Code::numerics, fmt::format("the norm of the gradients of step {} is {}", i + 1, *norm),
+            "take a smaller learning rate, hold each number by --clip-value too, or compute in a wider dtype"};
+  Json line = {
+      {"step", i + 1}, {"loss", number(*loss)}, {"step_ns", static_cast<int64_t>(ns)}, {"learning_rate", rate ? number(*rate) : Json()}};
+  if (norm) line["gradient_norm"] = number(*norm);
+  return log(line);
 }
 
 // On a terminal, a few times a second.
