@@ -1,7 +1,10 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,10 +46,66 @@ void forget_unfinished(int slot) {
   unfinished[slot].taken = false;
 }
 
+// A name that the system's limit leaves room beside.
+std::string shortened(const std::string& name) {
+  return name.substr(0, 200);
+}
+
+std::string temporary_name(const std::string& name, pid_t process, unsigned number) {
+  return fmt::format(".{}.{}.{}.tmp", shortened(name), process, number);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// The process in the name of a temporary file of `name`; 0: it is none.
+pid_t writer_of(const std::string& file, const std::string& name) {
+  const std::string begin = "." + shortened(name) + ".";
+  constexpr std::string_view end = ".tmp";
+  if (!file.starts_with(begin) || !file.ends_with(end) || file.size() < begin.size() + end.size()) return 0;
+  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - end.size());
+  const size_t dot = middle.find('.');
+  int64_t process = 0, number = 0;
+  if (dot == std::string::npos || !parse_int(middle.substr(0, dot), &process) || !parse_int(middle.substr(dot + 1), &number)) return 0;
+  return process > 0 && process <= INT_MAX ? static_cast<pid_t>(process) : 0;
+}
+
+// Of processes that are gone. Not being able to is no reason not to write.
+void remove_left_behind(const std::filesystem::path& path) {
+  const Result<std::vector<std::string>> names = names_in(folder_of(path));
+  if (!names.ok()) return;
+  for (const std::string& file : *names) {
+    const pid_t writer = writer_of(file, path.filename().native());
+    if (writer == 0 || writer == ::getpid() || ::kill(writer, 0) == 0 || errno != ESRCH) continue;
+    const std::filesystem::path left = folder_of(path) / file;
+    const FileDescriptor fd(::open(left.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(left.c_str());
+  }
+}
+
+// Some file systems refuse to sync a folder; the file itself is whole either way. 0, or an errno value.
+int sync_folder_of(const std::filesystem::path& path) {
+  const FileDescriptor directory(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid() || ::fsync(directory.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return 0;
+  return errno;
+}
+
 }  // namespace
 
 std::string errno_text(int error) {
   return std::generic_category().message(error);
+}
+
+Result<std::vector<std::string>> names_in(const std::filesystem::path& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return Status(Code::file_unreadable, fmt::format("can't list the folder {}: {}", quoted(folder.native()), errno_text(errno)));
+  std::vector<std::string> names;
+  while (const dirent* const entry = ::readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
 }
 
 FileDescriptor::~FileDescriptor() {
@@ -103,11 +162,11 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
     return Status(Code::file_unwritable, fmt::format("{} is not a regular file, and would be replaced by one", quoted(path.native())),
                   "name another file");
+  remove_left_behind(path);
   std::filesystem::path temporary;
   int fd = -1, slot = -1;
   do {  // a name left behind by a process of the same id is skipped
-    const std::string suffix = fmt::format(".{}.{}.tmp", ::getpid(), counter.fetch_add(1));
-    temporary = path.parent_path() / ("." + path.filename().native().substr(0, 200) + suffix);
+    temporary = path.parent_path() / temporary_name(path.filename().native(), ::getpid(), counter.fetch_add(1));
     forget_unfinished(slot);
     slot = list_unfinished(temporary.native());
     fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -118,7 +177,8 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
     return Status(Code::file_unwritable, fmt::format("can't write {}: {}", quoted(path.native()), errno_text(error)),
                   error == ENOENT ? "make its folder first" : "");
   }
-  struct stat before = {};  // a replaced file keeps its permissions; failing to is no reason not to write
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) errno = 0;  // where there are no locks the process alone tells
+  struct stat before = {};                             // a replaced file keeps its permissions; failing to is no reason not to write
   if (::stat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) && ::fchmod(fd, before.st_mode & 0777) != 0) errno = 0;
   return FileReplacement(FileDescriptor(fd), path, std::move(temporary), slot);
 }
@@ -127,10 +187,11 @@ FileReplacement::FileReplacement(FileReplacement&& other) noexcept
     : fd_(std::move(other.fd_)),
       path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
+      staged_(other.staged_),
       slot_(std::exchange(other.slot_, -1)) {}
 
 FileReplacement::~FileReplacement() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty() && !staged_) ::unlink(temporary_.c_str());
   forget_unfinished(slot_);
 }
 
@@ -161,11 +222,34 @@ Status FileReplacement::commit() {
   HEDDLE_CHECK(sync());
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("replace", errno);
   temporary_.clear();
-  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-  const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems refuse to sync a folder; the file itself is whole either way.
-  if (directory.valid() && ::fsync(directory.get()) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("sync the folder of", errno);
-  return {};
+  const int error = sync_folder_of(path_);
+  return error != 0 ? failed("sync the folder of", error) : Status();
+}
+
+std::string FileReplacement::staged_name(const std::string& name, const std::string& tag) {
+  return fmt::format(".{}.{}", shortened(name), tag);
+}
+
+Status FileReplacement::stage(const std::string& tag) {
+  HEDDLE_CHECK(sync());
+  std::filesystem::path staged = path_.parent_path() / staged_name(path_.filename().native(), tag);
+  if (::rename(temporary_.c_str(), staged.c_str()) != 0) return failed("replace", errno);
+  forget_unfinished(std::exchange(slot_, -1));
+  temporary_ = std::move(staged);
+  staged_ = true;
+  const int error = sync_folder_of(path_);
+  return error != 0 ? failed("sync the folder of", error) : Status();
+}
+
+void FileReplacement::remove_staged(const std::string& tag) const {
+  const std::string name = path_.filename().native();
+  const std::string begin = staged_name(name, "");
+  const Result<std::vector<std::string>> names = names_in(folder_of(path_));
+  if (!names.ok()) return;
+  for (const std::string& file : *names)
+    if (file.starts_with(begin) && file.size() == begin.size() + tag.size() &&
+        file.find_first_not_of("0123456789abcdef", begin.size()) == std::string::npos)
+      ::unlink((folder_of(path_) / file).c_str());
 }
 
 }  // namespace heddle

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "heddle/status.h"
 
@@ -51,8 +52,15 @@ struct FileBytes {
 // gives some mixture or file_truncated. Errors: file_not_found, file_unreadable (also: not a regular file), file_truncated, limit_exceeded.
 Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes, const char* limit_name = "file_bytes");
 
+// The names in a folder, without "." and "..", in no order. (A std::filesystem::directory_iterator ends the process when there is no
+// memory.) Errors: file_unreadable.
+Result<std::vector<std::string>> names_in(const std::filesystem::path& folder);
+
 // A file that takes the place of `path` only when commit() succeeds: written beside it, synced, renamed, the folder synced.
 // Destroyed before that, it leaves nothing behind. Errors: file_unwritable.
+//
+// What a process that was killed has left is called ".NAME.PROCESS.NUMBER.tmp", and the next replacement of NAME removes it. A writer holds
+// a lock on its own (flock), so that one that lives in another container is not taken for dead.
 class FileReplacement {
  public:
   static Result<FileReplacement> create(const std::filesystem::path& path);
@@ -64,6 +72,13 @@ class FileReplacement {
   // What was written lies on the disk, and what is left to commit() is the name: for files that are replaced together.
   Status sync();
   Status commit();
+  // The first half of a commit() that goes together with that of another file: synced, it stays beside `path` as staged_name(name, tag)
+  // until commit() renames it once more. From here on its destructor leaves it where it is: the other file may already need it.
+  Status stage(const std::string& tag);
+  // ".NAME.TAG"
+  static std::string staged_name(const std::string& name, const std::string& tag);
+  // After commit(): removes what earlier writers of this name staged and did not live to commit, with tags of the length of `tag`.
+  void remove_staged(const std::string& tag) const;
   // [signal handler] Removes what every replacement of the process has written so far, for one that is about to end.
   static void remove_unfinished();
 
@@ -75,6 +90,7 @@ class FileReplacement {
   FileDescriptor fd_;
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty: nothing to remove
+  bool staged_ = false;              // then it stays
   int slot_ = -1;                    // where remove_unfinished finds its name
 };
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/exceptions.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "load/earlier_variables.h"
@@ -128,16 +129,27 @@ uint32_t format_version(std::span<const Net> nets) {
   return nets.size() == 1 ? one_net_version : several_nets_version;
 }
 
-// `weights`: a file that takes its place beside them, null: none. Both are complete before the first is replaced.
-Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, const ContentReferences& references,
-                  FileReplacement* weights) {
-  const auto replace = [&](FileReplacement& file) -> Status {
-    if (weights) {
-      HEDDLE_CHECK(file.sync());
-      HEDDLE_CHECK(weights->commit());
-    }
-    return file.commit();
-  };
+// A weights file that takes its place beside the net's, and its identity.
+struct NewWeights {
+  FileReplacement file;
+  WeightsIdentity identity;
+};
+
+// Both files are complete before the first name changes. At each moment the net that is there finds its weights: the new ones lie beside
+// the old ones under a name that has their identity (weights/attach.h) when the net takes its place, and take theirs behind it.
+Status replace_both(FileReplacement& net, NewWeights& weights) {
+  const std::string tag = weights.identity.text();
+  HEDDLE_CHECK(net.sync());
+  HEDDLE_CHECK(weights.file.stage(tag));
+  HEDDLE_CHECK(net.commit());
+  HEDDLE_CHECK(weights.file.commit());
+  without_exceptions([&] { weights.file.remove_staged(tag); });  // the next writer does, where there is no memory for it
+  return {};
+}
+
+// `weights` null: there are none to write.
+Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, const ContentReferences& references, NewWeights* weights) {
+  const auto replace = [&](FileReplacement& file) { return weights ? replace_both(file, *weights) : file.commit(); };
   if (path.extension() == ".json") {
     HEDDLE_TRY(FileReplacement file, FileReplacement::create(path));
     HEDDLE_CHECK(file.write(nets_to_json_text(nets, references)));
@@ -174,14 +186,14 @@ Status save_checked(std::span<const Net> nets, const std::filesystem::path& path
   WeightsPlan plan(weights.filename().native(), options);
   for (const Net& net : nets) plan.find_new(net);
   HEDDLE_CHECK(plan.gather(nets));
-  std::optional<FileReplacement> replaced;
+  std::optional<NewWeights> replaced;
   if (!plan.tensors().empty()) {
     if (!is_utf8(weights.filename().native()))
       return Status(Code::file_unwritable,
                     fmt::format("the file name {} is not UTF-8, the net could not refer to it", quoted(weights.filename().native())));
     HEDDLE_TRY(CompleteWeights complete, complete_safetensors(weights, plan.tensors()));
     plan.complete(complete.written);
-    replaced.emplace(std::move(complete.file));
+    replaced.emplace(NewWeights{std::move(complete.file), complete.written.identity});
   }
   return write_nets(
       nets, path, [&](const Content& content) { return plan(content); }, replaced ? &*replaced : nullptr);

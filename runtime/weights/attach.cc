@@ -6,6 +6,7 @@
 #include <new>
 #include <set>
 
+#include "base/file.h"
 #include "base/findings.h"
 #include "base/text.h"
 #include "weights/mapping.h"
@@ -90,8 +91,15 @@ class Attacher {
 
   void attach(Content& content, const Place& place) {
     if (!lacks(content)) return;
-    const Result<Safetensors>& file = open(content.reference.file);
-    Status status = file.ok() ? check_identity(content.reference, *file) : Status(file.status());
+    const Result<Safetensors>* found = &open(content.reference.file);
+    Status status = found->ok() ? check_identity(content.reference, **found) : Status(found->status());
+    if (!status.ok() && content.reference.identity.known())
+      if (const Result<Safetensors>& staged = open(staged_file(content.reference));
+          staged.ok() && staged->identity() == content.reference.identity) {
+        found = &staged;
+        status = {};
+      }
+    const Result<Safetensors>& file = *found;
     if (!status.ok()) {
       UnusableFile& unusable = unusable_[content.reference.file];
       if (++unusable.count == 1) unusable.status = std::move(status).in_net(place.net.name);
@@ -102,6 +110,11 @@ class Attacher {
     if (status.ok()) return;
     status.diagnostic().message = fmt::format("{} {}: {}", place.kind, quoted(place.name), status.diagnostic().message);
     findings_.add(std::move(status).in_net(place.net.name));
+  }
+  // Where the weights are when their writer was killed between the net's rename and theirs.
+  static std::string staged_file(const WeightReference& reference) {
+    const std::filesystem::path file(reference.file);
+    return (file.parent_path() / FileReplacement::staged_name(file.filename().native(), reference.identity.text())).native();
   }
   static Status check_identity(const WeightReference& reference, const Safetensors& file) {
     if (!reference.identity.known() || !file.identity().known() || reference.identity == file.identity()) return {};

@@ -19,6 +19,7 @@ struct AttachOptions {
 // A file with an identity must have the one that the net was written with; tensors of a file without one (weights of others, or written
 // over with them) are read and compared with the checksums of the net, if it knows an identity. Where net and file both have a checksum of
 // a tensor, they must agree.
+// Weights whose writer was killed before they had their name are found under the one that they had until then, ".NAME.IDENTITY".
 // Errors: weights_missing (file or tensor), weights_outside, weights_mismatch (identity, dtype, shape, checksum), file_*, unsupported.
 Status attach_weights(Net& net, const std::filesystem::path& folder, const AttachOptions& options = {});
 
