@@ -206,8 +206,8 @@ void destroy_stream(void* device, void* stream) {
 
 heddle_status create_event(void* device, void** event, const heddle_call*) {
   current_device = device;
-  device_of(device).manners.counts.events.fetch_add(1, std::memory_order_relaxed);
   *event = new Event();
+  device_of(device).manners.counts.events.fetch_add(1, std::memory_order_relaxed);
   return HEDDLE_OK;
 }
 
@@ -238,7 +238,14 @@ void enqueue_copy(Device& d, Stream& stream, const heddle_copy& asked) {
 heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& asked, const heddle_call* call) {
   Job* const job = d.engine->take_job();
   std::string why;
-  if (!job->launch.capture(asked, stream.memory, &why)) {
+  bool captured = false;
+  try {
+    captured = job->launch.capture(asked, stream.memory, &why);
+  } catch (...) {  // std::bad_alloc: the job serves another time
+    d.engine->give_back(job);
+    throw;
+  }
+  if (!captured) {
     d.engine->give_back(job);
     return fail(call, HEDDLE_ERROR_DEVICE, why);
   }
@@ -340,7 +347,12 @@ void unregister_host(void*, void* memory) {
 heddle_status allocate_host(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
   *memory = ::operator new(bytes, host_alignment, std::nothrow);
   if (!*memory) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "the host has none");
-  const heddle_status status = register_host(device, *memory, bytes, call);
+  heddle_status status = HEDDLE_ERROR_OUT_OF_MEMORY;
+  try {
+    status = register_host(device, *memory, bytes, call);
+  } catch (const std::bad_alloc&) {
+    // It is given back.
+  }
   if (status != HEDDLE_OK) ::operator delete(*memory, host_alignment);
   return status;
 }

@@ -34,7 +34,15 @@ std::shared_ptr<Engine> Engine::current() {
   return engine.lock();
 }
 
-Engine::Engine() : worker_([this] { work(); }), caller_([this] { call_back(); }) {}
+Engine::Engine() {
+  worker_ = std::thread([this] { work(); });
+  try {
+    caller_ = std::thread([this] { call_back(); });
+  } catch (...) {  // the system gives no second thread: the first one must not outlive this
+    stop();
+    throw;
+  }
+}
 
 void Engine::set_seed(uint64_t seed) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -42,27 +50,33 @@ void Engine::set_seed(uint64_t seed) {
 }
 
 Engine::~Engine() {
+  stop();
+}
+
+void Engine::stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closing_ = true;
     changed_.notify_all();
   }
-  worker_.join();
-  caller_.join();
+  if (worker_.joinable()) worker_.join();
+  if (caller_.joinable()) caller_.join();
 }
 
 Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t stream_class, int32_t priority) {
   auto stream = std::make_unique<Stream>(memory, manners, stream_class, priority);
-  manners.counts.streams.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(mutex_);
-  stream->number_ = ++streams_made_;
-  streams_.push_back(stream.get());
-  callbacks_.reserve(streams_.size());
-  while (jobs_.size() < jobs_per_stream * streams_.size()) {
-    Job* const job = jobs_.emplace_back(std::make_unique<Job>()).get();
-    job->launch.reserve();
+  const size_t count = streams_.size() + 1;
+  callbacks_.reserve(count);
+  while (jobs_.size() < jobs_per_stream * count) {
+    auto made = std::make_unique<Job>();
+    made->launch.reserve();
+    Job* const job = jobs_.emplace_back(std::move(made)).get();
     job->next = std::exchange(idle_jobs_, job);
   }
+  streams_.push_back(stream.get());  // the last thing that may fail
+  stream->number_ = ++streams_made_;
+  manners.counts.streams.fetch_add(1, std::memory_order_relaxed);
   return stream.release();
 }
 

@@ -158,6 +158,7 @@ class Engine {
   bool may_begin(const Stream& stream) const;
   uint64_t end_of(const Stream& stream) const;
   Stream* choose(bool* held);
+  void stop();
   void lag(std::unique_lock<std::mutex>& lock);
   void work();
   void call_back();

@@ -30,7 +30,7 @@ class AlarmThread {
     if (running_) return true;
     try {
       std::thread([this] { work(); }).detach();
-    } catch (const std::system_error&) {
+    } catch (...) {  // no thread, or no memory to start one with
       return false;
     }
     return running_ = true;
@@ -93,7 +93,11 @@ class AlarmThread {
 };
 
 bool Alarm::prepare() noexcept {
-  return AlarmThread::instance().prepare();
+  try {
+    return AlarmThread::instance().prepare();
+  } catch (...) {
+    return false;
+  }
 }
 
 void Alarm::set(uint64_t at) {

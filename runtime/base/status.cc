@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/text.h"
 
@@ -95,7 +97,8 @@ void detail::no_diagnostic() noexcept {
   std::abort();
 }
 
-std::string Diagnostic::text() const {
+// Where there is no memory for the text it is the code alone, as much of it as a string holds in itself.
+std::string Diagnostic::text() const try {
   std::string out = fmt::format("{}[{}]", to_string(severity), to_string(code));
   if (!net.empty()) out += fmt::format(" {}{}", quoted(net), node.empty() ? "" : ":");
   if (!node.empty()) out += type.empty() ? fmt::format(" {}", quoted(node)) : fmt::format(" {} ({})", quoted(node), word(type));
@@ -104,6 +107,8 @@ std::string Diagnostic::text() const {
   if (!hint.empty()) out += fmt::format("; {}", hint);
   if (!attached.empty()) out += fmt::format(" (and {} more of the same run)", attached.size());
   return printable_line(out);
+} catch (...) {
+  return {to_string(code), std::min(std::strlen(to_string(code)), std::string().capacity())};
 }
 
 }  // namespace heddle

@@ -44,8 +44,8 @@ int64_t Shape::element_count() const noexcept {
   return overflow ? INT64_MAX : n;
 }
 
-std::string Shape::text() const {
-  return fmt::format("[{}]", fmt::join(begin(), end(), ", "));
+std::string Shape::text() const try { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); } catch (...) {
+  return "[...]";  // it needs no memory
 }
 
 bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept {

@@ -9,6 +9,13 @@
 
 namespace heddle {
 
+WorkspaceNeeds needs_of(const Plan& plan) {
+  WorkspaceNeeds needs;
+  needs.host_bytes = plan.context_bytes();
+  for (const PlanDevice& planned : plan.devices) needs.on_devices.emplace_back(planned.device.get(), planned.arena_bytes);
+  return needs;
+}
+
 Status reserve(Workspace& workspace, const Plan& plan) {
   HEDDLE_CHECK(workspace.reserve(plan.context_bytes(), plan.pinned_part(), plan.pinned_by));
   return reserve_on_devices(workspace, plan);

@@ -17,6 +17,8 @@
 
 namespace heddle {
 
+// What a context of `plan` takes of a workspace.
+WorkspaceNeeds needs_of(const Plan& plan);
 // Makes `workspace` large enough for `plan`, with the streams and events of its devices. Errors: out_of_memory, device_failed.
 Status reserve(Workspace& workspace, const Plan& plan);
 // The same but for the host's part, which the caller of a context has brought.

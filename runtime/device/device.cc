@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "base/content_hash.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/host.h"
 
@@ -14,6 +17,10 @@ template <class Function>
 heddle_status guarded(const heddle_call* call, Function&& function) noexcept {
   try {
     return function();
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view text = "the backend had no memory for it on the host";
+    host_table()->set_error(call, HEDDLE_ERROR_OUT_OF_MEMORY, text.data(), text.size());
+    return HEDDLE_ERROR_OUT_OF_MEMORY;
   } catch (...) {
     constexpr std::string_view text = "threw an exception across the plugin boundary";
     host_table()->set_error(call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());
@@ -27,7 +34,8 @@ void quietly(const std::string& device, Function&& function) noexcept {
   try {
     function();
   } catch (...) {
-    log_line(HEDDLE_LOG_WARNING, fmt::format("device {} threw an exception while something was released", quoted(device)));
+    without_exceptions(
+        [&] { log_line(HEDDLE_LOG_WARNING, fmt::format("device {} threw an exception while something was released", quoted(device))); });
   }
 }
 

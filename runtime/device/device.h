@@ -162,7 +162,8 @@ class Device : public std::enable_shared_from_this<Device> {
   heddle_device_properties properties_ = {};
   std::atomic<bool> retired_{false}, lost_{false};
   std::mutex mutex_;                 // of what follows
-  std::vector<void*> idle_streams_;  // of copies that are waited for
+  std::vector<void*> idle_streams_;  // of copies that are waited for; has room for all of them
+  size_t copy_streams_ = 0;          // that were made for them
   std::vector<GivenUpCopy> given_up_copies_;
   std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content
 };

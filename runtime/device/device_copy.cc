@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "device/device.h"
 
@@ -16,12 +17,12 @@ namespace heddle {
 // What the callback is told with: it may come when the copy has long been given up, or, where it failed, not at all.
 struct Device::Arrival {
   Device& device;
-  void* const stream;
+  void* stream = nullptr;
   std::mutex mutex;
   std::condition_variable changed;
   bool arrived = false;
 
-  Arrival(Device& of, void* on) : device(of), stream(on) {}
+  explicit Arrival(Device& of) : device(of) {}
   static void come(void* user, heddle_status, const char*, size_t) {
     auto& arrival = *static_cast<Arrival*>(user);
     const std::lock_guard lock(arrival.mutex);
@@ -60,6 +61,7 @@ struct Device::Arrival {
 // this device.
 std::vector<Device::GivenUpCopy> Device::take_answered() {
   std::vector<GivenUpCopy> answered;
+  answered.reserve(given_up_copies_.size());
   for (GivenUpCopy& copy : given_up_copies_)
     if (copy.arrival->is_there()) {
       static_cast<void>(synchronize(copy.stream, nullptr));  // the copy was reported when it was given up
@@ -73,7 +75,7 @@ std::vector<Device::GivenUpCopy> Device::take_answered() {
 void Device::sweep() {
   std::vector<GivenUpCopy> answered;
   const std::lock_guard lock(mutex_);
-  answered = take_answered();
+  without_exceptions([&] { answered = take_answered(); });  // the next sweep takes what this one had no memory for
 }
 
 // A copy that was given up may still write: no other copy overtakes it.
@@ -84,7 +86,14 @@ Result<void*> Device::take_stream() {
   if (!given_up_copies_.empty())
     return Status(Code::busy, fmt::format("device {} still works on a copy that was given up", quoted(name_)),
                   "wait until the device answers");
-  if (idle_streams_.empty()) return make_stream(HEDDLE_STREAM_COMPUTE, nullptr);
+  if (idle_streams_.empty()) {
+    // Room for it is made before: when it is given back, or its copy is given up, there is no way to say that there is no memory.
+    idle_streams_.reserve(copy_streams_ + 1);
+    given_up_copies_.reserve(copy_streams_ + 1);
+    HEDDLE_TRY(void* const made, make_stream(HEDDLE_STREAM_COMPUTE, nullptr));
+    ++copy_streams_;
+    return made;
+  }
   void* const stream = idle_streams_.back();
   idle_streams_.pop_back();
   return stream;
@@ -103,8 +112,9 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
     return {};
   }
   HostCall call, end_call;
+  auto arrival = std::make_unique<Arrival>(*this);
   HEDDLE_TRY(void* const stream, take_stream());
-  auto arrival = std::make_unique<Arrival>(*this, stream);
+  arrival->stream = stream;
   const heddle_copy copy = {sizeof(copy), kind, destination, source, static_cast<uint64_t>(bytes), nullptr};
   const heddle_work work = {sizeof(work),       0, UINT64_MAX, nullptr, &copy, nullptr, nullptr, Arrival::come, arrival.get(),
                             HEDDLE_WORK_ENTERS, 0};

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "base/device_name.h"
+#include "base/exceptions.h"
 #include "base/option_names.h"
 #include "base/text.h"
 
@@ -44,6 +47,8 @@ DeviceCount count_devices(const heddle_device_backend& backend) {
   DeviceCount counted;
   try {
     if (backend.count(&counted.count, &call) != HEDDLE_OK) counted.count = 0;
+  } catch (const std::bad_alloc&) {
+    throw;  // devices are not to be taken for absent
   } catch (...) {
     return {0, "the backend threw an exception when it was asked for its devices"};
   }
@@ -96,12 +101,12 @@ void DeviceManager::drop(const std::string& plugin) {
   });
 }
 
-void DeviceManager::sweep() {
+void DeviceManager::sweep() noexcept {
   std::vector<std::shared_ptr<Device>> open_devices;
-  {
+  without_exceptions([&] {  // those that there is no memory to list are swept the next time
     const std::lock_guard lock(mutex_);
     for (const auto& [name, device] : devices_) open_devices.push_back(device);
-  }
+  });
   for (const auto& device : open_devices) device->sweep();
 }
 

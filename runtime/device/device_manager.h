@@ -36,8 +36,8 @@ class DeviceManager {
   Result<std::shared_ptr<Device>> open(const RegistrySnapshot& registry, const std::string& name);
   // Forgets the devices of a plugin that is about to be unloaded.
   void drop(const std::string& plugin);
-  // As Device::sweep, of all that are open.
-  void sweep();
+  // As Device::sweep, of all that are open. [destructors]
+  void sweep() noexcept;
 
  private:
   std::mutex mutex_;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/device_name.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
@@ -96,7 +97,7 @@ void Resource::abort(const std::string& why) const noexcept {
   try {
     definition_->abort(object_, why.c_str());
   } catch (...) {
-    log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of abort", quoted(name_)));
+    without_exceptions([&] { log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of abort", quoted(name_))); });
   }
 }
 
@@ -119,7 +120,8 @@ struct ResourceTable::Entry final : Resource {
     if (stage == Stage::made) try {
         definition_->destroy(object_);
       } catch (...) {
-        log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of destroy", quoted(name_)));
+        without_exceptions(
+            [&] { log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of destroy", quoted(name_))); });
       }
   }
   int32_t scope() const { return definition_->scope; }
@@ -252,6 +254,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
   const auto known = state_->entries.find(key);
   const bool first = known == state_->entries.end();
   std::shared_ptr<Entry> entry = first ? std::make_shared<Entry>(*definition, need, place) : known->second;
+  if (asker) asker->waits_for.reserve(asker->waits_for.size() + 1);  // once the entry is known nothing is thrown before it is made
   if (first) {
     entry->owner = std::move(owner);
     entry->registry = registry;
@@ -263,12 +266,12 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
     if (const std::vector<const Entry*> cycle = State::way(entry.get(), asker); !cycle.empty()) return State::circle(*asker, cycle);
   if (asker) asker->waits_for.push_back(entry.get());
   if (first) {
-    Status status(Code::out_of_memory, fmt::format("no memory to make resource {}", quoted(need.name)));
     lock.unlock();
+    Status status;
     try {
       status = entry->make();
-    } catch (const std::bad_alloc&) {
-      // Threads that wait for the entry must be woken in this case too.
+    } catch (...) {  // threads that wait for the entry are woken in this case too
+      status = status_of_exception();
     }
     lock.lock();
     entry->table = nullptr;
@@ -322,12 +325,12 @@ void ResourceTable::clear() {
 }
 
 void ResourceTable::drop(const std::string& plugin) {
-  std::vector<std::shared_ptr<Entry>> dropped;  // destroyed behind the lock
+  std::map<std::string, std::shared_ptr<Entry>> dropped;  // destroyed after the lock; nodes move, which needs no memory
   const std::lock_guard lock(mutex);
-  for (auto entry = state_->entries.begin(); entry != state_->entries.end();) {
+  for (auto at = state_->entries.begin(); at != state_->entries.end();) {
+    const auto entry = at++;
     const bool goes = entry->second->stage == Entry::Stage::made && entry->second->owner->name == plugin;
-    if (goes) dropped.push_back(std::move(entry->second));
-    entry = goes ? state_->entries.erase(entry) : std::next(entry);
+    if (goes) dropped.insert(state_->entries.extract(entry));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 
 namespace heddle {
@@ -125,35 +126,60 @@ bool Workspace::keeps_retired() const {
          std::any_of(sides_.begin(), sides_.end(), [](const Side& s) { return s.device->retired(); });
 }
 
-std::shared_ptr<Workspace> WorkspacePool::take() {
-  std::vector<std::shared_ptr<Workspace>> dropped;  // freed behind the lock
+int64_t WorkspaceNeeds::total() const {
+  int64_t total = host_bytes;
+  for (const auto& [device, bytes] : on_devices) total += bytes;
+  return total;
+}
+
+std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
+  constexpr int64_t most_times = 2;
+  const int64_t total = needs.total();
+  const auto has_all = [&](const Workspace& workspace) {
+    return workspace.host_bytes() >= needs.host_bytes &&
+           std::all_of(needs.on_devices.begin(), needs.on_devices.end(),
+                       [&](const auto& need) { return workspace.bytes_on(*need.first) >= need.second; });
+  };
+  std::list<std::shared_ptr<Workspace>> dropped, taken;  // freed after the lock
   {
     const std::lock_guard lock(mutex_);
-    while (!idle_.empty()) {
-      std::shared_ptr<Workspace> workspace = std::move(idle_.back());
-      idle_.pop_back();
-      if (!workspace->keeps_retired()) return workspace;
-      dropped.push_back(std::move(workspace));
+    auto best = idle_.end();
+    bool best_has_all = false;
+    for (auto at = idle_.begin(); at != idle_.end();) {
+      const auto here = at++;
+      const Workspace& workspace = **here;
+      if (workspace.keeps_retired()) {
+        dropped.splice(dropped.end(), idle_, here);
+        continue;
+      }
+      const int64_t held = workspace.bytes();
+      const bool all = has_all(workspace);
+      // One of the right size or, to grow, one that is not much smaller.
+      if (held / most_times > total || (!all && held < total / most_times)) continue;
+      const bool better = best == idle_.end() || (all != best_has_all ? all : all ? held <= (*best)->bytes() : held >= (*best)->bytes());
+      if (!better) continue;
+      best = here;
+      best_has_all = all;
     }
+    if (best != idle_.end()) taken.splice(taken.end(), idle_, best);
   }
-  return std::make_shared<Workspace>();
+  return taken.empty() ? std::make_shared<Workspace>() : std::move(taken.front());
 }
 
-void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) {
+void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) noexcept {
   if (workspace->keeps_retired()) return;
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(workspace));
+  without_exceptions([&] { idle_.push_back(std::move(workspace)); });
 }
 
-void WorkspacePool::trim(int64_t keep_bytes) {
-  std::vector<std::shared_ptr<Workspace>> dropped;  // freed behind the lock
+void WorkspacePool::trim(int64_t keep_bytes) noexcept {
+  std::list<std::shared_ptr<Workspace>> dropped;  // freed after the lock
   const std::lock_guard lock(mutex_);
   int64_t held = 0;
   for (const auto& workspace : idle_) held += workspace->bytes();
   while (!idle_.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
     held -= idle_.front()->bytes();
-    dropped.push_back(std::move(idle_.front()));
-    idle_.erase(idle_.begin());
+    dropped.splice(dropped.end(), idle_, idle_.begin());
   }
 }
 

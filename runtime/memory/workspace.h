@@ -8,8 +8,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/turns.h"
@@ -79,19 +81,30 @@ class Workspace {
   uint64_t generation_ = 0;
 };
 
-// Workspaces that no context or run uses. Thread-safe. Takes in LIFO order: one caller after the other gets the same one, warm.
+// What a plan needs of a workspace.
+struct WorkspaceNeeds {
+  int64_t host_bytes = 0;
+  std::vector<std::pair<const Device*, int64_t>> on_devices;
+  int64_t total() const;
+};
+
+// Workspaces that no context or run uses. Thread-safe. Of those that are as good as each other it takes the one that was given back last,
+// which is warm.
 class WorkspacePool {
  public:
-  // Never null; empty when it is new.
-  std::shared_ptr<Workspace> take();
-  void give_back(std::shared_ptr<Workspace> workspace);
+  // The smallest one that has what is needed and holds at most twice as much: a small plan does not keep the memory of a large one from
+  // others. Else the largest one that lacks some of it and holds at least half, to grow: of sizes within a factor of two only one is kept
+  // for callers that come one after the other. Else a new one, which is empty. Never null.
+  std::shared_ptr<Workspace> take(const WorkspaceNeeds& needs);
+  // [destructors] Where there is no memory to remember it, it is freed.
+  void give_back(std::shared_ptr<Workspace> workspace) noexcept;
   // Frees those that are idle until about `keep_bytes` are held.
-  void trim(int64_t keep_bytes);
+  void trim(int64_t keep_bytes) noexcept;
   int64_t idle_bytes() const;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Workspace>> idle_;
+  std::list<std::shared_ptr<Workspace>> idle_;  // the last one was given back last
 };
 
 }  // namespace heddle

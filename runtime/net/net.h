@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -89,9 +90,26 @@ struct Content {
   bool any() const { return blob || !reference.file.empty(); }
 };
 
+using AttributeVariant = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+                                      std::shared_ptr<const Blob>, std::shared_ptr<const Net>>;
+
 // An attribute's value. Tensors are blobs; subnets share ownership because copies of a node share them.
-using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
-                                    std::shared_ptr<const Blob>, std::shared_ptr<const Net>>;
+//
+// A variant whose copies may fail: when an alternative throws while it is copied, the variant of libstdc++ destroys another one that was
+// never made (it takes a variant of such alternatives for one that always has a value). So what is copied is complete before it is kept.
+class AttributeValue : public AttributeVariant {
+ public:
+  AttributeValue() noexcept = default;
+  template <class T, class = std::enable_if_t<!std::is_base_of_v<AttributeVariant, std::decay_t<T>>>>
+  AttributeValue(T&& value) : AttributeVariant(std::forward<T>(value)) {}  // NOLINT: implicit on purpose
+  AttributeValue(AttributeValue&& other) noexcept = default;
+  AttributeValue& operator=(AttributeValue&& other) noexcept = default;
+  AttributeValue(const AttributeValue& other) : AttributeVariant(int64_t{0}) {
+    std::visit([this](auto copy) { *this = std::move(copy); }, static_cast<const AttributeVariant&>(other));
+  }
+  AttributeValue& operator=(const AttributeValue& other) { return *this = AttributeValue(other); }
+  ~AttributeValue() = default;
+};
 struct Attribute {
   std::string name;
   AttributeValue value;

@@ -15,9 +15,9 @@ struct AttributeTable::Storage {
 heddle_attribute_type attribute_type(const AttributeValue& value) {
   return static_cast<heddle_attribute_type>(value.index() + 1);
 }
-static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_INT - 1, AttributeValue>, int64_t>);
-static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_FLOATS - 1, AttributeValue>, std::vector<double>>);
-static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_SUBNET - 1, AttributeValue>, std::shared_ptr<const Net>>);
+static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_INT - 1, AttributeVariant>, int64_t>);
+static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_FLOATS - 1, AttributeVariant>, std::vector<double>>);
+static_assert(std::is_same_v<std::variant_alternative_t<HEDDLE_ATTRIBUTE_SUBNET - 1, AttributeVariant>, std::shared_ptr<const Net>>);
 
 const char* attribute_type_name(heddle_attribute_type type) {
   static constexpr const char* names[] = {"nothing",           "an integer",        "a number", "a string", "a list of integers",

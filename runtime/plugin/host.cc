@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/abi_attributes.h"
 
@@ -22,9 +23,9 @@ void log_function(heddle_log_level level, const char* text, size_t length) {
   try {
     const std::string line = printable_line(text ? std::string_view(text, length) : std::string_view());
     log_sink(log_user, level, line.data(), line.size());
-  } catch (const std::bad_alloc&) {  // a plugin that logs must not be thrown through
-    constexpr std::string_view lost = "no memory for a line of the log";
-    log_sink(log_user, HEDDLE_LOG_WARNING, lost.data(), lost.size());
+  } catch (...) {  // for want of memory, or by the program's function: a plugin that logs must not be thrown through
+    constexpr std::string_view lost = "a line of the log was lost";
+    without_exceptions([&] { log_sink(log_user, HEDDLE_LOG_WARNING, lost.data(), lost.size()); });
   }
 }
 
@@ -125,7 +126,7 @@ void HostCall::say(std::string_view text) noexcept {
   try {
     error.text = text;
     if (!error.text.empty()) error.cause = Status();
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // The status is reported without its text.
   }
 }
@@ -148,7 +149,7 @@ heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) n
     const std::lock_guard lock(mutex_);
     if (found.ok()) return *slot = *found, HEDDLE_OK;
     error.missing = found.status();
-  } catch (const std::bad_alloc&) {  // nothing is thrown across the boundary
+  } catch (...) {  // nothing is thrown across the boundary
     const std::lock_guard lock(mutex_);
     say("no memory to find a resource");
   }
@@ -187,8 +188,8 @@ heddle_status HostCall::ask_about(const heddle_subnet* subnet, Views inputs, con
     else  // both branches are wrong
       error.cause.diagnostic().attached.push_back(std::move(status.diagnostic()));
     return error.code;
-  } catch (const std::bad_alloc&) {
-    return HEDDLE_ERROR_OUT_OF_MEMORY;
+  } catch (...) {
+    return status_of(status_of_exception().code());
   }
 }
 
@@ -212,7 +213,7 @@ const void* PrepareCall::prepack(uint32_t input, const char* key, uint64_t bytes
     const std::lock_guard lock(mutex_);
     if (!packed) say(why);
     return packed;
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     const std::lock_guard lock(mutex_);
     say("no memory for a packed constant");
     return nullptr;

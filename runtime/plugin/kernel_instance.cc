@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/exceptions.h"
 #include "base/limit_names.h"
 #include "base/text.h"
 #include "plugin/host.h"
@@ -50,7 +51,8 @@ void DestroyState::operator()(void* state) const noexcept {
   try {
     kernel->kernel->destroy(state);
   } catch (...) {
-    log_line(HEDDLE_LOG_WARNING, fmt::format("kernel {} threw an exception out of destroy", quoted(kernel->name)));
+    without_exceptions(
+        [&] { log_line(HEDDLE_LOG_WARNING, fmt::format("kernel {} threw an exception out of destroy", quoted(kernel->name))); });
   }
 }
 
@@ -99,15 +101,19 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
 
 Status make_kernel(const KernelCall& call, const KernelEntry& first, const NextKernel& next, const PrepareRequest* request,
                    CallServices* services, KernelInstance* made, CallEnd* end) {
+  *made = {};
   for (const KernelEntry* kernel = &first;;) {
-    *made = {};
-    made->kernel = kernel;
+    KernelInstance whole;  // what is half made is never seen, whatever ends this
+    whole.kernel = kernel;
     void* state = nullptr;
     Status status = call.create(*kernel, services, &state, end);
-    made->state = KernelState(state, {kernel});
-    if (status.ok() && request) status = prepare_kernel(*made, *request, services, end);
-    if (status.ok()) return {};
-    made->state = nullptr;
+    whole.state = KernelState(state, {kernel});
+    if (status.ok() && request) status = prepare_kernel(whole, *request, services, end);
+    if (status.ok()) {
+      *made = std::move(whole);
+      return {};
+    }
+    whole.state = nullptr;
     if (status.code() == Code::unsupported) kernel = next(*kernel);
     if (status.code() != Code::unsupported || !kernel) return status;
   }

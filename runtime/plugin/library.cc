@@ -93,6 +93,8 @@ Status Library::Opened::load(const std::filesystem::path& path, const std::strin
   try {
     // Lazy binding would turn a missing symbol into a crash in the middle of a run.
     library.load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  } catch (const std::bad_alloc&) {
+    throw;  // it says nothing of the plugin
   } catch (const std::exception& e) {
     return {Code::plugin_unreadable, fmt::format("plugin {} does not load: {}", shown, quoted(e.what())),
             "build it as a shared library for this machine, with everything it needs linked in"};
@@ -107,6 +109,8 @@ Status Library::Opened::shake_hands(const std::string& shown) {
   const heddle_plugin* answer = nullptr;
   try {
     answer = library.get<const heddle_plugin*(const heddle_host*, const heddle_call*)>(HEDDLE_PLUGIN_QUERY_SYMBOL)(host_table(), &call);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (...) {
     return {Code::plugin_invalid, fmt::format("plugin {} threw an exception while it was asked for its tables", shown),
             "HEDDLE_PLUGIN catches them: use it, or catch them yourself"};
@@ -141,7 +145,8 @@ Library::Opened::~Opened() {
   try {
     plugin->shutdown();
   } catch (...) {
-    log_line(HEDDLE_LOG_WARNING, "a plugin threw an exception out of shutdown; it is closed all the same");
+    constexpr std::string_view threw = "a plugin threw an exception out of shutdown; it is closed all the same";
+    host_table()->log(HEDDLE_LOG_WARNING, threw.data(), threw.size());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/option_names.h"
 #include "base/text.h"
 
@@ -324,13 +325,14 @@ Status Registry::load(std::span<const std::filesystem::path> files) {
 }
 
 Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().extension() == ".so") files.push_back(entry.path());
-  if (error)
-    return Status(Code::plugin_unreadable, fmt::format("plugin folder {}: {}", quoted(folder.string()), error.message()),
+  const Result<std::vector<std::string>> names = names_in(folder);
+  if (!names.ok())
+    return Status(Code::plugin_unreadable,
+                  fmt::format("plugin folder {}: {}", quoted(folder.string()), names.status().diagnostic().message),
                   hint_with("check ", option_names::plugin_folders));
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : *names)
+    if (std::filesystem::path(name).extension() == ".so") files.push_back(folder / name);
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -347,12 +349,15 @@ Status Registry::unload(const std::string& plugin_name) {
       continue;
     }
     Status added = next->add(loaded);
+    if (added.code() == Code::out_of_memory) return added;
     if (!added.ok())
       return {Code::busy, fmt::format("plugin {} declares operators for which {} has kernels", quoted(plugin_name), quoted(loaded->name)),
               fmt::format("unload {} first", quoted(loaded->name))};
   }
   if (!found) return {Code::unknown_name, fmt::format("no plugin {} is loaded", quoted(plugin_name)), "see heddle plugin list"};
-  if (Status read = read_rules(next); !read.ok())
+  if (Status read = read_rules(next); read.code() == Code::out_of_memory)
+    return read;
+  else if (!read.ok())
     return {Code::busy, fmt::format("plugin {} is needed by a rewrite rule: {}", quoted(plugin_name), read.text()),
             "unload the plugin of the rule first"};
   before = std::move(snapshot_);

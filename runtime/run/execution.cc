@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "schedule/step_call.h"
 
@@ -136,21 +137,23 @@ void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
   auto& execution = *static_cast<Execution*>(self);
   execution.failures_.report(step, status);
   request_stop(execution.scope_.control().stop, stop_failed);  // which those who are told look at
-  execution.tell(false);
+  without_exceptions([&] { execution.tell(false); });
 }
 
 void Execution::end_soon(void* self, bool all) {
-  static_cast<Execution*>(self)->tell(all);
+  without_exceptions([&] { static_cast<Execution*>(self)->tell(all); });
 }
 
 // While nothing but asynchronous steps is left: what they use may break without their being told.
 void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
-  const Status broken = execution.resources_->poll();
-  if (execution.devices_) execution.devices_->look();
-  if (broken.ok() || execution.scope_.told_to_end()) return;  // it ends, and has its reason
-  execution.pending_.blame(execution.failures_, broken.diagnostic().message);
-  request_stop(execution.scope_.control().stop, stop_failed);
+  without_exceptions([&] {  // the next look is soon
+    if (execution.devices_) execution.devices_->look();
+    const Status broken = execution.resources_->poll();
+    if (broken.ok() || execution.scope_.told_to_end()) return;  // it ends, and has its reason
+    execution.pending_.blame(execution.failures_, broken.diagnostic().message);
+    request_stop(execution.scope_.control().stop, stop_failed);
+  });
 }
 
 // Of an asynchronous step, on any thread.
@@ -255,39 +258,40 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
 Status Execution::open(const RunSettings& settings) {
   if (running_.exchange(true, std::memory_order_acquire))
     return {Code::busy, "this context is running already", "use a context per thread, or wait"};
-  const auto refuse = [&](Status status) {
-    turn_.leave();
-    running_.store(false, std::memory_order_release);
-    return status;
-  };
-  if (devices_ || pending_.any() || !subnets_.empty())
-    if (Status status = answered(); !status.ok()) return refuse(std::move(status));
-  if (Status status = admit(); !status.ok()) return refuse(std::move(status));
-  if (devices_)
-    if (Status status = devices_->usable(); !status.ok()) return refuse(std::move(status));
-  if (resources_->may_break())
-    if (Status status = resources_->poll(); !status.ok()) return refuse(std::move(status));
+  Ending ending(*this);
+  if (devices_ || pending_.any() || !subnets_.empty()) HEDDLE_CHECK(answered());
+  HEDDLE_CHECK(admit());
+  if (devices_) HEDDLE_CHECK(devices_->usable());
+  if (resources_->may_break()) HEDDLE_CHECK(resources_->poll());
+  if (!settings.seen) scheduler_.prepare(steps_.steps());
   const uint64_t deadline = settings.deadline();
-  if (variables_.any())
-    if (Status status = variables_.enter(turn_, Interruption(deadline, settings.cancelled)); !status.ok()) return refuse(std::move(status));
+  if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn_, Interruption(deadline, settings.cancelled)));
   begin(settings, deadline);
-  if (!devices_) return {};
-  Status refused = devices_->follow_callers(settings.streams);
-  if (refused.ok()) refused = devices_->send_state(scope_.state(), variables_);
-  if (refused.ok()) return {};
-  devices_->end_aborts(true);
-  devices_->drain(answer_after_failure_ns);
-  return refuse(unanswered() ? std::move(refused).during(unanswered()->message()) : refused);
+  if (devices_) {
+    Status refused;
+    try {
+      refused = devices_->follow_callers(settings.streams);
+      if (refused.ok()) refused = devices_->send_state(scope_.state(), variables_);
+    } catch (...) {  // what was enqueued is waited for in this case too
+      refused = status_of_exception();
+    }
+    if (!refused.ok()) {
+      devices_->end_aborts(true);
+      devices_->drain(answer_after_failure_ns);
+      return unanswered() ? std::move(refused).during(unanswered()->message()) : refused;
+    }
+  }
+  ending.release();
+  return {};
 }
 
 Status Execution::close(bool complete, Status stopped) {
+  const Ending ending(*this);
   const bool aborted = devices_ && devices_->end_aborts(true);
   // Updates that were made stay made; results that came too late are none.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
   Status status = end(complete, std::move(stopped));
   if (aborted && complete) devices_->drain(answer_after_failure_ns);  // which came when all was done
-  turn_.leave();
-  running_.store(false, std::memory_order_release);
   return status;
 }
 
@@ -297,12 +301,18 @@ Status Execution::run(const RunSettings& settings) {
     scheduler_.run(steps_.steps(), scope_.control());
     return close(scheduler_.last_run_complete(), {});
   }
-  Status stopped = run_observed(*settings.seen);
+  Status stopped;
+  try {
+    stopped = run_observed(*settings.seen);
+  } catch (...) {  // the run ends as any other
+    stopped = status_of_exception();
+  }
   return close(observed_ == steps_.size(), std::move(stopped));
 }
 
 Status Execution::enqueue(const RunSettings& settings) {
   HEDDLE_CHECK(open(settings));
+  const Ending ending(*this);
   const WorkerScope alone = scheduler_.alone();
   Status status;
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
@@ -310,10 +320,7 @@ Status Execution::enqueue(const RunSettings& settings) {
     const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), devices_->planned_kernel(i), false);
     if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed);
   }
-  if (status.ok()) status = copy_outputs();
-  turn_.leave();
-  running_.store(false, std::memory_order_release);
-  return status;
+  return status.ok() ? copy_outputs() : status;
 }
 
 Status Execution::copy_outputs() {
@@ -358,18 +365,35 @@ bool Execution::gave_up() const {
 
 // Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
 Status Execution::end(bool complete, Status stopped) {
-  if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
-  if (complete && stopped.ok()) [[likely]]
-    return copy_outputs();
-  if (gave_up()) pending_.note_unanswered(nullptr);
-  if (devices_) note_device_failures();
+  try {
+    if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
+    if (complete && stopped.ok()) [[likely]]
+      return copy_outputs();
+  } catch (...) {
+    stopped = status_of_exception();
+  }
+  settle(complete);
+  try {
+    return why(std::move(stopped));
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+// What is left of a run that did not get to its end, whether there is memory to say so or not.
+void Execution::settle(bool complete) noexcept {
+  if (gave_up()) without_exceptions([&] { pending_.note_unanswered(nullptr); });
+  if (devices_) without_exceptions([&] { note_device_failures(); });
   if (gave_up()) {
-    if (devices_) pending_.note_unanswered(devices_->unanswered());
+    if (devices_) without_exceptions([&] { pending_.note_unanswered(devices_->unanswered()); });
     // What completed when it was too late is taken in, so that the next run begins with nothing.
     while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
   }
   if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
   if (unanswered()) variables_.block(unanswered());
+}
+
+Status Execution::why(Status stopped) {
   Status status = stopped.ok() ? failures_.error(scope_.stop_reason()) : std::move(stopped);
   const bool told = scope_.stop_reason() == stop_deadline || scope_.stop_reason() == stop_cancelled;
   if (devices_ && told && aborted_at_ && !unanswered()) {
@@ -403,6 +427,11 @@ void Execution::note_device_failures() {
     else
       failures_.report(found.step, found.status, found.text);
   }
+}
+
+bool Execution::look_for_answers() noexcept {
+  if (!unanswered()) return true;
+  return without_exceptions([&] { static_cast<void>(answered()); }) && !unanswered();
 }
 
 // What the device says by now of a run that has been reported already is nothing new.

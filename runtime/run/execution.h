@@ -116,6 +116,14 @@ class Execution {
   // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
   // workspace and variables, and cannot run. [one thread at a time] Busy, naming device and step; ok once the device has answered.
   Status answered();
+  // Whether nothing of it is unanswered, by what devices say now; allocates nothing that it needs. [one thread at a time]
+  bool look_for_answers() noexcept;
+  // Of one that is kept until it is answered: its workspace, and the next one of the chain. Whoever keeps it says what they are.
+  struct Kept {
+    std::shared_ptr<Workspace> workspace;
+    std::unique_ptr<Execution> next;
+  };
+  Kept& kept() { return kept_; }
   // What others are told that work with the same memory or variables; null: nothing is unanswered.
   std::shared_ptr<const Unanswered> unanswered() const;
   // Bytes of values that no plan could hold (dynamic extents).
@@ -129,13 +137,33 @@ class Execution {
  private:
   Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
             std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options);
+  // Of a run that was opened, or is being opened: when it goes, the next one may begin, whatever has ended this one.
+  class Ending {
+   public:
+    explicit Ending(Execution& execution) : execution_(&execution) {}
+    ~Ending() {
+      if (!execution_) return;
+      execution_->turn_.leave();
+      execution_->running_.store(false, std::memory_order_release);
+    }
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+    // The run goes on: close() ends it.
+    void release() { execution_ = nullptr; }
+
+   private:
+    Execution* execution_;
+  };
   Status moved();
   Status admit();
   Status open(const RunSettings& settings);
   Status close(bool complete, Status stopped);
   void begin(const RunSettings& settings, uint64_t deadline);
   Status run_observed(const std::function<Status(uint32_t)>& seen);
+  Status send();
   Status end(bool complete, Status stopped);
+  void settle(bool complete) noexcept;
+  Status why(Status stopped);
   Status copy_outputs();
   bool updates_begun() const;
   bool gave_up() const;
@@ -170,6 +198,7 @@ class Execution {
   std::optional<DeviceRun::Failure> failure_outside_;
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   std::atomic<bool> running_{false};
+  Kept kept_;
   Turns::Hold turn_;       // with the variables, of the run that is under way
   uint32_t observed_ = 0;  // steps done of a run that is observed
   bool observing_ = false;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/host.h"
 #include "schedule/run_control.h"
@@ -23,40 +24,41 @@ FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
   failures_.reserve(16);
 }
 
-FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) {
+FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) noexcept {
   for (Failure& f : failures_)
     if (f.step == step) return f;
-  Failure& made = failures_.emplace_back();
+  if (!without_exceptions([&] { failures_.emplace_back(); })) return failures_.back();
+  Failure& made = failures_.back();
   made.step = step;
   made.status = status;
   return made;
 }
 
-FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) {
+FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) noexcept {
   Failure& f = entry(step, status);
   if (f.reported) return f;  // what follows from it is no news: a step that is told to end says so too
-  if (text.data()) f.text = kept_text(text.data(), text.size());
+  if (text.data()) without_exceptions([&] { f.text = kept_text(text.data(), text.size()); });
   if (!text.empty()) f.cause = Status();
   return f;
 }
 
-void FailureLog::note(uint32_t step, heddle_status status, std::string_view text) {
+void FailureLog::note(uint32_t step, heddle_status status, std::string_view text) noexcept {
   const std::lock_guard lock(mutex_);
   noted(step, status, text);
 }
 
-void FailureLog::note_cause(uint32_t step, Status cause) {
+void FailureLog::note_cause(uint32_t step, Status cause) noexcept {
   const std::lock_guard lock(mutex_);
   const heddle_status status = status_of(cause.code());
   if (Failure& f = entry(step, status); !f.reported) f.cause = std::move(cause);
 }
 
-void FailureLog::note_behind_device(uint32_t step) {
+void FailureLog::note_behind_device(uint32_t step) noexcept {
   const std::lock_guard lock(mutex_);
   entry(step, HEDDLE_OK).behind_device = true;
 }
 
-void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) {
+void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) noexcept {
   const std::lock_guard lock(mutex_);
   Failure& known = entry(step, status);
   // Its device was lost, and says now that this was why.

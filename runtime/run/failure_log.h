@@ -16,21 +16,23 @@
 
 namespace heddle {
 
+// What is told needs no memory that it cannot do without: failures are reported where nothing may be thrown. Without memory for it a
+// text is left out, and of more than a few failures the last ones are counted as one.
 class FailureLog {
  public:
   // `plan` outlives it.
   explicit FailureLog(const Plan& plan);
 
   // [any thread] The text of a failure that step `step` is about to answer with. It counts once the step is reported.
-  void note(uint32_t step, heddle_status status, std::string_view text);
+  void note(uint32_t step, heddle_status status, std::string_view text) noexcept;
   // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. Stands
   // until a later note has a text.
-  void note_cause(uint32_t step, Status cause);
+  void note_cause(uint32_t step, Status cause) noexcept;
   // [any thread] The step is about to fail because its device did, in its own work or in what was enqueued before: forget_fences() takes
   // this for the failure of a fence.
-  void note_behind_device(uint32_t step);
+  void note_behind_device(uint32_t step) noexcept;
   // [any thread] The step failed. `text`: what is known of it; with null data, what was noted stands. The first report of a step counts.
-  void report(uint32_t step, heddle_status status, std::string_view text = {});
+  void report(uint32_t step, heddle_status status, std::string_view text = {}) noexcept;
   // Before a run.
   void clear() {
     if (!failures_.empty()) failures_.clear();
@@ -57,8 +59,8 @@ class FailureLog {
     Status cause;
   };
   // Under the lock. The entry of the step; a new one has `status`.
-  Failure& entry(uint32_t step, heddle_status status);
-  Failure& noted(uint32_t step, heddle_status status, std::string_view text);
+  Failure& entry(uint32_t step, heddle_status status) noexcept;
+  Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept;
   Status described(const Failure& failure, uint32_t stop) const;
 
   const Plan& plan_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/host.h"
 
@@ -82,7 +83,9 @@ void PendingSteps::tell(uint32_t step) {
   if (pending.kernel->abort) try {
       pending.kernel->abort(pending.context);
     } catch (...) {
-      log_line(HEDDLE_LOG_WARNING, fmt::format("operator {} threw an exception out of abort", quoted(plan_.steps[step].name)));
+      without_exceptions([&] {
+        log_line(HEDDLE_LOG_WARNING, fmt::format("operator {} threw an exception out of abort", quoted(plan_.steps[step].name)));
+      });
     }
   resources_.abort(step, "a run that uses it is to end");
   if ((pending.state.fetch_and(~uint32_t{telling}) & published) != 0) finish(step, pending.status);

@@ -92,7 +92,12 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   const auto awaited = static_cast<uint32_t>(fence);
   scheduler.expect(awaited);
   devices.await(c.step, {fence_passed, &(*c.all)[awaited]});
-  const heddle_status status = enqueue(true);
+  heddle_status status = HEDDLE_OK;
+  try {
+    status = enqueue(true);
+  } catch (...) {  // the fence is expected: nothing may leave before that is taken back
+    status = say_threw(context);
+  }
   // A fence that has been told of a failure meanwhile is complete: it is not to be expected less a second time.
   if (status != HEDDLE_OK && devices.withdraw(c.step)) scheduler.unexpect();
   return status;

@@ -1,7 +1,9 @@
 // What kernels ask their host for while they run. Plugins call these functions, and nothing may be thrown across them.
 #include <cstring>
 #include <new>
+#include <utility>
 
+#include "base/exceptions.h"
 #include "run/late_step.h"
 #include "run/pending_steps.h"
 #include "run/step_contexts.h"
@@ -10,11 +12,7 @@
 namespace heddle {
 
 void StepContext::set_error(heddle_status code, std::string_view text) noexcept {
-  try {
-    services().failures.note(step, code, text);
-  } catch (const std::bad_alloc&) {
-    // The status is reported without its text.
-  }
+  services().failures.note(step, code, text);
 }
 
 // A plan for one thread has one thread scratch, and is one of a subnet whose runs may be on any.
@@ -43,17 +41,23 @@ heddle_status StepContext::complete(heddle_status status, std::string_view text)
 }
 
 heddle_status StepContext::finish_step() noexcept {
-  const Status status = all->late(step)->finish();
+  Status status;
+  try {
+    status = all->late(step)->finish();
+  } catch (...) {
+    status = status_of_exception();
+  }
   if (status.ok()) return HEDDLE_OK;
-  services().failures.note_cause(step, status);
-  return status_of(status.code());
+  const heddle_status code = status_of(status.code());
+  services().failures.note_cause(step, std::move(status));
+  return code;
 }
 
 void* StepContext::allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept {
   LateStep* const late = all->late(step);
   try {
     return late ? late->allocate_output(output, dims.data(), static_cast<int32_t>(dims.size())) : nullptr;
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     return nullptr;
   }
 }
@@ -72,8 +76,8 @@ heddle_status StepContext::run_subnet(const heddle_subnet* subnet, uint64_t trip
                                       std::span<heddle_tensor* const> outputs) noexcept {
   try {
     return services().subnets.run(step, subnet, trip, inputs, outputs);
-  } catch (const std::bad_alloc&) {
-    return HEDDLE_ERROR_OUT_OF_MEMORY;
+  } catch (...) {
+    return status_of(status_of_exception().code());
   }
 }
 

@@ -68,11 +68,7 @@ heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_
 // What the kernel's answer means for the step.
 heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
   const auto wrong = [&](const char* what) {
-    try {
-      failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, what);
-    } catch (const std::bad_alloc&) {
-      // Told without its text.
-    }
+    failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, what);
     return HEDDLE_ERROR_INTERNAL;
   };
   if (!leave.left) return answer == HEDDLE_PENDING ? wrong("is pending, and waits for no subnet") : answer;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/exceptions.h"
 #include "heddle/limits.h"
 #include "schedule/step_call.h"
 #include "schedule/worker.h"
@@ -168,7 +169,7 @@ bool Scheduler::start(const Step* steps, RunControl& control, const RunLeave& le
   }
   const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
-  if (!prepared_) prepare_engine(steps);
+  prepare(steps);
   last_parallel_ = true;
   const Hosting hosting(outer_engine(), host, *engine_);
   if (!engine_->start(steps, control, nullptr, leave)) return false;
@@ -187,8 +188,7 @@ bool Scheduler::resume() noexcept {
 
 // In mode parallel costs are learned all the same: they decide what is offered and in which order.
 RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
-  if (!prepared_) [[unlikely]]
-    prepare_engine(steps);
+  prepare(steps);
   RunMode::Choice choice;
   choice.parallel = true;
   if (!run_mode_) return choice;
@@ -199,16 +199,19 @@ RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
   return choice;
 }
 
-void Scheduler::learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) {
-  if (run_mode_->ran(choice, duration_ns)) engine_->set_costs(steps, run_mode_->cost_ns().data());
+// Where there is no memory to look ahead the choice stays what it was.
+void Scheduler::learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) noexcept {
+  without_exceptions([&] {
+    if (run_mode_->ran(choice, duration_ns)) engine_->set_costs(steps, run_mode_->cost_ns().data());
+  });
 }
 
 void Scheduler::prepare_engine(const Step* steps) {
-  prepared_ = true;
   const std::vector<float> unknown(graph_.count, 0.0F);
   const bool declared = options_.shuffle_seed == 0 && graph_.cost_ns.size() == graph_.count;
   engine_->set_costs(steps, declared ? graph_.cost_ns.data() : unknown.data());
   if (run_mode_) run_mode_->set_tiles(steps);
+  prepared_ = true;
 }
 
 }  // namespace heddle

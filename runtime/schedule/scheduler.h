@@ -42,6 +42,12 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
+  // Makes what runs of these steps need. Once it has returned, run() and start() ask for no memory; before, they call it themselves.
+  void prepare(const Step* steps) {
+    if (engine_ && !prepared_) [[unlikely]]
+      prepare_engine(steps);
+  }
+
   // Runs all steps and returns when every step that was started has finished. Once control.stop is set, nothing new starts, except that
   // the tail runs to its end once it has begun. Asynchronous steps that do not answer some time after the run was told to end, or after
   // its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; what
@@ -96,7 +102,7 @@ class Scheduler {
   uint32_t worker_of_outer() const noexcept;
   // How this run goes; with an engine only.
   RunMode::Choice choose(const Step* steps) noexcept;
-  void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns);
+  void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) noexcept;
 
   const StepGraph& graph_;
   const SchedulerOptions options_;

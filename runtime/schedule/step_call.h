@@ -1,16 +1,28 @@
 // Calling foreign code: the only place of the scheduler where an exception can arrive. Costs nothing when none does.
 #pragma once
 
+#include <new>
+#include <string_view>
+
 #include "heddle/abi.h"
 #include "schedule/run_control.h"
 
 namespace heddle {
 
-// Leaves the reason with the step, as a kernel that returns a status would.
+// In a catch block. Leaves the reason with the step, as a kernel that returns a status would.
 inline heddle_status say_threw(const heddle_run_context* context) noexcept {
-  static constexpr char text[] = "threw an exception across the plugin boundary";
-  if (context->host) context->host->set_error(context->call, HEDDLE_ERROR_INTERNAL, text, sizeof(text) - 1);
-  return HEDDLE_ERROR_INTERNAL;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  std::string_view text = "threw an exception across the plugin boundary";
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {  // of the plugin's, or of what it asked its host for
+    status = HEDDLE_ERROR_OUT_OF_MEMORY;
+    text = "out of memory";
+  } catch (...) {
+    // It stays as it is.
+  }
+  if (context->host) context->host->set_error(context->call, status, text.data(), text.size());
+  return status;
 }
 
 inline heddle_status call_run(const Step& step, int64_t begin, int64_t end) noexcept {

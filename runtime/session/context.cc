@@ -4,26 +4,31 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/alarm.h"
 #include "base/clock.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/host.h"
+#include "session/plain_values.h"
 #include "session/session_impl.h"
 
 namespace heddle {
 
 Tensor::Tensor(DType dtype, const Shape& shape) {
-  std::byte* data = nullptr;
-  auto blob = Blob::allocate(dtype, shape, &data);
-  view_ = {dtype, shape, data};
-  owner_ = std::const_pointer_cast<void>(std::shared_ptr<const void>(blob, blob->data));
+  without_exceptions([&] {  // it stays empty, and who made it sees that
+    std::byte* data = nullptr;
+    auto blob = Blob::allocate(dtype, shape, &data);
+    owner_ = std::const_pointer_cast<void>(std::shared_ptr<const void>(blob, blob->data));
+    view_ = {dtype, shape, data};
+  });
 }
 
 Tensor Tensor::copy_of(const TensorView& view) {
   Tensor tensor(view.dtype, view.shape);
-  if (view.byte_size() > 0 && view.data) std::memcpy(tensor.data(), view.data, static_cast<size_t>(view.byte_size()));
+  if (view.byte_size() > 0 && view.data && tensor.data()) std::memcpy(tensor.data(), view.data, static_cast<size_t>(view.byte_size()));
   return tensor;
 }
 
@@ -40,11 +45,16 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   bool begun = false;  // the run has left a thread and goes on
   Turns::Hold turn;    // in shared memory
 
-  // NOLINTNEXTLINE(bugprone-exception-escape): a callback that throws ends the process
   void execute() noexcept override {
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
     Status status;
-    if (go_on(&status)) end(std::move(status));
+    bool over = true;
+    try {
+      over = go_on(&status);
+    } catch (...) {  // it has not left this thread: what leaves it throws no more
+      status = status_of_exception();
+    }
+    if (over) end(std::move(status));
   }
   // True: over. False: another thread may have it already.
   bool go_on(Status* status) {
@@ -68,10 +78,16 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
       state->reserved.store(false, std::memory_order_release);
       finished.notify_all();
     }
-    if (callback)
-      callback(status);
-    else if (!status.ok())
-      log_line(HEDDLE_LOG_ERROR, status.text());
+    // The thread is the executor's, which is told of no errors: those of the callback end here.
+    const bool told = without_exceptions([&] {
+      if (callback)
+        callback(std::move(status));
+      else if (!status.ok())
+        log_line(HEDDLE_LOG_ERROR, status.text());
+    });
+    if (told) return;
+    constexpr std::string_view threw = "the callback of run_async threw an exception";
+    host_table()->log(HEDDLE_LOG_ERROR, threw.data(), threw.size());
   }
   void wait() {
     std::unique_lock lock(mutex);
@@ -125,7 +141,7 @@ Context::~Context() {
   if (!state_->execution) return;
   Session::Impl& session = *state_->session;
   // Over the caller's buffer no execution serves another context.
-  if (!state_->workspace && state_->execution->answered().ok()) return;
+  if (!state_->workspace && state_->execution->look_for_answers()) return;
   // What was built serves the next context of the same plan, the memory that of any plan.
   session.give_back(*state_->entry, std::move(state_->execution), state_->workspace);
   if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
@@ -186,16 +202,20 @@ TensorView Context::input(size_t i) const {
 
 TensorView Context::output(size_t i) const {
   if (i >= output_count() || !state_->made().holds()) return {};
-  Turns::Hold turn;
-  return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
+  return or_empty("no memory to show an output", [&] {
+    Turns::Hold turn;
+    return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
+  });
 }
 
-Status Context::bind_input(size_t i, const void* data) {
+Status Context::bind_input(size_t i, const void* data) try {
   if (i >= input_count()) return {Code::invalid_argument, fmt::format("the net has {} inputs, there is no input {}", input_count(), i)};
   const Plan& plan = *state_->entry->plan;
   HEDDLE_CHECK(check_address(plan, plan.inputs[i], data));
   state_->execution->bind_input(i, data);
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
 int64_t Context::output_bytes(size_t i) const {
@@ -203,13 +223,15 @@ int64_t Context::output_bytes(size_t i) const {
   return i < output_count() ? bytes_of_output(plan, i) : -1;
 }
 
-Status Context::bind_output(size_t i, void* data, int64_t bytes) {
+Status Context::bind_output(size_t i, void* data, int64_t bytes) try {
   if (i >= output_count()) return {Code::invalid_argument, fmt::format("the net has {} outputs, there is no output {}", output_count(), i)};
   const Plan& plan = *state_->entry->plan;
   if (data) HEDDLE_CHECK(check_output_buffer(plan, i, bytes));
   HEDDLE_CHECK(check_address(plan, plan.outputs[i], data));
   state_->execution->bind_output(i, data);
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
 namespace {
@@ -232,7 +254,7 @@ Status busy_context() {
 
 }  // namespace
 
-Status Context::run(const RunOptions& options) {
+Status Context::run(const RunOptions& options) try {
   State& state = *state_;
   HEDDLE_CHECK(state.made().check());
   if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
@@ -241,9 +263,11 @@ Status Context::run(const RunOptions& options) {
   const RunSettings settings = state.settings(options);
   // The way of most runs takes no turn and measures nothing.
   return state.shared || options.profile ? state.run_in_turn(settings) : state.execution->run(settings);
+} catch (...) {
+  return status_of_exception();
 }
 
-Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) {
+Status Context::run_async(std::function<void(Status)> done, const RunOptions& options) try {
   State& state = *state_;
   HEDDLE_CHECK(state.made().check());
   Executor* executor = state.session->runtime->executor;
@@ -255,23 +279,30 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
             "use run, or raise the limit of processes"};
   if (state.reserved.exchange(true, std::memory_order_acquire)) return busy_context();
   State::Async& async = *state.async;
+  async.cancelled.store(false, std::memory_order_relaxed);
+  try {
+    async.settings = state.settings(options);
+  } catch (...) {
+    state.reserved.store(false, std::memory_order_release);
+    throw;
+  }
   {
     const std::lock_guard lock(async.mutex);
     async.running = true;
   }
   async.state = &state;
-  async.cancelled.store(false, std::memory_order_relaxed);
-  async.settings = state.settings(options);
   async.done = std::move(done);
   async.begun = false;
   executor->submit(async);
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
 void Context::cancel() {
   if (!state_->made().holds()) return;
   state_->async->cancelled.store(true);
-  state_->execution->cancel();
+  without_exceptions([&] { state_->execution->cancel(); });  // it is told all the same: what fails is a line in the log
   state_->session->variables->wake();
   if (state_->shared) state_->workspace->turns().wake();
 }
@@ -287,7 +318,7 @@ int64_t Context::held_bytes(size_t device) const {
 }
 std::shared_ptr<const PlanInfo> Context::plan() const {
   if (!state_->made().holds()) return nullptr;
-  return state_->entry->described();
+  return or_empty("no memory to describe a plan", [&] { return state_->entry->described(); });
 }
 int64_t Context::planned_bytes() const {
   return state_->entry->plan->context_bytes();

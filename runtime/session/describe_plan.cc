@@ -5,6 +5,7 @@
 
 #include "base/device_name.h"
 #include "net/layout_order.h"
+#include "session/plain_values.h"
 
 namespace heddle {
 namespace {
@@ -102,7 +103,7 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
   return info;
 }
 
-std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) {
+std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) try {
   std::map<uint32_t, MemoryOwner> buffers;
   const auto touch = [&](const PlanInfo::Operand& operand, size_t step) {
     if (!operand.value) return;
@@ -142,6 +143,8 @@ std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) {
   std::erase_if(all, [&](const MemoryOwner& owner) { return owner.first_step > fullest || owner.last_step < fullest; });
   std::stable_sort(all.begin(), all.end(), [](const MemoryOwner& a, const MemoryOwner& b) { return a.bytes > b.bytes; });
   return all;
+} catch (...) {
+  return or_empty("no memory for the owners of an arena", []() -> std::vector<MemoryOwner> { throw; });
 }
 
 }  // namespace heddle

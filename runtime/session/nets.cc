@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/exceptions.h"
 #include "base/findings.h"
 #include "base/text.h"
 #include "derive/predictor.h"
@@ -15,6 +16,7 @@
 #include "load/structure.h"
 #include "net/averages.h"
 #include "resolve/resolve.h"
+#include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "weights/referenced_files.h"
 
@@ -62,39 +64,49 @@ Result<ResolvedNet> resolved(const Runtime& runtime, const std::vector<Net>& net
 
 }  // namespace
 
-Result<Nets> Nets::read(const std::string& path, const Limits& limits) {
+Result<Nets> Nets::read(const std::string& path, const Limits& limits) try {
   HEDDLE_TRY(std::vector<Net> nets, load_nets(path, load_options(limits)));
   return Nets(std::make_shared<const State>(State{std::move(nets), path, std::filesystem::path(path).parent_path().string(), limits}));
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Nets> Nets::read_bytes(const void* bytes, size_t size, const std::string& folder, const Limits& limits) {
+Result<Nets> Nets::read_bytes(const void* bytes, size_t size, const std::string& folder, const Limits& limits) try {
   HEDDLE_TRY(std::vector<Net> nets, load_nets_bytes({static_cast<const std::byte*>(bytes), size}, folder, load_options(limits)));
   return Nets(std::make_shared<const State>(State{std::move(nets), {}, folder, limits}));
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Nets> Nets::of(std::vector<Net>&& nets, const Limits& limits) {
+Result<Nets> Nets::of(std::vector<Net>&& nets, const Limits& limits) try {
   for (const Net& net : nets) HEDDLE_CHECK(check_whole_net(net, limits));
   return Nets(std::make_shared<const State>(State{std::move(nets), {}, {}, limits}));
+} catch (...) {
+  return status_of_exception();
 }
 
 std::vector<std::string> Nets::names() const {
-  return names_of(state_->nets);
+  return or_empty("no memory for the names of nets", [&] { return names_of(state_->nets); });
 }
 
 std::vector<std::string> Nets::files() const {
-  std::vector<std::string> files;
-  if (!state_->path.empty()) files.push_back(state_->path);
-  for (const Net& net : state_->nets)
-    for (const std::string& weights : referenced_files(net)) {
-      const std::string file = (std::filesystem::path(state_->folder) / weights).string();
-      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
-    }
-  return files;
+  return or_empty("no memory for the names of files", [&] {
+    std::vector<std::string> files;
+    if (!state_->path.empty()) files.push_back(state_->path);
+    for (const Net& net : state_->nets)
+      for (const std::string& weights : referenced_files(net)) {
+        const std::string file = (std::filesystem::path(state_->folder) / weights).string();
+        if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+      }
+    return files;
+  });
 }
 
-Result<bool> Nets::learns(const std::string& net) const {
+Result<bool> Nets::learns(const std::string& net) const try {
   HEDDLE_TRY(const Net* const found, find_net(state_->nets, net));
   return is_trained(*found);
+} catch (...) {
+  return status_of_exception();
 }
 
 // In the place of the one of its name, else last.
@@ -108,32 +120,38 @@ void Nets::put(Net&& net) {
   state_ = std::make_shared<const State>(std::move(changed));
 }
 
-Status Nets::add_training(const Runtime& runtime, const std::string& of, const TrainingOptions& options, const std::string& as) {
+Status Nets::add_training(const Runtime& runtime, const std::string& of, const TrainingOptions& options, const std::string& as) try {
   HEDDLE_TRY(const ResolvedNet base, resolved(runtime, state_->nets, of, state_->limits));
   HEDDLE_TRY(Net made, training_net(base.net, base.registry, *base.evaluator, options, state_->limits));
   made.name = as;
   put(std::move(made));
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
 Result<std::vector<Gradient>> Nets::add_gradients(const Runtime& runtime, const std::string& of, const DifferentiateOptions& options,
-                                                  const std::string& as) {
+                                                  const std::string& as) try {
   HEDDLE_TRY(const ResolvedNet base, resolved(runtime, state_->nets, of, state_->limits));
   HEDDLE_TRY(DerivedNet made, differentiate(base.net, base.registry, *base.evaluator, options, state_->limits));
   made.net.name = as;
   put(std::move(made.net));
   return std::move(made.gradients);
+} catch (...) {
+  return status_of_exception();
 }
 
-Status Nets::add_predictor(const std::string& of, const PredictorOptions& options) {
+Status Nets::add_predictor(const std::string& of, const PredictorOptions& options) try {
   HEDDLE_TRY(const Net* const net, find_net(state_->nets, of));
   HEDDLE_TRY(Net made, predictor(*net, options));
   if (options.average) HEDDLE_CHECK(take_averages(made, state_->nets).status());
   put(std::move(made));
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Nets> Nets::only(const std::vector<std::string>& names) const {
+Result<Nets> Nets::only(const std::vector<std::string>& names) const try {
   if (names.empty()) return Status(Code::invalid_argument, "no net was named", "name those that are wanted");
   State chosen = *state_;
   chosen.nets.clear();
@@ -142,9 +160,11 @@ Result<Nets> Nets::only(const std::vector<std::string>& names) const {
     chosen.nets.push_back(*net);
   }
   return Nets(std::make_shared<const State>(std::move(chosen)));
+} catch (...) {
+  return status_of_exception();
 }
 
-Status Nets::take_variables(const Session& session, const RunOptions& options) {
+Status Nets::take_variables(const Session& session, const RunOptions& options) try {
   const Session::Impl& from = Internals::of(session);
   HEDDLE_CHECK(from.runtime->made.check());
   HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, from.variables->snapshot(Interruption(deadline_of(options))));
@@ -173,12 +193,16 @@ Status Nets::take_variables(const Session& session, const RunOptions& options) {
   HEDDLE_CHECK(findings.status());
   state_ = std::make_shared<const State>(std::move(changed));
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
-Status Nets::write(const std::string& path) const {
+Status Nets::write(const std::string& path) const try {
   SaveOptions options;
   options.limits = state_->limits;
   return save_nets(state_->nets, path, options);
+} catch (...) {
+  return status_of_exception();
 }
 
 }  // namespace heddle

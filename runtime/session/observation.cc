@@ -10,6 +10,7 @@ namespace heddle {
 void Observation::ask(const RunOptions& options, const Execution& execution, RunSettings& settings) {
   if (profile_) {
     spans_.assign(execution.plan().steps.size(), {});
+    profile_->steps.reserve(spans_.size());  // filled when the run is over, which is too late for an error
     settings.profile = spans_.data();
   }
   if (options.observer && *options.observer) {

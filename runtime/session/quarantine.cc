@@ -2,42 +2,64 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
+#include "base/exceptions.h"
 #include "plugin/host.h"
 
 namespace heddle {
 
-void Quarantine::keep(Kept kept) {
+void Quarantine::keep(std::unique_ptr<Execution> execution, std::shared_ptr<Workspace> workspace) noexcept {
   sweep();
+  execution->kept().workspace = std::move(workspace);
   const std::lock_guard lock(mutex_);
-  kept_.push_back(std::move(kept));
+  execution->kept().next = std::move(first_);
+  first_ = std::move(execution);
 }
 
-void Quarantine::sweep() {
-  std::vector<Kept> answered;  // destroyed behind the lock
-  const std::lock_guard lock(mutex_);
-  const auto gone = std::stable_partition(kept_.begin(), kept_.end(), [](const Kept& k) { return !k.execution->answered().ok(); });
-  std::move(gone, kept_.end(), std::back_inserter(answered));
-  kept_.erase(gone, kept_.end());
+void Quarantine::sweep() noexcept {
+  std::unique_ptr<Execution> answered;  // destroyed after the lock
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::unique_ptr<Execution>* at = &first_; *at;) {
+      if (!(*at)->look_for_answers()) {
+        at = &(*at)->kept().next;
+        continue;
+      }
+      std::unique_ptr<Execution> found = std::exchange(*at, std::move((*at)->kept().next));
+      found->kept().next = std::move(answered);
+      answered = std::move(found);
+    }
+  }
+  // One after the other, and each before the workspace that it works in.
+  while (answered) {
+    const std::shared_ptr<Workspace> workspace = std::move(answered->kept().workspace);
+    answered = std::move(answered->kept().next);
+  }
 }
 
 size_t Quarantine::size() const {
   const std::lock_guard lock(mutex_);
-  return kept_.size();
+  size_t count = 0;
+  for (const std::unique_ptr<Execution>* at = &first_; *at; at = &(*at)->kept().next) ++count;
+  return count;
 }
 
 Quarantine::~Quarantine() {
   // Known to the process, though never freed.
   static std::mutex left_mutex;
-  static auto* const left_behind = new std::vector<Kept>();
+  static Execution* left_behind = nullptr;
+  sweep();
   const std::lock_guard lock(left_mutex);
-  for (Kept& kept : kept_) {
-    const Status status = kept.execution->answered();
-    if (status.ok()) continue;
-    log_line(HEDDLE_LOG_WARNING, fmt::format("{}: what it works with is left behind", status.diagnostic().message));
-    left_behind->push_back(std::move(kept));
+  while (first_) {
+    without_exceptions([&] {
+      if (const auto unanswered = first_->unanswered())
+        log_line(HEDDLE_LOG_WARNING, fmt::format("{}: what it works with is left behind", unanswered->message()));
+    });
+    std::unique_ptr<Execution> next = std::move(first_->kept().next);
+    first_->kept().next.reset(left_behind);
+    left_behind = first_.release();
+    first_ = std::move(next);
   }
 }
 

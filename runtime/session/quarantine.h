@@ -4,30 +4,26 @@
 
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "memory/workspace.h"
 #include "run/execution.h"
 
 namespace heddle {
 
-// Thread-safe.
+// Thread-safe. A chain of what it keeps: destructors put executions here, and need no memory for it.
 class Quarantine {
  public:
-  struct Kept {
-    std::shared_ptr<Workspace> workspace;  // null: a buffer of the caller's, who keeps it meanwhile
-    std::unique_ptr<Execution> execution;  // the first to go; keeps its plan and variables
-  };
-  void keep(Kept kept);
+  // `workspace` null: a buffer of the caller's, who keeps it meanwhile.
+  void keep(std::unique_ptr<Execution> execution, std::shared_ptr<Workspace> workspace) noexcept;
   // Lets go of those that have been answered.
-  void sweep();
+  void sweep() noexcept;
   size_t size() const;
   // What is still there, with a line in the log for each, is never freed.
   ~Quarantine();
 
  private:
   mutable std::mutex mutex_;
-  std::vector<Kept> kept_;
+  std::unique_ptr<Execution> first_;
 };
 
 }  // namespace heddle

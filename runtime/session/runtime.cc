@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/device_name.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "device/device_manager.h"
 #include "infer/shape_operands.h"
@@ -17,6 +18,7 @@
 #include "plugin/search.h"
 #include "resolve/resolve.h"
 #include "schedule/tbb_executor.h"
+#include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "weights/attach.h"
 
@@ -73,7 +75,7 @@ void set_log_function(LogFunction function, void* user) {
   set_log_sink(function, user);
 }
 
-Result<Runtime> Runtime::create(const RuntimeOptions& options) {
+Result<Runtime> Runtime::create(const RuntimeOptions& options) try {
   HEDDLE_CHECK(check_options(options));
   const std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
   HEDDLE_CHECK(load_plugins(impl->registry, options));
@@ -92,6 +94,8 @@ Result<Runtime> Runtime::create(const RuntimeOptions& options) {
   impl->threads = impl->executor ? impl->executor->concurrency() : 1;
   ns_per_tick();  // calibrates now rather than in the first run
   return Runtime(std::move(impl));
+} catch (...) {
+  return status_of_exception();
 }
 
 namespace {
@@ -116,18 +120,22 @@ Result<LoadedNet> check_built(Net net, const SessionOptions& options) {
 
 }  // namespace
 
-Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const {
+Result<Session> Runtime::open(const std::string& path, const SessionOptions& options) const try {
   return open(std::vector<std::string>{path}, options);
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Session> Runtime::open(const std::vector<std::string>& paths, const SessionOptions& options) const {
+Result<Session> Runtime::open(const std::vector<std::string>& paths, const SessionOptions& options) const try {
   HEDDLE_CHECK(impl_->made.check());
   std::vector<LoadedNet> nets;
   for (const std::string& path : paths) HEDDLE_CHECK(load_file(path, options, &nets));
   return open_loaded(*this, std::move(nets), options);
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const {
+Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::string& folder, const SessionOptions& options) const try {
   LoadOptions load;
   load.limits = options.limits;
   HEDDLE_CHECK(impl_->made.check());
@@ -135,15 +143,19 @@ Result<Session> Runtime::open_bytes(const void* bytes, size_t size, const std::s
   std::vector<LoadedNet> loaded;
   for (Net& net : nets) loaded.push_back({std::move(net), {}, folder, 0});
   return open_loaded(*this, std::move(loaded), options);
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Session> Runtime::open(Net&& net, const SessionOptions& options) const {
+Result<Session> Runtime::open(Net&& net, const SessionOptions& options) const try {
   std::vector<Net> nets;
   nets.push_back(std::move(net));
   return open(std::move(nets), options);
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Session> Runtime::open(std::vector<Net>&& nets, const SessionOptions& options) const {
+Result<Session> Runtime::open(std::vector<Net>&& nets, const SessionOptions& options) const try {
   HEDDLE_CHECK(impl_->made.check());
   std::vector<LoadedNet> checked;
   for (Net& net : nets) {
@@ -151,9 +163,11 @@ Result<Session> Runtime::open(std::vector<Net>&& nets, const SessionOptions& opt
     checked.push_back(std::move(loaded));
   }
   return open_loaded(*this, std::move(checked), options);
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Session> Runtime::open(const Nets& nets, const SessionOptions& options) const {
+Result<Session> Runtime::open(const Nets& nets, const SessionOptions& options) const try {
   HEDDLE_CHECK(impl_->made.check());
   const Nets::State& read = Internals::of(nets);
   std::vector<LoadedNet> checked;
@@ -164,19 +178,25 @@ Result<Session> Runtime::open(const Nets& nets, const SessionOptions& options) c
     checked.push_back(std::move(loaded));
   }
   return open_loaded(*this, std::move(checked), options);
+} catch (...) {
+  return status_of_exception();
 }
 
-Status Runtime::load_plugin(const std::string& path) {
+Status Runtime::load_plugin(const std::string& path) try {
   HEDDLE_CHECK(impl_->made.check());
   return impl_->registry.load(path);
+} catch (...) {
+  return status_of_exception();
 }
-Status Runtime::unload_plugin(const std::string& name) {
+Status Runtime::unload_plugin(const std::string& name) try {
   HEDDLE_CHECK(impl_->made.check());
   HEDDLE_CHECK(impl_->registry.unload(name));
   impl_->resources->drop(name);
   impl_->devices.drop(name);
   impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 void Runtime::trim(int64_t keep_bytes) {
   if (!impl_->made.holds()) return;
@@ -185,12 +205,14 @@ void Runtime::trim(int64_t keep_bytes) {
   impl_->workspaces.trim(keep_bytes);
 }
 std::vector<PluginInfo> Runtime::plugins() const {
-  std::vector<PluginInfo> plugins;
-  const auto snapshot = impl_->registry.snapshot();
-  for (const auto& plugin : snapshot->plugins()) plugins.push_back({plugin->name, plugin->version, plugin->library->path().string()});
-  return plugins;
+  return or_empty("no memory for the list of plugins", [&] {
+    std::vector<PluginInfo> plugins;
+    const auto snapshot = impl_->registry.snapshot();
+    for (const auto& plugin : snapshot->plugins()) plugins.push_back({plugin->name, plugin->version, plugin->library->path().string()});
+    return plugins;
+  });
 }
-Result<DeviceInfo> Runtime::device_info(const std::string& device) const {
+Result<DeviceInfo> Runtime::device_info(const std::string& device) const try {
   HEDDLE_CHECK(impl_->made.check());
   const std::string name = full_device_name(device, host_name);
   if (is_host(name)) return Status(Code::no_such_device, "the host is no device of a backend's", "name one of another kind, as in cuda:0");
@@ -201,6 +223,8 @@ Result<DeviceInfo> Runtime::device_info(const std::string& device) const {
   info.described = opened->has(HEDDLE_DEVICE_DESCRIBED);
   HEDDLE_CHECK(opened->memory_info(&info.free_bytes, &info.total_bytes));
   return info;
+} catch (...) {
+  return status_of_exception();
 }
 int Runtime::threads() const {
   return impl_->threads;

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <optional>
 
 #include "base/clock.h"
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "infer/shape_operands.h"
 #include "plugin/schema.h"
 #include "session/describe_plan.h"
+#include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "weights/attach.h"
 #include "weights/referenced_files.h"
@@ -163,7 +166,12 @@ ExecutionOptions Session::Impl::execution_options() const {
 }
 
 Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspace& workspace) {
-  HEDDLE_CHECK(reserve(workspace, *entry.plan));
+  Status reserved = reserve(workspace, *entry.plan);
+  if (reserved.code() == Code::out_of_memory) {  // idle workspaces may have what is missing
+    runtime->workspaces.trim(0);
+    reserved = reserve(workspace, *entry.plan);
+  }
+  HEDDLE_CHECK(reserved);
   std::unique_ptr<Execution> execution;
   {
     const std::lock_guard lock(entry.mutex);
@@ -182,14 +190,15 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
 }
 
 void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace) {
-  if (!execution->answered().ok()) {
-    runtime->quarantine.keep({std::move(workspace), std::move(execution)});
+  if (!execution->look_for_answers()) {
+    runtime->quarantine.keep(std::move(execution), std::move(workspace));
     return;
   }
   execution->unbind();
   const std::lock_guard lock(entry.mutex);
-  // What does not fit goes behind the lock.
-  if (entry.idle.size() < static_cast<size_t>(options.idle_contexts)) entry.idle.push_back(std::move(execution));
+  // What does not fit goes after the lock, and so does what there is no memory to remember.
+  if (entry.idle.size() < static_cast<size_t>(options.idle_contexts))
+    without_exceptions([&] { entry.idle.push_back(std::move(execution)); });
 }
 
 Session::Impl::~Impl() {
@@ -200,7 +209,7 @@ Session::Impl::~Impl() {
 }
 
 ExecutionLoan::ExecutionLoan(Session::Impl& session, PlanEntry& entry)
-    : session_(session), entry_(entry), workspace_(session.runtime->workspaces.take()) {
+    : session_(session), entry_(entry), workspace_(session.runtime->workspaces.take(needs_of(*entry.plan))) {
   auto taken = session_.take(entry_, *workspace_);
   if (taken.ok())
     execution_ = std::move(*taken);
@@ -220,7 +229,7 @@ Session Internals::make(std::shared_ptr<Session::Impl> impl) {
 }
 Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry) {
   auto state = std::make_unique<Context::State>();
-  state->workspace = session->runtime->workspaces.take();
+  state->workspace = session->runtime->workspaces.take(needs_of(*entry->plan));
   HEDDLE_TRY(state->execution, session->take(*entry, *state->workspace));
   state->session = session;
   state->entry = std::move(entry);
@@ -228,56 +237,72 @@ Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session
 }
 
 // A forked child has nothing that its devices would need to take memory back.
-SharedMemory::SharedMemory() : workspace_(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); }) {}
+SharedMemory::SharedMemory() {
+  without_exceptions([&] {  // prepare_on says so
+    workspace_ = std::shared_ptr<Workspace>(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); });
+  });
+}
 int64_t SharedMemory::bytes() const {
+  if (!workspace_) return 0;
   Turns::Hold turn;  // when this thread holds it already, it is as good
   turn.enter(workspace_->turns(), Turns::Use::alone);
   return workspace_->bytes();
 }
 
 std::vector<std::string> Session::nets() const {
-  std::vector<std::string> names;
-  for (const auto& net : impl_->model->nets) names.push_back(net->net.name);
-  return names;
+  return or_empty("no memory for the names of nets", [&] {
+    std::vector<std::string> names;
+    for (const auto& net : impl_->model->nets) names.push_back(net->net.name);
+    return names;
+  });
 }
 
 const std::string& Session::name() const {
   return impl_->net.name;
 }
 
-Result<Session> Session::net(const std::string& name) const {
+Result<Session> Session::net(const std::string& name) const try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   for (const auto& net : impl_->model->nets)
     if (net->net.name == name) return Session(std::shared_ptr<Impl>(impl_, net.get()));
   return Status(Code::unknown_name, fmt::format("the session has no net {}", quoted(name)), suggestion(name, nets()));
+} catch (...) {
+  return status_of_exception();
 }
 
 std::vector<PortInfo> Session::inputs() const {
-  std::vector<PortInfo> ports;
-  for (const ValueId id : impl_->net.inputs) {
-    ports.push_back(port_info(impl_->net, id));
-    ports.back().index_bound = index_bound(impl_->net, id);
-  }
-  for (const uint32_t i : impl_->shape_inputs) ports[i].decides_shapes = true;
-  return ports;
+  return or_empty("no memory for the list of inputs", [&] {
+    std::vector<PortInfo> ports;
+    for (const ValueId id : impl_->net.inputs) {
+      ports.push_back(port_info(impl_->net, id));
+      ports.back().index_bound = index_bound(impl_->net, id);
+    }
+    for (const uint32_t i : impl_->shape_inputs) ports[i].decides_shapes = true;
+    return ports;
+  });
 }
 
 std::vector<PortInfo> Session::outputs() const {
-  std::vector<PortInfo> ports;
-  for (const ValueId id : impl_->net.outputs) ports.push_back(port_info(impl_->net, id));
-  return ports;
+  return or_empty("no memory for the list of outputs", [&] {
+    std::vector<PortInfo> ports;
+    for (const ValueId id : impl_->net.outputs) ports.push_back(port_info(impl_->net, id));
+    return ports;
+  });
 }
 
-Result<Context> Session::prepare(const std::vector<TensorView>& inputs) {
+Result<Context> Session::prepare(const std::vector<TensorView>& inputs) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size()));
   return Internals::prepare(impl_, std::move(entry));
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vector<TensorView>& inputs) {
+Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vector<TensorView>& inputs) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size()));
   auto state = std::make_unique<Context::State>();
+  if (!Internals::workspace(memory)) return Status(Code::out_of_memory, "there was no memory to make the shared memory", "make it again");
   state->workspace = Internals::workspace(memory);
   state->shared = true;
   Turns::Hold turn;
@@ -286,9 +311,11 @@ Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vecto
   state->session = impl_;
   state->entry = std::move(entry);
   return Context(std::move(state));
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs) {
+Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vector<TensorView>& inputs) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   if (!buffer) return Status(Code::invalid_argument, "the buffer to prepare in is null", "give one of transient_bytes(), aligned to 64");
   HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs.data(), inputs.size()));
@@ -300,15 +327,19 @@ Result<Context> Session::prepare_in(void* buffer, int64_t bytes, const std::vect
   state->session = impl_;
   state->entry = std::move(entry);
   return Context(std::move(state));
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<int64_t> Session::transient_bytes(const std::vector<TensorView>& inputs) {
+Result<int64_t> Session::transient_bytes(const std::vector<TensorView>& inputs) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   return entry->plan->context_bytes();
+} catch (...) {
+  return status_of_exception();
 }
 
-Status Session::run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options) {
+Status Session::run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   RunSettings settings;
   settings.seed = options.seed.value_or(impl_->options.seed);
@@ -343,9 +374,11 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
     outputs[i].data = data;  // the arena is used by the next run: its address is not shown
   }
   return {};
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, const RunOptions& options) {
+Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, const RunOptions& options) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   const uint64_t deadline = deadline_of(options);
   const Interruption interruption(deadline);
@@ -364,17 +397,25 @@ Result<std::vector<Tensor>> Session::run(const std::vector<TensorView>& inputs, 
                     "prepare a context, and bind it");
   HEDDLE_CHECK(context.run(rest));
   std::vector<Tensor> results;
-  for (size_t i = 0; i < context.output_count(); ++i) results.push_back(Tensor::copy_of(context.output(i)));
+  for (size_t i = 0; i < context.output_count(); ++i) {
+    const TensorView result = context.output(i);
+    results.push_back(Tensor::copy_of(result));
+    if (results.back().dtype() != result.dtype) throw std::bad_alloc();
+  }
   return results;
+} catch (...) {
+  return status_of_exception();
 }
 
-Result<std::shared_ptr<const PlanInfo>> Session::plan(const std::vector<TensorView>& inputs) {
+Result<std::shared_ptr<const PlanInfo>> Session::plan(const std::vector<TensorView>& inputs) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(const auto entry, impl_->find_plan(inputs.data(), inputs.size()));
   return entry->described();
+} catch (...) {
+  return status_of_exception();
 }
 
-std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) const {
+std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) const try {
   Status status = impl_->runtime->made.check();
   if (status.ok()) status = check_count(impl_->net, inputs.size());
   if (status.ok()) status = check_sizes(impl_->net, inputs.data(), inputs.size(), impl_->target.limits);
@@ -384,28 +425,32 @@ std::vector<Diagnostic> Session::check(const std::vector<TensorView>& inputs) co
   for (const uint32_t i : impl_->shape_inputs)
     if (i < inputs.size() && inputs[i].data) p.inputs[i].content = Blob::copy_of(inputs[i].dtype, inputs[i].shape, inputs[i].data);
   return check_net(impl_->net, impl_->registry, impl_->target, p).all();
+} catch (...) {
+  return impl_->spare_findings.take(status_of_exception());
 }
 
 std::vector<std::string> Session::symbols() const {
-  return symbol_names(impl_->net);
+  return or_empty("no memory for the names of symbols", [&] { return symbol_names(impl_->net); });
 }
 
 std::vector<std::string> Session::files() const {
-  std::vector<std::string> files;
-  const auto add = [&](std::string file) {
-    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(std::move(file));
-  };
-  for (const auto& net : impl_->model->nets) {
-    if (!net->path.empty()) add(net->path);
-    for (const std::string& file : referenced_files(net->net)) add((std::filesystem::path(net->folder) / file).string());
-  }
-  return files;
+  return or_empty("no memory for the names of files", [&] {
+    std::vector<std::string> files;
+    const auto add = [&](std::string file) {
+      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(std::move(file));
+    };
+    for (const auto& net : impl_->model->nets) {
+      if (!net->path.empty()) add(net->path);
+      for (const std::string& file : referenced_files(net->net)) add((std::filesystem::path(net->folder) / file).string());
+    }
+    return files;
+  });
 }
 
 void Session::trim(int64_t keep_bytes) {
   if (!impl_->runtime->made.holds()) return;
   // Destroyed behind the locks, which runs under way do not wait for.
-  std::vector<std::shared_ptr<PlanEntry>> dropped;
+  std::list<std::shared_ptr<PlanEntry>> dropped;
   int64_t held = 0;
   for (const auto& net : impl_->model->nets) {
     const std::lock_guard lock(net->mutex);
@@ -415,8 +460,7 @@ void Session::trim(int64_t keep_bytes) {
     const std::lock_guard lock(net->mutex);
     while (!net->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
       held -= net->plans.back()->plan->memory.persistent_bytes;
-      dropped.push_back(std::move(net->plans.back()));
-      net->plans.pop_back();
+      dropped.splice(dropped.end(), net->plans, std::prev(net->plans.end()));
     }
   }
   impl_->runtime->workspaces.trim(keep_bytes - held);

@@ -19,6 +19,7 @@
 #include "session/observation.h"
 #include "session/pipeline.h"
 #include "session/quarantine.h"
+#include "session/spare_findings.h"
 #include "state/variables.h"
 
 namespace heddle {
@@ -73,6 +74,7 @@ struct Session::Impl {
   std::shared_ptr<ResourceTable> resources;  // likewise
   std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
+  SpareFindings spare_findings;                 // of check()
   mutable std::mutex mutex;                     // of what follows
   std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
 

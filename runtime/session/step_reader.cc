@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <new>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "net/layout_order.h"
+#include "session/plain_values.h"
 
 namespace heddle {
 
@@ -13,8 +16,18 @@ TensorView StepReader::type(const std::vector<Operand>& operands, size_t k) cons
   if (k >= operands.size() || !operands[k].value.valid()) return {};
   const heddle_tensor& view = execution_.view(operands[k].value);
   TensorView tensor{static_cast<DType>(view.dtype), Shape(view.dims, view.rank), nullptr};
-  if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = *view.extent;
+  if (view.extent && view.extent_axis >= 0) tensor.shape[view.extent_axis] = extent_of(operands[k].value, view);
   return tensor;
+}
+
+// It lies where the value does. The bound where a device does not say it: to read the value will then fail, too.
+int64_t StepReader::extent_of(ValueId value, const heddle_tensor& view) const {
+  const uint8_t device = execution_.plan().values[value.index].place.device;
+  if (device == 0) return *view.extent;
+  int64_t extent = 0;
+  const Status read = execution_.plan().devices[device - 1u].device->read(&extent, view.extent, sizeof(extent));
+  const int64_t bound = view.dims[view.extent_axis];
+  return read.ok() && extent >= 0 && extent <= bound ? extent : bound;
 }
 
 Result<TensorView> StepReader::read(const std::vector<Operand>& operands, size_t k) {
@@ -35,10 +48,12 @@ Result<TensorView> StepReader::read(const std::vector<Operand>& operands, size_t
 }
 
 // The run that it looks at must end as any other: with its streams drained and its variables whole or marked.
-Status StepReader::show(const StepObserver& observer, size_t step) noexcept {
+Status StepReader::show(const StepObserver& observer, size_t step) {
   try {
     StepView view(*this, step);
     return observer(view);
+  } catch (const std::bad_alloc&) {
+    return status_of_exception();
   } catch (const std::exception& e) {
     return {Code::internal, fmt::format("the observer threw an exception: {}", printable_line(e.what())), "return a Status instead"};
   } catch (...) {
@@ -47,16 +62,16 @@ Status StepReader::show(const StepObserver& observer, size_t step) noexcept {
 }
 
 TensorView StepView::input_type(size_t k) const {
-  return reader_.type(reader_.step(step_).inputs, k);
+  return or_empty("no memory for the type of an input", [&] { return reader_.type(reader_.step(step_).inputs, k); });
 }
 TensorView StepView::output_type(size_t k) const {
-  return reader_.type(reader_.step(step_).outputs, k);
+  return or_empty("no memory for the type of an output", [&] { return reader_.type(reader_.step(step_).outputs, k); });
 }
-Result<TensorView> StepView::read_input(size_t k) {
-  return reader_.read(reader_.step(step_).inputs, k);
+Result<TensorView> StepView::read_input(size_t k) try { return reader_.read(reader_.step(step_).inputs, k); } catch (...) {
+  return status_of_exception();
 }
-Result<TensorView> StepView::read_output(size_t k) {
-  return reader_.read(reader_.step(step_).outputs, k);
+Result<TensorView> StepView::read_output(size_t k) try { return reader_.read(reader_.step(step_).outputs, k); } catch (...) {
+  return status_of_exception();
 }
 
 }  // namespace heddle

@@ -13,13 +13,14 @@ class StepReader {
  public:
   explicit StepReader(const Execution& execution) : execution_(execution) {}
   // What the observer answers. Code::internal: it threw.
-  Status show(const StepObserver& observer, size_t step) noexcept;
+  Status show(const StepObserver& observer, size_t step);
   // Those of StepView; `k` may be anything.
   TensorView type(const std::vector<Operand>& operands, size_t k) const;
   Result<TensorView> read(const std::vector<Operand>& operands, size_t k);
   const PlanStep& step(size_t i) const { return execution_.plan().steps[i]; }
 
  private:
+  int64_t extent_of(ValueId value, const heddle_tensor& view) const;
   const Execution& execution_;
   std::vector<std::byte> staging_, ordered_;  // of a device, of another layout
 };

@@ -44,6 +44,7 @@ class TransformJudge {
 };
 
 Status blame(const char* transform, Status status) {
+  if (status.code() == Code::out_of_memory) return status;  // to look at the net: it says nothing of it
   Diagnostic& d = status.diagnostic();
   d.code = Code::internal;
   d.message = fmt::format("the transform {} broke the net: {}", quoted(transform), d.message);

@@ -147,5 +147,53 @@ TEST(SharedMemory, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
   EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
 }
 
+// A context of 17 kB took all the idle memory of one of 2.2 MB: what it holds is what was planned for it, or at most twice that.
+TEST(SharedMemory, ASmallContextLeavesTheMemoryOfALargeOneToOthers) {
+  const Runtime r = runtime(1);
+  const Session open_all_along = open(r, convolution_net());
+  int64_t large = 0;
+  {
+    Prepared p = prepared(r, 200);
+    auto context = p.session.prepare();
+    ASSERT_TRUE(context.ok());
+    EXPECT_EQ(context->held_bytes(), context->planned_bytes());
+    large = context->planned_bytes();
+  }
+  Prepared p = prepared(r, 1);
+  auto small = p.session.prepare();
+  ASSERT_TRUE(small.ok());
+  ASSERT_GT(large, 20 * small->planned_bytes());
+  EXPECT_EQ(small->held_bytes(), small->planned_bytes());
+  EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), large) << "it is there for the next large one";
+  Prepared q = prepared(r, 180);
+  auto next = q.session.prepare();
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ(next->held_bytes(), large) << "at most twice as large: it fits";
+  EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
+  EXPECT_TRUE(right(*small, p));
+  EXPECT_TRUE(right(*next, q));
+}
+
+// Sizes that come one after the other do not add up: of those within a factor of two one is kept.
+TEST(SharedMemory, IdleMemoryOfManySizesIsAtMostTwiceTheLargest) {
+  const Runtime r = runtime(1);
+  const Session open_all_along = open(r, convolution_net());
+  int64_t largest = 0;
+  for (int64_t batch = 1; batch <= 48; batch += batch < 8 ? 1 : 4) {
+    Prepared p = prepared(r, batch);
+    auto context = p.session.prepare();
+    ASSERT_TRUE(context.ok());
+    EXPECT_LE(context->held_bytes(), 2 * context->planned_bytes());
+    largest = std::max(largest, context->planned_bytes());
+  }
+  for (int64_t batch = 47; batch > 0; batch -= 3) {
+    Prepared p = prepared(r, batch);
+    auto context = p.session.prepare();
+    ASSERT_TRUE(context.ok());
+    EXPECT_LE(context->held_bytes(), 2 * context->planned_bytes());
+  }
+  EXPECT_LE(Internals::of(r).workspaces.idle_bytes(), 2 * largest);
+}
+
 }  // namespace
 }  // namespace heddle

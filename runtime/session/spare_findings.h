@@ -1,0 +1,36 @@
+// The answer of Session::check when there is no memory for what it found: a list of one error. It needs some memory itself, which is taken
+// when the net is opened.
+#pragma once
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "heddle/status.h"
+
+namespace heddle {
+
+// Thread-safe.
+class SpareFindings {
+ public:
+  SpareFindings() { spare_.reserve(1); }
+  // `failure` as the only finding.
+  std::vector<Diagnostic> take(Status failure) noexcept {
+    std::vector<Diagnostic> findings;
+    const std::lock_guard lock(mutex_);
+    try {
+      findings.reserve(1);
+      if (spare_.capacity() == 0) spare_.reserve(1);
+    } catch (...) {
+      if (findings.capacity() == 0) findings = std::exchange(spare_, {});
+    }
+    findings.push_back(std::move(failure.diagnostic()));
+    return findings;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Diagnostic> spare_;  // of room for one
+};
+
+}  // namespace heddle
