@@ -50,6 +50,18 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
 }
 
+// Looked at before updates begin (run/update_indices.h).
+void lay_out_indices(const Node& node, PlanStep& step) {
+  if (!step.updates_variable || step.on_device) return;
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
+    const heddle_port* const port = node.schema->input_port(i);
+    if (!port || port->index_bound_port < 0 || !node.inputs[i].valid()) continue;
+    const auto of = static_cast<uint32_t>(port->index_bound_port);
+    const int64_t axis = port->index_bound_axis >= 0 ? port->index_bound_axis : node.int_attribute("axis", 0);
+    if (of < node.inputs.size() && node.inputs[of].valid()) step.indices.push_back({i, of, static_cast<int32_t>(axis)});
+  }
+}
+
 void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   const Node& node = draft.node(id);
   NodeDraft& d = draft.nodes[id.index];
@@ -85,6 +97,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
     step.inputs.push_back({node.inputs[i], i < d.input_layouts.size() ? d.input_layouts[i] : heddle_layout{}});
   for (size_t i = 0; i < node.outputs.size(); ++i)
     step.outputs.push_back({node.outputs[i], i < d.output_layouts.size() ? d.output_layouts[i] : heddle_layout{}});
+  lay_out_indices(node, step);
   step.state = std::move(d.made.state);
   if (step.state) step.attributes = d.call->attributes();
   if (step.late) step.call = std::move(d.call);

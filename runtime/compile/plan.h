@@ -99,6 +99,12 @@ struct DeviceWork {
   bool reads_on_host(size_t input) const { return (reads_host >> std::min<size_t>(input, 63) & 1) != 0; }
 };
 
+// An input of an update that holds indices into another one, by what the operator declares (heddle_port::index_bound_port).
+struct IndexInput {
+  uint32_t input = 0, of = 0;
+  int32_t axis = 0;  // of `of`
+};
+
 struct PlanStep {
   std::string name;
   std::string domain, type;
@@ -109,6 +115,7 @@ struct PlanStep {
   KernelState state;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
+  std::vector<IndexInput> indices;  // of an update on the host
   int64_t tiles = 1;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;

@@ -63,6 +63,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
       resources_(std::move(resources)),
       pending_(*plan_, *resources_, step_done, this),
       steps_({*plan_, memory_, scope_, failures_, subnets_, pending_, *resources_, scheduler_, devices.get()}, views_),
+      update_indices_(*plan_),
       devices_(std::move(devices)),
       outer_step_(options.outer_step),
       subnet_(options.subnet),
@@ -70,7 +71,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   RunControl& control = scope_.control();
   control.failed = step_failed;
   control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
-  control.tail_begins = devices_ ? tail_begins : nullptr;
+  control.tail_begins = devices_ || update_indices_.any() ? tail_begins : nullptr;
   const bool forgetful = devices_ && devices_->must_look();
   control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
@@ -198,7 +199,16 @@ bool Execution::outer_stops(void* self) {
 }
 
 void Execution::tail_begins(void* self) {
-  static_cast<Execution*>(self)->devices_->end_aborts(false);
+  auto& execution = *static_cast<Execution*>(self);
+  if (execution.devices_) execution.devices_->end_aborts(false);
+  if (!execution.update_indices_.any() || execution.scope_.stop_reason() != 0) return;
+  without_exceptions([&] {  // without memory for the text the update itself says it
+    const std::optional<UpdateIndices::Outside> outside = execution.update_indices_.find(execution.steps_);
+    if (!outside) return;
+    execution.failures_.report(outside->step, HEDDLE_ERROR_INVALID, outside->text);
+    execution.tail_refused_ = true;
+    request_stop(execution.scope_.control().stop, stop_failed);
+  });
 }
 
 bool Execution::told_to_end(void* scope) {
@@ -219,7 +229,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   if (pending_.any()) pending_.begin();
   observing_ = settings.seen != nullptr;
   if (may_leave()) subnets_.begin(!observing_);
-  gave_up_ = false;
+  gave_up_ = tail_refused_ = false;
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
   observed_ = 0;
 }
@@ -353,6 +363,7 @@ bool Execution::resume(Status* status) {
 
 // Whether the updates of variables had begun when the run ended before its end.
 bool Execution::updates_begun() const {
+  if (tail_refused_) return false;
   const uint32_t tail = plan_->graph.tail_begin;
   const bool early = tail == plan_->graph.count;
   return early || observed_ > tail || ((unanswered() || gave_up()) && scheduler_.last_run_reached_tail()) || failures_.reported_from(tail);

@@ -30,6 +30,7 @@
 #include "run/step_contexts.h"
 #include "run/step_resources.h"
 #include "run/subnets.h"
+#include "run/update_indices.h"
 #include "schedule/scheduler.h"
 #include "state/variables.h"
 
@@ -192,6 +193,7 @@ class Execution {
   const std::unique_ptr<StepResources> resources_;
   PendingSteps pending_;
   StepContexts steps_;
+  const UpdateIndices update_indices_;
   const std::unique_ptr<DeviceRun> devices_;  // null: everything runs on the host. The first to go: what it calls back are the steps
   const uint32_t outer_step_, subnet_;
   const DeviceRun* const outer_devices_;
@@ -202,7 +204,8 @@ class Execution {
   Turns::Hold turn_;       // with the variables, of the run that is under way
   uint32_t observed_ = 0;  // steps done of a run that is observed
   bool observing_ = false;
-  bool gave_up_ = false;  // a step of it that did not complete
+  bool gave_up_ = false;       // a step of it that did not complete
+  bool tail_refused_ = false;  // its updates were told apart as wrong before the first of them
   struct {
     std::mutex mutex;
     std::condition_variable changed;

@@ -77,6 +77,7 @@ class StepContexts {
   uint32_t size() const { return static_cast<uint32_t>(steps_.size()); }
   StepContext& operator[](uint32_t step) { return contexts_[step]; }
   heddle_run_context& abi(uint32_t step) { return abi_[step]; }
+  const heddle_run_context& abi(uint32_t step) const { return abi_[step]; }
   const StepServices& services() const { return services_; }
   // Null: the step is not late.
   LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }

@@ -307,5 +307,42 @@ TEST_P(Commit, EarlyTearsThemAndSaysSoUntilTheyAreWritten) {
   EXPECT_EQ(first(session), 6.5F);
 }
 
+// v@1 = v - rate * g, and rows of a table are updated by indices. No step before the updates looks at the indices.
+Net rows_net() {
+  NetBuilder b("rows");
+  const ValueId v = b.variable("v", blob(Shape{3}, 1, 0), true), table = b.variable("table", blob(Shape{4, 2}, 1, 0), true);
+  const ValueId g = b.input("g", DType::f32, Shape{3}), index = b.input("index", DType::i64, Shape{2});
+  const ValueId rate = b.constant_float("rate", 0.5F);
+  b.output(b.add1("SgdUpdate", "update", {v, g, rate}, {}, "heddle"));
+  b.add1("SgdUpdateRows", "rows", {table, index, b.constant("values", blob(Shape{2, 2}, 1, 0)), rate}, {}, "heddle");
+  b.add1("ScatterAssign", "assign", {b.variable("marks", blob(Shape{4}, 0, 0)), index, b.constant("ones", blob(Shape{2}, 1, 0))}, {},
+         "heddle");
+  return b.finish();
+}
+
+// The index is bad in the net's own update: it is found before the first variable is written, and the next run goes on.
+TEST_P(Commit, ABadIndexOfAnUpdateLeavesVariablesUsable) {
+  Session session = open(runtime(GetParam()), rows_net());
+  const auto run = [&](int64_t first, int64_t second) {
+    int64_t index[] = {first, second};
+    return session.run({{DType::f32, Shape{3}, gradient.data()}, {DType::i64, Shape{2}, index}}).status();
+  };
+  const auto now = [&](const char* name) { return floats(session.read_variable(name)->view()); };
+  ASSERT_TRUE(run(0, -1).ok());
+  const auto v = now("v"), table = now("table"), marks = now("marks");
+  EXPECT_EQ(table, (std::vector<float>{0.5F, 0.5F, 1, 1, 1, 1, 0.5F, 0.5F}));
+  for (const int64_t bad : {4, -5, 1000000}) {
+    const Status refused = run(1, bad);
+    EXPECT_EQ(refused.code(), Code::kernel_failed) << refused.text();
+    EXPECT_NE(refused.text().find("index " + std::to_string(bad) + " is outside [-4, 3]: axis 0 has 4 elements"), std::string::npos)
+        << refused.text();
+    EXPECT_EQ(now("v"), v);
+    EXPECT_EQ(now("table"), table);
+    EXPECT_EQ(now("marks"), marks);
+  }
+  EXPECT_TRUE(run(1, 2).ok());
+  EXPECT_EQ(now("v"), std::vector<float>(3, 0));
+}
+
 }  // namespace
 }  // namespace heddle
