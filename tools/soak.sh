@@ -1,6 +1,6 @@
 #!/bin/bash
 # tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread |
-#               --mutants | --kernels | --architectures]
+#               --mutants | --kernels | --architectures | --fusion]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -24,6 +24,8 @@
 # --architectures every generated CUDA source with NVRTC for sm_80 and sm_100, beside sm_90 of the tests (tests/cuda/nvrtc_test.cc). Needs NVRTC, no GPU.
 # --training      one thread trains beside four that test and one that saves, for 60 s (or --seconds; tests/session/trainer_and_evaluators_test.cc); then
 #                 10,000 steps, behind each hundred of which the process holds what it held, and the allocations of 1,000 (tests/steady_state).
+# --fusion        10,000 random nets of pointwise operators and 2,000 that are trained, fused and not: what compiles and runs without fusion does so
+#                 with it, to the same bits (tests/transform/random_fusion_test.cc).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -37,7 +39,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion) what=${1#--}; shift ;;
     *) sed -n '2,3p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -92,6 +94,12 @@ case $what in
     cmake --build --preset dev --target heddle_session_tests heddle_steady_state_tests cpu
     HEDDLE_TRAINER_SECONDS="${seconds:-60}" build/dev/bin/heddle_session_tests --gtest_filter='TrainerAndEvaluators.*'
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests --gtest_filter='SteadyState.*Training*'
+    ;;
+  fusion)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_transform_tests cpu sim
+    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_transform_tests --gtest_filter='RandomFusion.*'
     ;;
   waits)
     tools/install_packages.sh libbenchmark-dev

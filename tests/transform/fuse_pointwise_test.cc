@@ -168,7 +168,7 @@ TEST(FusePointwise, NotExtentsThatOnlyTheRunKnows) {
   EXPECT_TRUE(b.unchained()) << b.fused();
 }
 
-// One more than eight inputs: the last operator stays by itself.
+// One more than eight inputs: the last operator becomes a program by itself.
 TEST(FusePointwise, AtMostEightInputs) {
   Chain b("inputs");
   ValueId sum = b.x;
@@ -178,13 +178,13 @@ TEST(FusePointwise, AtMostEightInputs) {
   EXPECT_EQ(
       b.fused(),
       R"net(inputs(x: f32[4, 2], i0: f32[4, 2], i1: f32[4, 2], i2: f32[4, 2], i3: f32[4, 2], i4: f32[4, 2], i5: f32[4, 2], i6: f32[4, 2], i7: f32[4, 2]) -> (s7)
-s5: f32[4, 2] = heddle::Pointwise/1(x, i0, i1, i2, i3, i4, i5) program="add(add(add(add(add(add(x0, x1), x2), x3), x4), x5), x6)"
-s7: f32[4, 2] = heddle::Pointwise/1(s5, i6, i7) program="add(add(x0, x1), x2)"
+s6: f32[4, 2] = heddle::Pointwise/1(x, i0, i1, i2, i3, i4, i5, i6) program="add(add(add(add(add(add(add(x0, x1), x2), x3), x4), x5), x6), x7)"
+s7: f32[4, 2] = heddle::Pointwise/1(s6, i7) program="add(x0, x1)"
 )net");
 }
 
-// One has six inputs and one four, of which they share one: nine together.
-TEST(FusePointwise, ChainsThatHaveTooManyInputsTogetherDoNotMeet) {
+// One has six inputs and one four, of which they share one: nine together. The product takes in the first, and reads the second.
+TEST(FusePointwise, OfChainsThatHaveTooManyInputsTogetherTheFirstIsTakenIn) {
   Chain b("together");
   ValueId ends[2];
   int next = 0;
@@ -197,10 +197,38 @@ TEST(FusePointwise, ChainsThatHaveTooManyInputsTogetherDoNotMeet) {
   EXPECT_EQ(
       b.fused(),
       R"net(together(x: f32[4, 2], i0: f32[4, 2], i1: f32[4, 2], i2: f32[4, 2], i3: f32[4, 2], i4: f32[4, 2], i5: f32[4, 2], i6: f32[4, 2], i7: f32[4, 2]) -> (y)
-s4: f32[4, 2] = heddle::Pointwise/1(x, i0, i1, i2, i3, i4) program="add(add(add(add(add(neg(x0), x1), x2), x3), x4), x5)"
 s7: f32[4, 2] = heddle::Pointwise/1(x, i5, i6, i7) program="add(add(add(neg(x0), x1), x2), x3)"
-y: f32[4, 2] = Mul(s4, s7)
+y: f32[4, 2] = heddle::Pointwise/1(x, i0, i1, i2, i3, i4, s7) program="mul(add(add(add(add(add(neg(x0), x1), x2), x3), x4), x5), x6)"
 )net");
+}
+
+// What two producers read in common is one input, so that the sum has eight and takes in both.
+TEST(FusePointwise, AnInputOfSeveralProducersCountsOnce) {
+  Chain b("common");
+  ValueId ends[2] = {b.x, b.x};
+  for (int i = 0; i < 7; ++i)
+    ends[i % 2] = b.add1("Mul", "s" + std::to_string(i), {ends[i % 2], b.input("i" + std::to_string(i), DType::f32, Shape{4, 2})});
+  b.output(b.add1("Add", "y", {ends[0], ends[1]}));
+  EXPECT_EQ(
+      b.fused(),
+      R"net(common(x: f32[4, 2], i0: f32[4, 2], i1: f32[4, 2], i2: f32[4, 2], i3: f32[4, 2], i4: f32[4, 2], i5: f32[4, 2], i6: f32[4, 2]) -> (y)
+y: f32[4, 2] = heddle::Pointwise/1(x, i0, i2, i4, i6, i1, i3, i5) program="add(mul(mul(mul(mul(x0, x1), x2), x3), x4), mul(mul(mul(x0, x5), x6), x7))"
+)net");
+}
+
+// Three of 24 instructions each are more than one program has.
+TEST(FusePointwise, InstructionsOfAllProducersCountTogether) {
+  Chain b("instructions");
+  ValueId ends[3];
+  for (int chain = 0; chain < 3; ++chain) {
+    ends[chain] = b.input("i" + std::to_string(chain), DType::f32, Shape{4, 2});
+    for (int i = 0; i < 24; ++i) ends[chain] = b.add1(i % 2 ? "Exp" : "Neg", "c" + std::to_string(100 * chain + i), {ends[chain]});
+  }
+  const ValueId one = b.input("low", DType::f32, Shape{4, 2});
+  b.output(b.add1("PRelu", "y", {b.add1("Sub", "s", {ends[0], ends[1]}), b.add1("Sub", "t", {one, ends[2]})}));
+  const std::string text = b.fused();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_NE(text.find("y: f32[4, 2] = heddle::Pointwise"), std::string::npos) << text;
 }
 
 TEST(FusePointwise, AtMostSixtyFourInstructions) {
@@ -237,11 +265,14 @@ y: f32[1, 4, 2] = heddle::Pointwise/1(x, wide) program="exp(add(x0, x1))"
   EXPECT_EQ((*result)[0].shape(), (Shape{1, 4, 2}));
 }
 
-// A program of literals alone would have no shape.
-TEST(FusePointwise, ConstantsAloneStay) {
+// A program of literals alone would have no shape: the constant stays an input.
+TEST(FusePointwise, ConstantsAloneAreInputs) {
   Chain b("literals");
   b.output(b.add1("Exp", "y", {b.add1("Neg", "n", {b.constant_float("two", 2)})}));
-  EXPECT_TRUE(b.unchained()) << b.fused();
+  EXPECT_EQ(b.fused(), R"net(literals(x: f32[4, 2]) -> (y)
+two: f32[] = [2]
+y: f32[] = heddle::Pointwise/1(two) program="exp(neg(x0))"
+)net");
 }
 
 // "rules::Swish" has an expression and no kernel.

@@ -1,0 +1,92 @@
+// fuse_epilogues: pointwise operators become stages of the compute kernel that they follow, as long as it accepts them.
+#include <algorithm>
+
+#include "edit/editor.h"
+#include "plugin/kernel_call.h"
+#include "plugin/pointwise_lowering.h"
+#include "transform/fusible_program.h"
+#include "transform/transform.h"
+
+namespace heddle {
+namespace {
+
+// How an operand of shape `operand` meets an output of shape `output`; HEDDLE_OPERAND_NONE when it is none of the forms kernels know.
+int32_t operand_kind(const Shape& operand, const Shape& output) {
+  if (operand == output) return HEDDLE_OPERAND_SAME_SHAPE;
+  if (operand.element_count() == 1) return HEDDLE_OPERAND_SCALAR;
+  if (operand.rank() > output.rank()) return HEDDLE_OPERAND_NONE;
+  int wide = -1;
+  for (int i = 0; i < operand.rank(); ++i) {
+    if (operand[i] == 1) continue;
+    if (wide >= 0) return HEDDLE_OPERAND_NONE;
+    wide = i + output.rank() - operand.rank();
+    if (operand[i] != output[wide]) return HEDDLE_OPERAND_NONE;
+  }
+  if (wide == output.rank() - 1) return HEDDLE_OPERAND_LAST_DIMENSION;
+  return wide == 1 ? HEDDLE_OPERAND_PER_CHANNEL : HEDDLE_OPERAND_NONE;
+}
+
+// `reader` as a stage behind `node`; false when it has no such form. `operand` is the value the stage reads besides, if any.
+bool stage_of(const Editor& editor, const Node& node, const Node& reader, EpilogueStage& stage, ValueId& operand) {
+  const ValueId produced = node.outputs[0];
+  const TypedNet& net = editor.net();
+  if (reader.outputs.size() != 1 || !reader.epilogue.empty() || reader.placed != node.placed) return false;
+  const TensorType& type = net.type(produced);
+  const TensorType& result = net.type(reader.outputs[0]);
+  if (!is_fused(type.dtype) || result.dtype != type.dtype || type.late() || type.shape != result.shape) return false;
+  if (std::count(reader.inputs.begin(), reader.inputs.end(), produced) != 1) return false;
+  expression::Program program;
+  if (!program_of(reader, program) || !one_dtype(net, reader)) return false;
+  std::vector<char> literal;
+  inline_scalars(editor, reader.inputs, program, literal);
+  operand = ValueId();
+  for (size_t i = 0; i < reader.inputs.size(); ++i) {
+    if (reader.inputs[i] == produced) {
+      program.inputs[i] = "acc";
+    } else if (!literal[i]) {
+      if (operand.valid()) return false;
+      operand = reader.inputs[i];
+      program.inputs[i] = "operand";
+      stage.operand_kind = operand_kind(net.type(operand).shape, type.shape);
+      if (stage.operand_kind == HEDDLE_OPERAND_NONE || net.type(operand).late()) return false;
+    }
+  }
+  stage.expression = expression::print(program);
+  stage.name = reader.name;
+  stage.type = reader.type;
+  stage.operand_input = operand.valid() ? static_cast<int32_t>(node.inputs.size()) : -1;
+  return true;
+}
+
+}  // namespace
+
+Result<TypedNet> fuse_epilogues(TypedNet net) {
+  if (!has_pointwise(net)) return net;
+  Editor editor(std::move(net));
+  const size_t count = editor.graph().nodes.size();
+  for (size_t i = 0; i < count; ++i) {
+    const NodeId id(i);
+    if (editor.dead(id)) continue;
+    for (;;) {
+      const Node& node = editor.node(id);
+      if (!node.outputs[0].valid() || has_pointwise_form(node) || reads_updated_variable(editor.graph(), node)) break;
+      const NodeId reader = editor.only_reader(node.outputs[0]);
+      if (!reader.valid() || reader == id) break;
+      EpilogueStage stage;
+      ValueId operand;
+      if (!stage_of(editor, node, editor.node(reader), stage, operand)) break;
+      KernelCall call(editor.net(), node, editor.net().device_of(node), 1);
+      const KernelEntry* kernel = call.find();
+      const TensorType* operand_type = operand.valid() ? &editor.net().type(operand) : nullptr;
+      if (!kernel || !call.accepts(*kernel, stage, operand_type)) break;
+      std::vector<ValueId> inputs = node.inputs;
+      if (operand.valid()) inputs.push_back(operand);
+      editor.set_inputs(id, std::move(inputs));
+      editor.mutable_node(id).epilogue.push_back(std::move(stage));
+      editor.take_over_output(id, reader);
+    }
+  }
+  return editor.finish();
+}
+
+}  // namespace heddle

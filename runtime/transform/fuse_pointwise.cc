@@ -1,0 +1,203 @@
+// fuse_pointwise: pointwise operators take in those before them whose results only they read, and become one heddle::Pointwise. An operator
+// without a kernel of its own becomes one in any case, so whatever runs without fusion runs with it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "edit/editor.h"
+#include "edit/place.h"
+#include "heddle/expression.h"
+#include "plugin/kernel_call.h"
+#include "plugin/pointwise_lowering.h"
+#include "transform/fusible_program.h"
+#include "transform/transform.h"
+
+namespace heddle {
+namespace {
+
+using expression::Program;
+
+// What one program may have, all that it has taken in counted. A program alone may have more: it is not ours to refuse.
+constexpr size_t most_inputs = 8;
+constexpr size_t most_instructions = 64;
+
+// A program and the values that its inputs are, each once.
+struct Chain {
+  Program program;
+  std::vector<ValueId> inputs;
+  bool fusible = false;  // other operators may take it in, and it may take in others
+
+  int input(ValueId id) {
+    const auto it = std::find(inputs.begin(), inputs.end(), id);
+    const size_t index = static_cast<size_t>(it - inputs.begin());
+    if (it == inputs.end()) inputs.push_back(id);
+    return program.input(fmt::format("x{}", index));
+  }
+  // Ends with `own`, whose inputs are the instructions `bind`.
+  void end_with(const Program& own, const std::vector<int>& bind) {
+    const int result = expression::append(program, own, bind);
+    if (result != static_cast<int>(program.code.size()) - 1) program.code.push_back(program.code[static_cast<size_t>(result)]);
+  }
+  bool is_within_bounds() const { return inputs.size() <= most_inputs && program.code.size() <= most_instructions; }
+};
+
+Shape broadcast_shape(const TypedNet& net, const std::vector<ValueId>& values) {
+  Shape result;
+  for (const ValueId id : values) {
+    const Shape& shape = net.type(id).shape;
+    if (shape.rank() > result.rank()) {
+      Shape longer;
+      for (int i = 0; i < shape.rank() - result.rank(); ++i) longer.push_back(1);
+      for (const int64_t dim : result) longer.push_back(dim);
+      result = longer;
+    }
+    for (int i = 0; i < shape.rank(); ++i) {
+      int64_t& dim = result[result.rank() - shape.rank() + i];
+      if (dim == 1) dim = shape[i];
+    }
+  }
+  return result;
+}
+
+// Visits nodes in program order, so that producers have their chains before readers ask for them.
+class PointwiseFusion {
+ public:
+  PointwiseFusion(Editor& editor, const OperatorSchema& pointwise, bool joins)
+      : editor_(editor), pointwise_(pointwise), joins_(joins), found_(editor.graph().nodes.size()) {}
+  void visit(NodeId id);
+
+ private:
+  // The node's program with the programs of `taken` (by input; invalid: none) in place of those inputs.
+  Chain joined(const Node& node, const Program& own, const std::vector<char>& literal, const std::vector<NodeId>& taken) const;
+  // The node's program as it is, over those of its inputs that are there.
+  Chain as_it_is(const Node& node) const;
+  // The producer of input `i` when the node may take it in; whether both fit into one program is another question.
+  NodeId producer_to_take(const Node& node, size_t i) const;
+  // The node's chain with all that it takes in, which `taken` lists: one producer after the other, as long as the whole is within bounds.
+  Chain grown(NodeId id, std::vector<NodeId>& taken) const;
+  bool is_pinned(const Node& node) const { return reads_updated_variable(editor_.graph(), node); }
+  void make_pointwise(NodeId id, const Chain& chain);
+
+  Editor& editor_;
+  const OperatorSchema& pointwise_;
+  const bool joins_;
+  std::vector<Chain> found_;  // by node; not fusible: not to be taken in
+};
+
+Chain PointwiseFusion::joined(const Node& node, const Program& own, const std::vector<char>& literal,
+                              const std::vector<NodeId>& taken) const {
+  Chain chain;
+  std::vector<int> bind(node.inputs.size(), -1);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (literal[i]) continue;
+    if (!taken[i].valid()) {
+      bind[i] = chain.input(node.inputs[i]);
+      continue;
+    }
+    const Chain& inner = found_[taken[i].index];
+    std::vector<int> inner_bind;
+    for (const ValueId v : inner.inputs) inner_bind.push_back(chain.input(v));
+    bind[i] = expression::append(chain.program, inner.program, inner_bind);
+  }
+  chain.end_with(own, bind);
+  // A program without inputs has no shape, and a constant that became a literal may have been what gave the result its rank.
+  chain.fusible = !chain.inputs.empty() && broadcast_shape(editor_.net(), chain.inputs) == editor_.net().type(node.outputs[0]).shape;
+  return chain;
+}
+
+Chain PointwiseFusion::as_it_is(const Node& node) const {
+  Program own;
+  Chain chain;
+  if (!program_of(node, own)) return chain;
+  std::vector<int> bind(node.inputs.size(), -1);
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i].valid()) bind[i] = chain.input(node.inputs[i]);
+  chain.end_with(own, bind);
+  return chain;
+}
+
+NodeId PointwiseFusion::producer_to_take(const Node& node, size_t i) const {
+  const ValueId id = node.inputs[i];
+  const NodeId producer = editor_.graph()[id].producer;
+  if (!producer.valid() || producer.index >= found_.size() || !found_[producer.index].fusible) return {};
+  const bool alone = editor_.only_reader(id).valid() && std::count(node.inputs.begin(), node.inputs.end(), id) == 1;
+  const bool same_elements = editor_.net().type(id).shape == editor_.net().type(node.outputs[0]).shape;
+  return alone && same_elements && editor_.node(producer).placed == node.placed ? producer : NodeId();
+}
+
+Chain PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) const {
+  const Node& node = editor_.node(id);
+  const TensorType& type = editor_.net().type(node.outputs[0]);
+  Program own;
+  if (!is_fused(type.dtype) || type.late() || !node.epilogue.empty() || !program_of(node, own) || !one_dtype(editor_.net(), node))
+    return {};
+  Program with_literals = own;
+  std::vector<char> literal;
+  inline_scalars(editor_, node.inputs, with_literals, literal);
+  std::vector<NodeId> by_input(node.inputs.size());
+  Chain chain = joined(node, with_literals, literal, by_input);
+  if (chain.fusible) {
+    own = std::move(with_literals);
+  } else {
+    literal.assign(node.inputs.size(), 0);
+    chain = joined(node, own, literal, by_input);
+  }
+  if (!joins_ || is_pinned(node)) return chain;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!literal[i]) by_input[i] = producer_to_take(node, i);
+    if (!by_input[i].valid()) continue;
+    Chain larger = joined(node, own, literal, by_input);
+    if (larger.fusible && larger.is_within_bounds()) {
+      taken.push_back(by_input[i]);
+      chain = std::move(larger);
+    } else {
+      by_input[i] = NodeId();
+    }
+  }
+  return chain;
+}
+
+void PointwiseFusion::make_pointwise(NodeId id, const Chain& chain) {
+  Node& target = editor_.mutable_node(id);
+  target.domain = "heddle";
+  target.type = "Pointwise";
+  target.version = pointwise_.version;
+  target.schema = &pointwise_;
+  target.attributes = {{"program", expression::print(chain.program)}};
+  editor_.set_inputs(id, chain.inputs);
+}
+
+void PointwiseFusion::visit(NodeId id) {
+  const Node& node = editor_.node(id);
+  if (editor_.dead(id) || !has_pointwise_form(node) || node.schema->updates_variable()) return;
+  if (node.placed != host_device && !runs_pointwise(editor_.net(), editor_.net().device_of(node))) return;
+  // Such a node stays where it is and is not taken in: what it reads is overwritten later.
+  const bool pinned = is_pinned(node);
+  std::vector<NodeId> taken;
+  Chain chain = grown(id, taken);
+  if (!taken.empty()) {
+    make_pointwise(id, chain);
+    for (const NodeId producer : taken) editor_.remove(producer);
+  } else if (!KernelCall(editor_.net(), node, editor_.net().device_of(node), 1).find()) {
+    if (!is_pointwise_node(node) && !becomes_pointwise(editor_.net(), node)) return;
+    if (!chain.fusible) chain = as_it_is(node);
+    if (chain.inputs.empty()) return;
+    make_pointwise(id, chain);
+  }
+  if (!pinned) found_[id.index] = std::move(chain);
+}
+
+}  // namespace
+
+Result<TypedNet> fuse_pointwise(TypedNet net, bool chains) {
+  if (!has_pointwise(net)) return net;
+  Editor editor(std::move(net));
+  const OperatorSchema* pointwise = editor.net().registry->find_operator("heddle", "Pointwise");
+  if (!pointwise) return editor.finish();
+  PointwiseFusion fusion(editor, *pointwise, chains);
+  const size_t count = editor.graph().nodes.size();
+  for (size_t i = 0; i < count; ++i) fusion.visit(NodeId(i));
+  return editor.finish();
+}
+
+}  // namespace heddle
