@@ -153,6 +153,11 @@ bool runs_pointwise(const TypedNet& net, const std::string& device) {
   return pointwise && net.registry->find_kernel(*pointwise, device_kind(device), f32, f32);
 }
 
+bool runs_where_it_is(const TypedNet& net, const Node& node) {
+  const std::string& device = net.device_of(node);
+  return runs_on(net, node, device, runs_pointwise(net, device));
+}
+
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings) {
   const std::string& everywhere = target.default_device;
   const bool elsewhere = !is_host(everywhere);

@@ -44,4 +44,7 @@ bool is_known(const TypedNet& net, const Node& node);
 // Whether devices of this kind have a kernel for heddle::Pointwise.
 bool runs_pointwise(const TypedNet& net, const std::string& device);
 
+// Whether a node that a transform added runs on the device that it was put on.
+bool runs_where_it_is(const TypedNet& net, const Node& node);
+
 }  // namespace heddle

@@ -16,12 +16,7 @@ namespace {
 
 // Whether what was added has kernels on the device it was put on: a plugin of a device brings rules for that device.
 bool run_where_they_are(const Editor& editor, const std::vector<NodeId>& added) {
-  const TypedNet& net = editor.net();
-  return std::all_of(added.begin(), added.end(), [&](NodeId id) {
-    const Node& node = editor.node(id);
-    const std::string& device = net.device_of(node);
-    return runs_on(net, node, device, runs_pointwise(net, device));
-  });
+  return std::all_of(added.begin(), added.end(), [&](NodeId id) { return runs_where_it_is(editor.net(), editor.node(id)); });
 }
 
 // Puts the replacement in the place of what matched, unless it does not run there.

@@ -57,6 +57,7 @@ std::span<const Transform> transforms() {
   using Options = TransformOptions;
   static const Transform list[] = {
       {"prune", nullptr, [](TypedNet net, Context) { return prune(std::move(net)); }},
+      {"lower_einsum", &Options::lower_einsum, [](TypedNet net, Context) { return lower_einsum(std::move(net)); }},
       {"fold_constants", &Options::fold_constants, fold},
       {"fold_batch_normalization", &Options::fold_batch_normalization,
        [](TypedNet net, Context) { return fold_batch_normalization(std::move(net)); }},

@@ -15,6 +15,7 @@
 namespace heddle {
 
 struct TransformOptions {
+  bool lower_einsum = true;
   bool fold_constants = true;
   bool fold_batch_normalization = true;
   bool apply_rules = true;
@@ -25,6 +26,10 @@ struct TransformOptions {
 
 // Drops nodes whose results are never read, and Identity nodes.
 Result<TypedNet> prune(TypedNet net);
+// Einsum becomes sums, permutations and products of matrices, which have faster kernels. It stays where extents are known only while it
+// runs, where an operand names a dimension twice, where what it would become does not run, and on devices that have a kernel of their own
+// for what needs no permutation.
+Result<TypedNet> lower_einsum(TypedNet net);
 // Values whose inputs are all constants, and values whose content inference followed, become constants (within the limit folded_bytes).
 Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const CompilationTarget& target,
                                 const Interruption* interruption = nullptr);

@@ -1,0 +1,20 @@
+// The equation of an Einsum node as labels of dimensions. Inference has judged it: it fits its operands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+// A dimension: a letter, or one of an ellipsis, which are the numbers 0, 1, ... from the last one.
+using EinsumLabel = char;
+
+struct EinsumEquation {
+  std::vector<std::string> operands;  // labels by dimension
+  std::string output;
+};
+
+// `ranks`: of the operands.
+EinsumEquation einsum_equation(const std::string& text, const std::vector<int>& ranks);
+
+}  // namespace heddle

@@ -1,0 +1,38 @@
+// How a sum of products of two operands is a product of matrices, or of a batch of them. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace heddle {
+
+// Extents by label (transform/einsum_equation.h).
+using LabelExtents = std::array<int64_t, 128>;
+
+bool has_label(const std::string& labels, char label);
+
+// The product of the extents of these labels.
+int64_t element_count(const std::string& labels, const LabelExtents& extents);
+
+// left [batch, rows, depth] x right [batch, depth, columns] = [batch, rows, columns], each of them labels in the order in which they lie.
+struct MatrixForm {
+  bool swapped = false;  // the second operand is the left matrix
+  std::string batch, rows, depth, columns;
+  // The operand lies as [depth, rows], or as [columns, depth], and is read so: only without a batch.
+  bool left_turned = false, right_turned = false;
+  // Elements of operands and result that have to be brought into another order, and whether that is more than turning matrices.
+  int64_t moved = 0;
+  bool permutes = false;
+
+  std::string left() const { return batch + (left_turned ? depth + rows : rows + depth); }
+  std::string right() const { return batch + (right_turned ? columns + depth : depth + columns); }
+  std::string result() const { return batch + rows + columns; }
+};
+
+// Of all forms one that moves the fewest elements. Operands have each label once; those that one has alone are all in `output`, whose order
+// matters where `ordered`.
+MatrixForm matrix_form(const std::string& first, const std::string& second, const std::string& output, bool ordered,
+                       const LabelExtents& extents);
+
+}  // namespace heddle
