@@ -44,9 +44,9 @@ class EinsumLowering {
   bool has_known_extents() const;
   bool has_operators() const;
   bool read_equation();
-  // Whether the device has a kernel of its own for Einsum, which needs no matrix turned and reads what is only to be multiplied in any
-  // order.
-  bool is_left_to_kernel(const MatrixForm& form) const;
+  // Whether the device has a kernel of its own for Einsum, which multiplies matrices where they lie in a few calls of a library, and reads
+  // in any order what is only to be multiplied.
+  bool is_left_to_kernel(const Operand& a, const Operand& b, const MatrixForm& form) const;
   Shape shape_of(const std::string& labels) const;
 
   Result<ValueId> add(const char* type, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {});
@@ -115,13 +115,16 @@ bool EinsumLowering::read_equation() {
   return true;
 }
 
-bool EinsumLowering::is_left_to_kernel(const MatrixForm& form) const {
+bool EinsumLowering::is_left_to_kernel(const Operand& a, const Operand& b, const MatrixForm& form) const {
+  constexpr int64_t most_calls = 64;
   const Node& node = editor_.node(at_);
-  if (node.placed == host_device || node.inputs.size() != 2 || !(is_narrow(dtype_) || dtype_ == DType::f32 || dtype_ == DType::f64))
-    return false;
+  const bool is_float = is_narrow(dtype_) || dtype_ == DType::f32 || dtype_ == DType::f64;
+  if (node.placed == host_device || node.inputs.size() != 2 || !is_float) return false;
   const std::string& device = editor_.net().device_of(node);
   const KernelEntry* const kernel = KernelCall(editor_.net(), node, device, 1).find();
-  return kernel && !is_launched(*kernel->kernel, device) && (form.depth.empty() || !form.permutes);
+  if (!kernel || is_launched(*kernel->kernel, device)) return false;
+  int64_t calls = 0;
+  return form.depth.empty() || (lies_as_matrices(a.labels, b.labels, output_, extents_, &calls) && calls <= most_calls);
 }
 
 Shape EinsumLowering::shape_of(const std::string& labels) const {
@@ -229,7 +232,7 @@ Result<std::optional<Operand>> EinsumLowering::product(Operand a, Operand b, con
   HEDDLE_TRY(a, summed(a, output + b.labels));
   HEDDLE_TRY(b, summed(b, output + a.labels));
   const MatrixForm form = matrix_form(a.labels, b.labels, output, ordered, extents_);
-  if (!sums_alone && is_left_to_kernel(form)) return std::optional<Operand>();
+  if (!sums_alone && is_left_to_kernel(a, b, form)) return std::optional<Operand>();
   HEDDLE_TRY(const Operand result, form.depth.empty() ? elementwise(a, b, output) : matrix_product(a, b, form));
   return std::optional(result);
 }

@@ -1,5 +1,7 @@
 #include "transform/matrix_form.h"
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -33,13 +35,8 @@ void meet(const std::string& labels, const std::string& batch, const std::string
           const LabelExtents& extents, bool* turned, MatrixForm* form) {
   *turned = false;
   if (labels == batch + outer + inner) return;
-  const bool other_way = labels == batch + inner + outer;
-  if (other_way && batch.empty()) {
-    *turned = true;
-    return;
-  }
-  form->moved += element_count(labels, extents);
-  form->permutes = form->permutes || !other_way;
+  *turned = batch.empty() && labels == inner + outer;
+  if (!*turned) form->moved += element_count(labels, extents);
 }
 
 }  // namespace
@@ -73,16 +70,33 @@ MatrixForm matrix_form(const std::string& first, const std::string& second, cons
             form.columns = groups.columns(*columns_order);
             meet(left, form.batch, form.rows, form.depth, extents, &form.left_turned, &form);
             meet(right, form.batch, form.depth, form.columns, extents, &form.right_turned, &form);
-            if (ordered && form.result() != output) {
-              form.moved += element_count(output, extents);
-              form.permutes = true;
-            }
+            if (ordered && form.result() != output) form.moved += element_count(output, extents);
             if (found && form.moved >= best.moved) continue;
             best = form;
             found = true;
           }
   }
   return best;
+}
+
+bool lies_as_matrices(const std::string& first, const std::string& second, const std::string& output, const LabelExtents& extents,
+                      int64_t* calls) {
+  const Groups groups = {first, second, output};
+  const std::string batch = groups.batch(output), rows = groups.rows(first), columns = groups.columns(second), depth = groups.depth(first);
+  if (rows.empty() || columns.empty() || depth.empty()) return false;
+  const auto has_run = [](const std::string& labels, const std::string& run) { return labels.find(run) != std::string::npos; };
+  for (const std::string* labels : {&first, &second, &output})
+    if (has_label(batch, labels->back())) return false;
+  *calls = element_count(batch, extents);
+  if (has_run(first, batch) && has_run(second, batch) && has_run(output, batch)) {
+    *calls = 1;
+  } else {
+    int64_t largest = 1;
+    for (const char label : batch) largest = std::max(largest, extents[static_cast<size_t>(label)]);
+    *calls /= largest;
+  }
+  return has_run(first, rows) && has_run(output, rows) && has_run(second, columns) && has_run(output, columns) && has_run(first, depth) &&
+         has_run(second, depth);
 }
 
 }  // namespace heddle

@@ -21,9 +21,7 @@ struct MatrixForm {
   std::string batch, rows, depth, columns;
   // The operand lies as [depth, rows], or as [columns, depth], and is read so: only without a batch.
   bool left_turned = false, right_turned = false;
-  // Elements of operands and result that have to be brought into another order, and whether that is more than turning matrices.
-  int64_t moved = 0;
-  bool permutes = false;
+  int64_t moved = 0;  // elements of operands and result that have to be brought into another order
 
   std::string left() const { return batch + (left_turned ? depth + rows : rows + depth); }
   std::string right() const { return batch + (right_turned ? columns + depth : depth + columns); }
@@ -34,5 +32,11 @@ struct MatrixForm {
 // matters where `ordered`.
 MatrixForm matrix_form(const std::string& first, const std::string& second, const std::string& output, bool ordered,
                        const LabelExtents& extents);
+
+// Whether operands and output lie so that a library multiplies their matrices by strides, without moving anything: rows, columns and what
+// is summed over are there, each in the same order wherever it is, and matrices lie row by row or column by column. `calls`: how many it
+// takes, one for each part of the batch that has no common step.
+bool lies_as_matrices(const std::string& first, const std::string& second, const std::string& output, const LabelExtents& extents,
+                      int64_t* calls);
 
 }  // namespace heddle

@@ -28,7 +28,7 @@ struct TransformOptions {
 Result<TypedNet> prune(TypedNet net);
 // Einsum becomes sums, permutations and products of matrices, which have faster kernels. It stays where extents are known only while it
 // runs, where an operand names a dimension twice, where what it would become does not run, and on devices that have a kernel of their own
-// for what needs no permutation.
+// for Einsum where that multiplies without moving anything.
 Result<TypedNet> lower_einsum(TypedNet net);
 // Values whose inputs are all constants, and values whose content inference followed, become constants (within the limit folded_bytes).
 Result<TypedNet> fold_constants(TypedNet net, Evaluator& evaluator, const CompilationTarget& target,

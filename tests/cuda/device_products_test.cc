@@ -165,6 +165,7 @@ TEST_F(CudaProducts, SumsThatAreMatrixProducts) {
     Shape a, b;
     int64_t products;  // 0: it is left to a kernel of this plugin
   };
+  constexpr int64_t of_sums = -1;  // one, over what each operand has alone, but of 16 bits: rounded in between, sums would lose some
   const Case cases[] = {
       {"ij,jk->ik", {17, 33}, {33, 9}, 1},
       {"ji,jk->ik", {33, 17}, {33, 9}, 1},
@@ -175,13 +176,13 @@ TEST_F(CudaProducts, SumsThatAreMatrixProducts) {
       {"bqhd,bkhd->bhqk", {2, 5, 3, 8}, {2, 7, 3, 8}, 2},  // heads within rows
       {"bhqk,bkhd->bqhd", {2, 3, 5, 7}, {2, 7, 3, 8}, 2},
       {"bhc,kh->bkc", {5, 8, 16}, {64, 8}, 1},   // one matrix times several
-      {"abc,cbd->ad", {4, 3, 5}, {5, 3, 6}, 0},  // sums in another order
+      {"abc,cbd->ad", {4, 3, 5}, {5, 3, 6}, 1},  // sums in another order: one operand is permuted before
       {"abc,bcd->ad", {4, 3, 5}, {3, 5, 6}, 1},  // and in the same
       {"ab,ab->ab", {4, 3}, {4, 3}, 0},
       {"ij,jk->ijk", {4, 3}, {3, 5}, 0},
       {"iij,jk->ik", {4, 4, 3}, {3, 5}, 1},  // a diagonal has a step
-      {"ij,kj->i", {4, 3}, {5, 3}, 0},
-      {"ij,j->i", {4, 3}, {3}, 0},
+      {"ij,kj->i", {4, 3}, {5, 3}, of_sums},
+      {"ij,j->i", {4, 3}, {3}, 1},
   };
   for (const DType dtype : floats)
     for (const Case& one : cases) {
@@ -191,7 +192,8 @@ TEST_F(CudaProducts, SumsThatAreMatrixProducts) {
                             {{"equation", std::string(one.equation)}}));
       });
       EXPECT_EQ(result.host_steps, 0);
-      EXPECT_EQ(count(result, "cublasLtMatmul"), one.products);
+      const bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
+      EXPECT_EQ(count(result, "cublasLtMatmul"), one.products != of_sums ? one.products : is_narrow ? 0 : 1);
     }
 }
 

@@ -40,9 +40,10 @@ TEST(ToolLimit, RaisesAndLowersForEveryCommandThatReadsNets) {
   heddle_json({"run", two.net(), "--random", "1", "--limit", "plan_bytes=1"}, 4);
 }
 
-// Operations of a run, and what is printed of all limits.
+// Operations of a run, and what is printed of all limits. An Einsum of f16 that sums each operand alone stays a loop over all products.
 TEST(ToolLimit, CountsOperationsAndPrintsWhatHolds) {
-  const NetFolder products(net_text("products", R"("x", "y")", R"("z")", input("x", "3000, 3000") + ", " + input("y", "3000, 3000"),
+  const NetFolder products(net_text("products", R"("x", "y")", R"("z")",
+                                    input("x", "3000, 3000", "f16") + ", " + input("y", "3000, 3000", "f16"),
                                     node("Einsum", R"("x", "y")", "z", R"(, "attributes": {"equation": {"string": "ij,kl->"}})")));
   const Json refused = heddle_json({"check", products.net(), "--limit", "operations=1000000"}, 4);
   EXPECT_NE(refused["diagnostics"][0].dump().find("a run takes 1.62e+14 operations"), std::string::npos) << refused;
