@@ -24,7 +24,7 @@ bool one_dtype(const TypedNet& net, const Node& node);
 // not: it has more bits than its name.
 void inline_scalars(const Editor& editor, const std::vector<ValueId>& inputs, expression::Program& program, std::vector<char>& literal);
 
-// Whether the node must not move behind an update, because it reads a variable that is updated later.
+// Whether the node must not move after an update, because it reads a variable that is updated later.
 bool reads_updated_variable(const Net& net, const Node& node);
 
 }  // namespace heddle

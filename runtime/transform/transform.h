@@ -27,7 +27,7 @@ struct TransformOptions {
 // Drops nodes whose results are never read, and Identity nodes.
 Result<TypedNet> prune(TypedNet net);
 // Einsum becomes sums, permutations and products of matrices, which have faster kernels. It stays where extents are known only while it
-// runs, where an operand names a dimension twice, where what it would become does not run, and on devices that have a kernel of their own
+// runs, where it takes an operand's diagonal, where what it would become does not run, and on devices that have a kernel of their own
 // for Einsum where that multiplies without moving anything.
 Result<TypedNet> lower_einsum(TypedNet net);
 // Values whose inputs are all constants, and values whose content inference followed, become constants (within the limit folded_bytes).

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -131,13 +132,15 @@ class Timed {
   Timed(Session session, std::vector<Shape> shapes, bool learns) : session_(std::move(session)) {
     if (learns) shapes.pop_back();
     for (const Shape& shape : shapes) {
-      contents_.emplace_back(static_cast<size_t>(shape.element_count()), 0.5f);
-      views_.push_back({DType::f32, shape, contents_.back().data()});
+      std::byte* data = nullptr;
+      contents_.push_back(Blob::allocate(DType::f32, shape, &data));  // aligned as a plan's memory is
+      std::fill_n(reinterpret_cast<float*>(data), shape.element_count(), 0.5f);
+      views_.push_back({DType::f32, shape, data});
     }
     auto context = session_.prepare(views_);
     if (!context.ok()) stop(context.status());
     context_.emplace(std::move(*context));
-    for (size_t i = 0; i < views_.size(); ++i) check(context_->bind_input(i, contents_[i].data()));
+    for (size_t i = 0; i < views_.size(); ++i) check(context_->bind_input(i, views_[i].data));
   }
   // Microseconds of one run, of `runs` in a row.
   double time(int runs) {
@@ -151,7 +154,7 @@ class Timed {
     if (!status.ok()) stop(status);
   }
   Session session_;
-  std::vector<std::vector<float>> contents_;
+  std::vector<std::shared_ptr<const Blob>> contents_;
   std::vector<TensorView> views_;
   std::optional<Context> context_;
 };

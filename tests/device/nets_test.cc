@@ -32,6 +32,27 @@ TEST_P(DeviceNets, MixedNetHasTheBitsOfTheHost) {
   }
 }
 
+// Nine inputs are more than one program has: what does not fit into it becomes one by itself, on every device.
+TEST_P(DeviceNets, SumsOfProductsOfNineInputs) {
+  NetBuilder b("sum");
+  std::vector<ValueId> inputs;
+  for (int i = 0; i < 9; ++i) inputs.push_back(b.input("x" + std::to_string(i), DType::f32, Shape{40}));
+  ValueId sum;
+  for (size_t i = 0; i < 9; i += 3) {
+    const std::string name = std::to_string(i);
+    const ValueId product = b.add1("Mul", "q" + name, {b.add1("Mul", "p" + name, {inputs[i], inputs[i + 1]}), inputs[i + 2]});
+    sum = i > 0 ? b.add1("Add", "s" + name, {sum, product}) : product;
+  }
+  b.output(sum);
+  const Net net = b.finish();
+  const Runtime runtime = device_runtime();
+  auto prepared = prepare(runtime, net, silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const Status status = prepared->context.run();
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(outputs(prepared->context), expected(net));
+}
+
 // Add and Relu in any order over the host and two devices; many values, few bytes of arena.
 Net random_net(uint32_t seed) {
   std::mt19937 random(seed);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half.h"
 #include "base/random.h"
 #include "derive/derived_run.h"
 
@@ -70,16 +71,19 @@ TEST(LowerEinsum, WhatEquationsBecome) {
       {"ji,jk", {Shape{3, 2}, Shape{3, 4}}, "Gemm"},
       {"ij,jk->ki", {Shape{2, 3}, Shape{3, 4}}, "Gemm"},
       {"ij,ij->ij", {Shape{2, 3}, Shape{2, 3}}, "Mul"},
-      {"i,j->ij", {Shape{2}, Shape{3}}, "Reshape Mul"},
-      {"i,i->", {Shape{4}, Shape{4}}, "Reshape Reshape MatMul Reshape"},
+      {"i,j->ij", {Shape{2}, Shape{3}}, "Reshape Reshape MatMul"},
+      {"bi,bj->bij", {Shape{4, 2}, Shape{4, 3}}, "Reshape Reshape Mul"},
+      {"i,i->", {Shape{4}, Shape{4}}, "Mul ReduceSum"},
+      {"bi,ib->b", {Shape{3, 4}, Shape{4, 3}}, "Transpose Mul ReduceSum"},
       {"ij,jk->jk", {Shape{2, 3}, Shape{3, 4}}, "ReduceSum Reshape Mul"},
       {"...ij,...jk->...ik", {Shape{5, 2, 3}, Shape{3, 4}}, "MatMul"},
-      {"ij,jk->ik", {Shape{2, 1}, Shape{3, 4}}, "ReduceSum Mul"},
+      {"ij,jk->ik", {Shape{2, 1}, Shape{3, 4}}, "ReduceSum Reshape MatMul"},
+      {"ac,bd->abcd", {Shape{2, 3}, Shape{4, 5}}, "Reshape Reshape Mul"},
       {"ij,jk,kl->il", {Shape{2, 3}, Shape{3, 4}, Shape{4, 5}}, "MatMul MatMul"},
       {"bij,bjk->bik", {Shape{6, 2, 3}, Shape{6, 3, 4}}, "MatMul"},
-      // A diagonal is the general loops' affair, and what no product of matrices has a kernel for.
+      // A diagonal is the general loops' affair.
       {"ii->i", {Shape{3, 3}}, "Einsum"},
-      {"iij,jk->ik", {Shape{2, 2, 3}, Shape{3, 4}}, "Einsum"},
+      {"iij,jk->ik", {Shape{2, 2, 3}, Shape{3, 4}}, "Einsum MatMul"},
   };
   for (const auto& c : cases) EXPECT_EQ(operators_of(einsum(c.equation, c.shapes)), c.operators) << c.equation;
   EXPECT_EQ(operators_of(einsum("ij,jk->ik", {Shape{2, 3}, Shape{3, 4}}, DType::i8)), "Einsum");
@@ -87,6 +91,7 @@ TEST(LowerEinsum, WhatEquationsBecome) {
   // Rounded before the product, the sum of one operand alone would lose bits.
   EXPECT_EQ(operators_of(einsum("ij,jk->jk", {Shape{2, 3}, Shape{3, 4}}, DType::f16)), "Einsum");
   EXPECT_EQ(operators_of(einsum("ij,jk->ik", {Shape{2, 3}, Shape{3, 4}}, DType::f16)), "MatMul");
+  EXPECT_EQ(operators_of(einsum("i,i->", {Shape{4}, Shape{4}}, DType::f16)), "Reshape Reshape MatMul Reshape");
   // A product of two would be a thousand times what is given and asked for.
   EXPECT_EQ(operators_of(einsum("ai,bi,ci,di->i", {Shape{32, 9}, Shape{32, 9}, Shape{32, 9}, Shape{32, 9}})),
             "ReduceSum ReduceSum Mul ReduceSum Mul ReduceSum Mul");
@@ -136,7 +141,8 @@ struct RandomEinsum {
     const size_t operands = 1 + next_random(state) % 5 % 3;
     std::string all;
     for (size_t k = 0; k < operands; ++k) {
-      const std::string labels = letters(state, 1 + next_random(state) % 4, 6);
+      std::string labels = letters(state, 1 + next_random(state) % 4, 6);
+      if (next_random(state) % 8 == 0) labels += labels[0];  // a diagonal
       Shape shape;
       if (dots) shape.push_back(next_random(state) % 3 == 0 ? 1 : 3);
       for (const char c : labels) {
@@ -162,6 +168,8 @@ std::shared_ptr<const Blob> whole_numbers(DType dtype, const Shape& shape, uint6
     const auto number = static_cast<int64_t>(next_random(state) % 7) - 3;
     if (dtype == DType::f32) reinterpret_cast<float*>(data)[i] = static_cast<float>(number);
     if (dtype == DType::f64) reinterpret_cast<double*>(data)[i] = static_cast<double>(number);
+    if (dtype == DType::f16) reinterpret_cast<uint16_t*>(data)[i] = f16_of_float(static_cast<float>(number));
+    if (dtype == DType::bf16) reinterpret_cast<uint16_t*>(data)[i] = bf16_of_float(static_cast<float>(number));
     if (dtype == DType::i32) reinterpret_cast<int32_t*>(data)[i] = static_cast<int32_t>(number * 300000007);
     if (dtype == DType::i64) reinterpret_cast<int64_t*>(data)[i] = number * 1300000000000000007;
   }
@@ -181,7 +189,7 @@ Result<Tensor> result_of(const Runtime& runtime, const Net& net, const std::vect
   return std::move(results[0]);
 }
 
-// Whole numbers are exact in floats, and integers wrap either way: all results are equal.
+// Whole numbers are exact in floats, those of 16 bits are rounded once, and integers wrap either way: all results are equal.
 TEST(LowerEinsum, RandomEquationsGiveWhatTheGeneralLoopsGive) {
   RuntimeOptions options;
   options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
@@ -189,12 +197,12 @@ TEST(LowerEinsum, RandomEquationsGiveWhatTheGeneralLoopsGive) {
   options.threads = 1;
   const auto runtime = Runtime::create(options);
   ASSERT_TRUE(runtime.ok()) << runtime.status().text();
-  constexpr DType dtypes[] = {DType::f32, DType::i32, DType::f64, DType::i64};
+  constexpr DType dtypes[] = {DType::f32, DType::i32, DType::f64, DType::i64, DType::f16, DType::bf16};
   uint64_t state = 41;
   int refused = 0, stayed = 0;
-  for (int k = 0; k < 500; ++k) {
+  for (int k = 0; k < 600; ++k) {
     const RandomEinsum random(state);
-    const DType dtype = dtypes[k % 4];
+    const DType dtype = dtypes[k % 6];
     const Net net = einsum(random.equation, random.shapes, dtype);
     std::vector<std::shared_ptr<const Blob>> inputs;
     for (const Shape& shape : random.shapes) inputs.push_back(whole_numbers(dtype, shape, state));
@@ -207,11 +215,13 @@ TEST(LowerEinsum, RandomEquationsGiveWhatTheGeneralLoopsGive) {
     const auto lower = result_of(*runtime, net, inputs, true, device);
     ASSERT_TRUE(lower.ok()) << where << ": " << lower.status().text();
     ASSERT_EQ(lower->shape(), loops->shape()) << where;
-    stayed += operators_of(net) == "Einsum";
+    stayed += operators_of(net) == "Einsum" && dtype != DType::f16 && dtype != DType::bf16;  // one operand's diagonal
     for (int64_t i = 0; i < loops->shape().element_count(); ++i) {
       const auto number = [&](const Tensor& t) {
         if (dtype == DType::f32) return static_cast<double>(static_cast<const float*>(t.data())[i]);
         if (dtype == DType::f64) return static_cast<const double*>(t.data())[i];
+        if (dtype == DType::f16) return static_cast<double>(float_of_f16(static_cast<const uint16_t*>(t.data())[i]));
+        if (dtype == DType::bf16) return static_cast<double>(float_of_bf16(static_cast<const uint16_t*>(t.data())[i]));
         if (dtype == DType::i32) return static_cast<double>(static_cast<const int32_t*>(t.data())[i]);
         return static_cast<double>(static_cast<const int64_t*>(t.data())[i]);
       };
@@ -219,7 +229,7 @@ TEST(LowerEinsum, RandomEquationsGiveWhatTheGeneralLoopsGive) {
     }
   }
   EXPECT_LT(refused, 50) << "equations that fit their operands are few";
-  EXPECT_LT(stayed, 25);
+  EXPECT_LT(stayed, 50);
 }
 
 // Gradients are Einsums, which are lowered like others.

@@ -109,11 +109,11 @@ class Comparison {
   int nets_ = 0, refused_ = 0, outputs_ = 0, same_ = 0;
 };
 
-// All ways to write `rest` as a sum of 2 to 4 terms that are not larger than `most`.
-void add_partitions(int rest, int most, std::vector<int>& terms, std::vector<std::vector<int>>& all) {
+// All ways to write `rest` as a sum of 2 to 4 terms that are not larger than `largest`.
+void add_partitions(int rest, int largest, std::vector<int>& terms, std::vector<std::vector<int>>& all) {
   if (rest == 0 && terms.size() >= 2) all.push_back(terms);
   if (rest == 0 || terms.size() == 4) return;
-  for (int term = std::min(rest, most); term > 0; --term) {
+  for (int term = std::min(rest, largest); term > 0; --term) {
     terms.push_back(term);
     add_partitions(rest - term, term, terms, all);
     terms.pop_back();
