@@ -84,7 +84,7 @@ PlanInfo::Memory memory_info(const std::string& device, const MemoryReport& memo
 
 }  // namespace
 
-std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times) {
+std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times, int64_t plans_made) {
   auto info = std::make_shared<PlanInfo>();
   info->net = plan.net_name;
   for (const PlanValue& value : plan.values) info->values.push_back(value_info(value));
@@ -100,6 +100,7 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
   info->warnings = plan.warnings;
   info->warnings.insert(info->warnings.end(), plan.impossible.begin(), plan.impossible.end());
   info->times = times;
+  info->plans_made = plans_made;
   return info;
 }
 

@@ -9,6 +9,6 @@
 namespace heddle {
 
 // Never null. `times`: of the stages that made the plan.
-std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times);
+std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times, int64_t plans_made);
 
 }  // namespace heddle

@@ -49,6 +49,7 @@ Status check_options(const RuntimeOptions& options) {
 Status check_options(const SessionOptions& options) {
   HEDDLE_CHECK(check_range("SessionOptions::streams", options.streams, 1, most_streams, "1 is enough for any net"));
   HEDDLE_CHECK(check_range("SessionOptions::plan_cache", options.plan_cache, 1, INT_MAX, "1 keeps the last plan alone"));
+  HEDDLE_CHECK(check_range("SessionOptions::plan_cache_bytes", options.plan_cache_bytes, 0, INT64_MAX, "0 keeps the last plan alone"));
   return check_range("SessionOptions::idle_contexts", options.idle_contexts, 0, INT_MAX, "0 keeps none");
 }
 

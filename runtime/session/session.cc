@@ -8,11 +8,14 @@
 
 #include "base/clock.h"
 #include "base/exceptions.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "infer/shape_operands.h"
+#include "plugin/host.h"
 #include "plugin/schema.h"
 #include "session/describe_plan.h"
 #include "session/plain_values.h"
+#include "session/plan_footprint.h"
 #include "session/session_impl.h"
 #include "weights/attach.h"
 #include "weights/referenced_files.h"
@@ -136,12 +139,57 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* in
   HEDDLE_CHECK(check_count(net, count));
   if (auto entry = cached(inputs, count)) return entry;
   HEDDLE_TRY(std::shared_ptr<PlanEntry> made, make_plan(inputs, count, interruption));
+  made->footprint = plan_footprint(*made->plan, net);
   const std::lock_guard lock(mutex);
+  made->number = ++plans_made;
   for (const auto& entry : plans)
     if (matches(*entry, inputs, count)) return entry;
+  tell_of_thrashing(*made);
   plans.push_front(made);
-  while (plans.size() > static_cast<size_t>(std::max(1, options.plan_cache))) plans.pop_back();
+  make_room();
   return made;
+}
+
+namespace {
+
+// What a plan was made for.
+uint64_t hash_of(const PlanEntry& entry) {
+  uint64_t hash = 0;
+  const auto add = [&](uint64_t number) {
+    hash ^= number;
+    hash = next_random(hash);
+  };
+  for (const TensorType& type : entry.types) {
+    add(static_cast<uint64_t>(type.dtype));
+    for (const int64_t dim : type.shape) add(static_cast<uint64_t>(dim));
+  }
+  for (const auto& content : entry.contents)
+    for (const std::byte byte : content) add(static_cast<uint64_t>(byte));
+  return hash;
+}
+
+}  // namespace
+
+// Under the lock.
+void Session::Impl::make_room() {
+  constexpr size_t most_remembered = 4096;
+  int64_t bytes = 0;
+  for (const auto& entry : plans) bytes += entry->footprint;
+  while (plans.size() > 1 && (bytes > options.plan_cache_bytes || plans.size() > static_cast<size_t>(std::max(1, options.plan_cache)))) {
+    bytes -= plans.back()->footprint;
+    if (dropped_plans.size() < most_remembered) dropped_plans.insert(hash_of(*plans.back()));
+    plans.pop_back();
+  }
+}
+
+// A plan is made again that there was no room for: once said, for whoever wonders why runs take so long. Under the lock.
+void Session::Impl::tell_of_thrashing(const PlanEntry& made) {
+  if (told_of_thrashing || dropped_plans.count(hash_of(made)) == 0) return;
+  told_of_thrashing = true;
+  log_line(HEDDLE_LOG_WARNING,
+           fmt::format("plans of net {} are made again and again: it is run with more shapes than plans are kept for ({} in {}); raise "
+                       "SessionOptions::plan_cache_bytes, or pad inputs to fewer shapes",
+                       quoted(net.name), plans.size(), human_bytes(options.plan_cache_bytes)));
 }
 
 Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan_to_run(const TensorView* inputs, size_t count,
@@ -153,7 +201,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan_to_run(const TensorV
 
 std::shared_ptr<const PlanInfo> PlanEntry::described() {
   const std::lock_guard lock(mutex);
-  if (!info) info = describe(*plan, times);
+  if (!info) info = describe(*plan, times, number);
   return info;
 }
 
@@ -445,6 +493,14 @@ std::vector<std::string> Session::files() const {
     }
     return files;
   });
+}
+
+Session::PlanCounts Session::plan_counts() const {
+  if (!impl_->runtime->made.holds()) return {};
+  const std::lock_guard lock(impl_->mutex);
+  PlanCounts counts{impl_->plans_made, static_cast<int64_t>(impl_->plans.size()), 0};
+  for (const auto& entry : impl_->plans) counts.kept_bytes += entry->footprint;
+  return counts;
 }
 
 void Session::trim(int64_t keep_bytes) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "compile/prepack.h"
@@ -44,6 +45,8 @@ struct PlanEntry {
   std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
   std::shared_ptr<const Plan> plan;
   PlanInfo::Times times;
+  int64_t number = 0;                    // of the plans that were made of the net
+  int64_t footprint = 0;                 // bytes that go with it (plan_footprint.h)
   std::mutex mutex;                      // of what follows
   std::shared_ptr<const PlanInfo> info;  // made when it is first asked for
   std::vector<std::unique_ptr<Execution>> idle;
@@ -77,6 +80,9 @@ struct Session::Impl {
   SpareFindings spare_findings;                 // of check()
   mutable std::mutex mutex;                     // of what follows
   std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
+  int64_t plans_made = 0;
+  std::unordered_set<uint64_t> dropped_plans;  // hashes of what plans were made for that had no room; as many as are told apart
+  bool told_of_thrashing = false;
 
   // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
   // `interruption`: of making one; null: none.
@@ -92,6 +98,8 @@ struct Session::Impl {
  private:
   std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);
   bool matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const;
+  void make_room();
+  void tell_of_thrashing(const PlanEntry& made);
   Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count, const Interruption* interruption);
 };
 

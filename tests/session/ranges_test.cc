@@ -79,6 +79,9 @@ TEST(Ranges, StreamsAndPlansOfASession) {
     o.plan_cache = plans;
     expect_refused(open(o), "SessionOptions::plan_cache", plans, "1 to 2147483647");
   }
+  SessionOptions negative;
+  negative.plan_cache_bytes = -1;
+  EXPECT_EQ(open(negative).code(), Code::invalid_argument);
   SessionOptions most;
   most.streams = most_streams;
   EXPECT_TRUE(open(most).ok()) << open(most).text();

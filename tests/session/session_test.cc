@@ -93,6 +93,52 @@ TEST(Session, PlansAreKeyedByShapesAndTrimmed) {
   EXPECT_EQ(run_once(session, Shape{4, 3}).size(), 12u);
 }
 
+// Of a net of open length, as a server or a decoding loop runs it.
+Net open_length() {
+  NetBuilder b("lengths");
+  DeclaredType type;
+  type.dtype = DType::f32;
+  type.ranked = true;
+  type.dims = {Dim::named("n"), Dim::of(3)};
+  b.output(b.add1("Softmax", "y", {b.input("x", type)}));
+  return b.finish();
+}
+
+TEST(Session, PlansAreKeptByTheirBytes) {
+  const Runtime r = runtime();
+  Session session = open(r, open_length());
+  // A loop over more lengths than any small number of plans: each is planned once.
+  for (int round = 0; round < 3; ++round)
+    for (int64_t n = 1; n <= 200; ++n) EXPECT_EQ(run_once(session, Shape{n, 3}).size(), static_cast<size_t>(3 * n));
+  const Session::PlanCounts counts = session.plan_counts();
+  EXPECT_EQ(counts.made, 200);
+  EXPECT_EQ(counts.kept, 200);
+  EXPECT_GT(counts.kept_bytes, 0);
+  EXPECT_LE(counts.kept_bytes, SessionOptions().plan_cache_bytes);
+}
+
+TEST(Session, PlansThatHaveNoRoomAreMadeAgainAndThatIsToldOnce) {
+  static std::vector<std::string> lines;
+  lines.clear();
+  const Runtime r = runtime();
+  SessionOptions options;
+  options.plan_cache_bytes = 0;  // the last one alone
+  Session session = open(r, open_length(), options);
+  set_log_function([](void*, int, const char* text, size_t length) { lines.emplace_back(text, length); }, nullptr);
+  for (int round = 0; round < 3; ++round)
+    for (const int64_t n : {5, 6}) EXPECT_EQ(run_once(session, Shape{n, 3}).size(), static_cast<size_t>(3 * n));
+  set_log_function(nullptr, nullptr);
+  EXPECT_EQ(session.plan_counts().made, 6);
+  EXPECT_EQ(session.plan_counts().kept, 1);
+  const auto says = [](const std::string& line) { return line.find("are made again and again") != std::string::npos; };
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), says), 1);
+  // The plan says so too: of the net this is the seventh.
+  const TensorView input = {DType::f32, Shape{5, 3}, nullptr};
+  const auto context = session.prepare({input});
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  EXPECT_EQ(context->plan()->plans_made, 7);
+}
+
 TEST(Session, ShapeOperandsThatAreInputsArePartOfThePlan) {
   NetBuilder b("reshape");
   const ValueId x = b.input("x", DType::f32, Shape{2, 6});

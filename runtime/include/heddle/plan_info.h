@@ -91,6 +91,7 @@ struct PlanInfo {
   std::vector<Change> copies;    // between devices, in each run
   std::vector<Diagnostic> warnings;
   Times times;
+  int64_t plans_made = 0;  // of the net when this one was made, this one counted: a number that goes on rising says that plans do not last
 };
 
 // What holds memory of a device when most of its arena is in use: one row per buffer, the largest first.

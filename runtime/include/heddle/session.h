@@ -12,6 +12,7 @@
 // cancel(). docs/embedding.md says which call from which thread.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,12 +59,15 @@ struct SessionOptions {
   Copies copies = Copies::warn;      // warn: to the log sink; automatic and warn also let operators without a kernel there run on the host
   int streams = 1;                   // of each device, 1 to most_streams; the results do not depend on it
   int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device; and of subnets that grow while running
-  int plan_cache = 8;                // plans kept, 1 or more, least recently used out
-  int idle_contexts = 8;             // of each plan, without memory, kept for the next prepare or Session::run
-  bool commit_late = true;           // a failed or cancelled run leaves variables as they were
-  bool rewrite_rules = true;         // those of plugins are applied
-  uint64_t seed = 0;                 // of the net's random operators, and of variables that are filled by a rule
-  Limits limits;                     // what the net may ask for: sizes, depth, memory
+  // Plans are kept, one for each combination of shapes (and contents that decide shapes) that was asked for, as long as they take at most
+  // so many bytes together and are at most so many, 1 or more; those that were used longest ago go first, the last one never.
+  int64_t plan_cache_bytes = int64_t{64} << 20;
+  int plan_cache = INT_MAX;
+  int idle_contexts = 8;      // of each plan, without memory, kept for the next prepare or Session::run
+  bool commit_late = true;    // a failed or cancelled run leaves variables as they were
+  bool rewrite_rules = true;  // those of plugins are applied
+  uint64_t seed = 0;          // of the net's random operators, and of variables that are filled by a rule
+  Limits limits;              // what the net may ask for: sizes, depth, memory
   // Whether the net is judged behind each transform, and its plans behind compile, for finding defects of Heddle and of plugins. A plan
   // then takes several times as long to make. None: as the library was built (CMake's HEDDLE_CHECK_PLANS; not in Release).
   std::optional<bool> check_plans;
@@ -240,6 +244,11 @@ class HEDDLE_API Session {
   // (also: a checksum that does not fit), duplicate_name, limit_exceeded; those of write_variable.
   Status load_variables(const std::string& path, const LoadVariablesOptions& what = {}, const RunOptions& options = {});
   int64_t variable_bytes() const;  // of all of them
+  // Of the net's plans: how many were made since it was opened, and what is kept of them.
+  struct PlanCounts {
+    int64_t made = 0, kept = 0, kept_bytes = 0;
+  };
+  PlanCounts plan_counts() const;
   // Frees cached plans of all nets with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.
   // Never blocks runs under way.
   void trim(int64_t keep_bytes = 0);

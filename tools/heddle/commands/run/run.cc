@@ -291,6 +291,8 @@ void Runner::describe() {
   int64_t copied = 0;
   for (const PlanInfo::Change& copy : plan_->copies) copied += copy.bytes;
   report_.json["copies"] = {{"count", plan_->copies.size()}, {"bytes", copied}};
+  const Session::PlanCounts plans = session_->plan_counts();
+  report_.json["plans"] = {{"made", plans.made}, {"kept", plans.kept}, {"kept_bytes", plans.kept_bytes}};
   report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
@@ -354,6 +356,6 @@ const Command run_command = {"run",
                              declare_run,
                              {{"run",
                                {"outputs", "printed", "latency_ns", "threads", "isa", "devices", "variable_bytes", "resident_peak_bytes",
-                                "steady_state_allocations", "copies", "graphs", "comparison"}}}};
+                                "steady_state_allocations", "copies", "plans", "graphs", "comparison"}}}};
 
 }  // namespace heddle::tool
