@@ -53,6 +53,33 @@ TEST_P(DeviceNets, SumsOfProductsOfNineInputs) {
   EXPECT_EQ(outputs(prepared->context), expected(net));
 }
 
+// More operators after a compute kernel than any epilogue has: what it does not take runs after it.
+TEST_P(DeviceNets, LongChainsAfterComputeKernels) {
+  for (const char* type : {"MatMul", "Gemm", "Conv", "Softmax"})
+    for (const bool reads : {true, false}) {
+      SCOPED_TRACE(std::string(type) + (reads ? ", each reads one more value" : ""));
+      NetBuilder b("long");
+      const bool convolves = std::string(type) == "Conv";
+      const Shape shape = convolves ? Shape{1, 4, 2, 2} : Shape{4, 4}, weight = convolves ? Shape{4, 4, 1, 1} : Shape{4, 4};
+      std::vector<ValueId> operands = {b.input("x", DType::f32, shape)};
+      if (std::string(type) != "Softmax") operands.push_back(b.constant("w", whole_numbers(weight, 1, 3)));
+      ValueId y = b.add1(type, "first", operands);
+      for (int i = 0; i < (reads ? 40 : 300); ++i) {
+        const std::string name = std::to_string(i);
+        y = reads ? b.add1("Add", "n" + name, {y, b.input("x" + name, DType::f32, shape)}) : b.add1("Neg", "n" + name, {y});
+      }
+      b.output(y);
+      const Net net = b.finish();
+      const Runtime runtime = device_runtime();
+      auto prepared = prepare(runtime, net, silent());
+      ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+      const Status status = prepared->context.run();
+      ASSERT_TRUE(status.ok()) << status.text();
+      if (std::string(type) == "Softmax") continue;  // its sums may be in another order
+      EXPECT_EQ(outputs(prepared->context), expected(net));
+    }
+}
+
 // Add and Relu in any order over the host and two devices; many values, few bytes of arena.
 Net random_net(uint32_t seed) {
   std::mt19937 random(seed);
