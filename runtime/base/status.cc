@@ -86,13 +86,16 @@ const char* to_string(Severity severity) {
 }
 
 // Nothing can be returned or thrown from here. The program ends, and its last words are the error.
+// What the program has printed is not lost with it: abort() writes out no buffer.
 void detail::no_value(const Diagnostic* error) noexcept {
+  std::fflush(stdout);
   const std::string text = error ? error->text() : "nothing is known of why: its status is ok, or was taken out of it";
   std::fprintf(stderr, "the value of a failed heddle::Result was used without asking ok(): %s\n", text.c_str());
   std::abort();
 }
 
 void detail::no_diagnostic() noexcept {
+  std::fflush(stdout);
   std::fputs("the diagnostic of a heddle::Status that is ok was used without asking ok()\n", stderr);
   std::abort();
 }

@@ -98,7 +98,9 @@ Status FailureLog::described(const Failure& f, uint32_t stop) const {
     const TensorType* const type = in.value.valid() ? &plan_.values[in.value.index].type : nullptr;
     shapes.push_back(type ? std::string(to_string(type->dtype)) + type->shape.text() : "-");
   }
-  if (f.cause.ok()) status = std::move(status).during(fmt::format("on {} with inputs {}", plan_.device_of(step), join(shapes, ", ")));
+  if (f.cause.ok())
+    status = std::move(status).during(shapes.empty() ? fmt::format("on {}", plan_.device_of(step))
+                                                     : fmt::format("on {} with inputs {}", plan_.device_of(step), join(shapes, ", ")));
   return std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
 }
 

@@ -1,6 +1,10 @@
 // A Result or Status that is used without asking ok(): the program ends with the error's own text, not with a fault of memory.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -25,6 +29,22 @@ TEST(ResultDeath, EveryWayToItsValueEndsWithTheError) {
   EXPECT_DEATH((void)constant.value().size(), words);
   EXPECT_DEATH((void)(*failed()).size(), words);
   EXPECT_DEATH((void)failed().value().size(), words);
+}
+
+// The program's last lines are in the buffer of stdout, which abort() does not write.
+TEST(ResultDeath, WhatTheProgramHasPrintedIsNotLost) {
+  const std::string file = ::testing::TempDir() + "heddle_result_test_" + std::to_string(::getpid());
+  const auto uses_a_failed_one = [&] {
+    if (!std::freopen(file.c_str(), "w", stdout)) return;
+    std::setvbuf(stdout, nullptr, _IOFBF, 4096);
+    std::printf("the last line");
+    (void)failed().value().size();
+  };
+  EXPECT_DEATH(uses_a_failed_one(), words);
+  std::ifstream printed(file);
+  const std::string text((std::istreambuf_iterator<char>(printed)), std::istreambuf_iterator<char>());
+  std::remove(file.c_str());
+  EXPECT_EQ(text, "the last line");
 }
 
 TEST(ResultDeath, OneWithoutAnErrorSaysSo) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,19 @@ size_t check(const std::filesystem::path& path) {
     ++blocks;
   }
   return blocks;
+}
+
+// Every trait of abi.h has its row in the guide's table, and the table has no other.
+TEST(Docs, TheGuideTellsOfEveryTrait) {
+  const std::filesystem::path root = HEDDLE_SOURCE_DIR;
+  const std::string prefix = "HEDDLE_TRAIT_";
+  std::set<std::string> declared, told;
+  for (const std::string& line : lines_of(root / "runtime/include/heddle/abi.h"))
+    if (line.rfind(prefix, 0) == 0 && line.find(" = ") != std::string::npos) declared.insert(line.substr(0, line.find(' ')));
+  for (const std::string& line : lines_of(root / "docs/operator_guide.md"))
+    if (line.rfind("| `" + prefix, 0) == 0) told.insert(line.substr(3, line.find('`', 3) - 3));
+  EXPECT_GE(declared.size(), 8u);
+  EXPECT_EQ(told, declared);
 }
 
 TEST(Docs, CodeBlocksStandInTheFilesTheyName) {

@@ -49,6 +49,16 @@ TEST(FailureLog, ReportsTheFirstStepOfThePlanAndAttachesTheOthers) {
 }
 
 // Steps that were told to end because another failed come behind it, wherever they stand.
+TEST(FailureLog, AStepWithoutInputsIsNotSaidToHaveSome) {
+  Plan plan = plan_of(1);
+  plan.steps[0].inputs.clear();
+  FailureLog log(plan);
+  log.report(0, HEDDLE_ERROR_INVALID, "it failed");
+  const std::string text = log.error(stop_failed).text();
+  EXPECT_NE(text.find("on cpu:0"), std::string::npos) << text;
+  EXPECT_EQ(text.find("with inputs"), std::string::npos) << text;
+}
+
 TEST(FailureLog, WhatWasCancelledIsNotTheReason) {
   const Plan plan = plan_of(4);
   FailureLog log(plan);
