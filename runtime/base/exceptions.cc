@@ -1,12 +1,13 @@
 #include "base/exceptions.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <string>
 
 #include "base/text.h"
 
@@ -77,7 +78,7 @@ Status status_of_exception() noexcept {
       reserve().refill();
       return made;
     } catch (const std::exception& e) {
-      return {Code::internal, std::string("an exception was thrown inside of the library: ") + printable_line(e.what()),
+      return {Code::internal, fmt::format("an exception was thrown inside of the library: {}", printable_line(e.what())),
               "report it with what was called"};
     } catch (...) {
       return {Code::internal, "an exception of unknown type was thrown inside of the library", "report it with what was called"};
