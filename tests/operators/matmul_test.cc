@@ -1,4 +1,5 @@
 // MatMul and Gemm against plain loops in double: broadcast batches, vectors, transposes, every split, fused stages.
+#include "float_tiles_support.h"
 #include "layout_support.h"
 
 namespace heddle::testing {
@@ -207,6 +208,55 @@ TEST(Gemm, RefusesWhatDoesNotFit) {
   EXPECT_NE(error({3, 4}, {5, 6}, {6}).find("expected as many columns"), std::string::npos);
   EXPECT_NE(error({3, 4}, {4, 6}, {5}).find("C is [5]"), std::string::npos);
   EXPECT_NE(error({3, 4, 1}, {4, 6}, {6}).find("expected a matrix"), std::string::npos);
+}
+
+struct Product {
+  std::string type;
+  std::vector<Shape> shapes;
+  std::vector<Attribute> attributes = {};
+};
+
+void expect_product(const Product& product, bool same_sums) {
+  std::vector<Tensor> inputs;
+  for (const Shape& shape : product.shapes) inputs.push_back(random_tensor(shape, 1 + static_cast<uint32_t>(inputs.size())));
+  for (const bool constant : {true, false}) {
+    OperatorCall call = call_of(product.type, {}, product.attributes);
+    call.constant_inputs = constant;
+    expect_f32_rounded_once(call, inputs, same_sums);
+  }
+}
+
+TEST(FloatTiles, ProductsAreThoseOfF32RoundedOnce) {
+  const Product products[] = {
+      {"MatMul", {{3, 4}, {4, 5}}},
+      {"MatMul", {{1, 300}, {300, 1000}}},
+      {"MatMul", {{1, 2048}, {2048, 1000}}},
+      {"MatMul", {{128, 256}, {256, 384}}},
+      {"MatMul", {{300, 200}, {200, 9}}},
+      {"MatMul", {{513, 65}, {65, 130}}},
+      {"MatMul", {{5, 7, 48}, {48, 80}}},
+      {"MatMul", {{2, 12, 64, 32}, {2, 12, 32, 64}}},
+      {"MatMul", {{2, 1, 40, 32}, {3, 32, 48}}},
+      {"MatMul", {{6, 40, 32}, {1, 32, 50}}},
+      {"MatMul", {{1, 40, 32}, {7, 32, 50}}},
+      {"MatMul", {{40}, {40, 70}}},
+      {"MatMul", {{3, 20, 30}, {30}}},
+      {"MatMul", {{30}, {3, 30, 20}}},
+      {"MatMul", {{3, 0}, {0, 4}}},
+      {"MatMul", {{1, 1 << 22}, {1 << 22, 2}}},
+      {"Gemm", {{64, 256}, {256, 256}}},
+      {"Gemm", {{64, 256}, {256, 256}, {256}}},
+      {"Gemm", {{256, 64}, {300, 256}, {64, 300}}, {{"transA", 1}, {"transB", 1}, {"alpha", 0.5f}, {"beta", 2.0f}}},
+      {"Gemm", {{100, 70}, {70, 130}, {100, 1}}, {{"beta", 0.25f}}},
+      {"Gemm", {{3, 4}, {4, 5}, {1}}},
+  };
+  for (const Product& product : products) expect_product(product, false);
+}
+
+// Plain loops of 16-bit floats would add in another order: some of so many results would round to the other neighbour.
+TEST(FloatTiles, ProductsAddInTheOrderOfF32) {
+  for (const Product& product : {Product{"MatMul", {{128, 512}, {512, 384}}}, Product{"Gemm", {{64, 512}, {512, 512}, {512}}}})
+    expect_product(product, true);
 }
 
 }  // namespace

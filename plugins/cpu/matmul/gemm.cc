@@ -68,7 +68,8 @@ void gemm_cost(CostContext& context) {
   context.set_flops(2 * y * depth + (context.has_input(2) ? y : 0));
 }
 
-class Gemm {
+// f32, f16 and bf16.
+class TiledGemm {
  public:
   Status create(const CreateContext& context) {
     attributes_ = GemmAttributes(context.attributes);
@@ -98,16 +99,20 @@ class Gemm {
     return driver_.prepare(context, std::move(problem), std::move(epilogue));
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const { return driver_.run(context, begin, end); }
-  static bool accepts_epilogue(const CreateContext& context) {
-    if (context.stage_count() + 2 > MatMulDriver::most_stages) return false;
-    return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
-  }
 
  private:
   GemmAttributes attributes_;
   bool has_c_ = false;
   onednn::Epilogue fused_;
   MatMulDriver driver_;
+};
+
+class FusedGemm : public TiledGemm {
+ public:
+  static bool accepts_epilogue(const CreateContext& context) {
+    if (context.stage_count() + 2 > MatMulDriver::most_stages) return false;
+    return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
+  }
 };
 
 // The dtypes that no library here has.
@@ -184,13 +189,15 @@ Status gemm_gradient(GradientContext& g) {
 
 void add_gemm(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32(3, dtypes<float>());
-  const std::vector<heddle_dtype_set> others(3, gemm_dtypes & ~dtypes<float>());
+  const std::vector<heddle_dtype_set> halves(3, dtypes<f16, bf16>());
+  const std::vector<heddle_dtype_set> others(3, gemm_dtypes & ~dtypes<float, f16, bf16>());
   Op op("Gemm", "", 13);
   op.doc("alpha A B + beta C, A and B transposed where transA and transB say so, C broadcast to the result");
   op.in("A", gemm_dtypes).in("B", gemm_dtypes).optional("C", gemm_dtypes).out("Y");
   op.attribute("alpha", 1.0).attribute("beta", 1.0).attribute("transA", 0).attribute("transB", 0);
   op.infer(infer_gemm).cost<gemm_cost>().gradient<gemm_gradient>();
-  op.cpu<Gemm>(f32).kernel_name("cpu:gemm");
+  op.cpu<FusedGemm>(f32).kernel_name("cpu:gemm");
+  op.cpu<TiledGemm>(halves).kernel_name("cpu:gemm_float_tiles");
   op.cpu<PlainGemm>(others).kernel_name("cpu:gemm_plain");
   op.example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3,2] = -4 -3 3 -4 3 -3 -> f32[2,2] = 16 15 16 9", "ONNX Runtime")
       .example(

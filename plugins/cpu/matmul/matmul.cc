@@ -32,7 +32,8 @@ void matmul_cost(CostContext& context) {
   context.set_flops(2 * context.output_elements(0) * static_cast<double>(a.rank > 0 ? a[-1] : 1));
 }
 
-class MatMul {
+// f32, f16 and bf16.
+class TiledMatMul {
  public:
   Status create(const CreateContext& context) {
     driver_.create(context);
@@ -45,6 +46,14 @@ class MatMul {
     return driver_.prepare(context, std::move(problem), epilogue_);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const { return driver_.run(context, begin, end); }
+
+ private:
+  onednn::Epilogue epilogue_;
+  MatMulDriver driver_;
+};
+
+class FusedMatMul : public TiledMatMul {
+ public:
   static bool accepts_epilogue(const CreateContext& context) {
     const heddle_type* a = context.input(0);
     const heddle_type* b = context.input(1);
@@ -52,10 +61,6 @@ class MatMul {
     if (!a || !b || a->rank < 2 || b->rank < 2 || context.stage_count() > MatMulDriver::most_stages) return false;
     return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
   }
-
- private:
-  onednn::Epilogue epilogue_;
-  MatMulDriver driver_;
 };
 
 // The dtypes that no library here has.
@@ -159,13 +164,15 @@ Status matmul_gradient(GradientContext& g) {
 
 void add_matmul(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32(2, dtypes<float>());
-  const std::vector<heddle_dtype_set> others(2, matmul_dtypes & ~dtypes<float>());
+  const std::vector<heddle_dtype_set> halves(2, dtypes<f16, bf16>());
+  const std::vector<heddle_dtype_set> others(2, matmul_dtypes & ~dtypes<float, f16, bf16>());
   Op op("MatMul", "", 13);
   op.doc("NumPy's matrix product: the last two dimensions are matrices, those before broadcast")
       .in("A", matmul_dtypes)
       .in("B", matmul_dtypes);
   op.out("Y").infer(infer_matmul).cost<matmul_cost>().gradient<matmul_gradient>();
-  op.cpu<MatMul>(f32).kernel_name("cpu:matmul");
+  op.cpu<FusedMatMul>(f32).kernel_name("cpu:matmul");
+  op.cpu<TiledMatMul>(halves).kernel_name("cpu:matmul_float_tiles");
   op.cpu<PlainMatMul>(others).kernel_name("cpu:matmul_plain");
   op.example("f32[2,3] = -4 -3 3 -4 3 -3, f32[3,2] = -4 -3 3 -4 3 -3 -> f32[2,2] = 16 15 16 9", "ONNX Runtime")
       .example("i32[3] = 1 0 2, i32[2,3,2] = 1 0 0 1 1 1 0 1 2 0 1 0 -> i32[2,2] = 3 2 2 1", "ONNX Runtime");

@@ -9,6 +9,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/float_sums.h"
 
 namespace heddle::cpu {
 
@@ -20,6 +21,7 @@ constexpr double plain_flops = 4096;    // up to here loops are faster than a ca
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr uint64_t alignment = 64;
 constexpr int64_t few_columns = 16;
+constexpr int64_t columns_by_rows = 4096;  // of one call, where tiles are rows
 // A transposed a, and a b whose rows are `far_apart` floats apart or more (4 KiB: they meet in the same lines of the cache), are copied
 // into scratch where each element is used `least_uses_of_copy` times and the tile's part is no larger than that. oneDNN reads a transposed
 // b as fast as a copy of it.
@@ -43,8 +45,15 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   problem_ = std::move(problem);
   epilogue_ = std::move(epilogue);
   if (epilogue_.size() > most_stages) return unsupported("more than 12 fused stages");
+  dtype_ = static_cast<heddle_dtype>(context.output(0)->dtype);
   constant_b_ = context.is_constant(1);
   b_content_ = static_cast<const float*>(context.input(1)->data);
+  std::vector<float> converted;
+  if (in_float_tiles(dtype_) && packs_b()) {
+    converted = constant_floats(*context.input(1));
+    b_content_ = converted.data();
+  }
+  float_tiles_.begin(dtype_, problem_, epilogue_);
   primitives_.clear();
   tiles_.clear();
   a_copies_ = b_copies_ = {};
@@ -78,7 +87,9 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   stage_offset_ = aligned(stage_offset_);
   a_copies_.at = aligned(stage_offset_ + epilogue_scratch_bytes(epilogue_));
   b_copies_.at = aligned(a_copies_.at + a_copies_.bytes);
-  context.set_scratch(0, b_copies_.at + b_copies_.bytes);
+  if (by_rows_) float_tiles_.add({1, 1, std::min(problem_.columns, columns_by_rows)}, false, false);
+  for (const PlacedTile& placed : tiles_) float_tiles_.add(extents_of(placed), !in_double_, placed.packed != nullptr);
+  context.set_scratch(0, float_tiles_.place(aligned(b_copies_.at + b_copies_.bytes)));
   if (by_rows_)
     row_tiling_.plan(context, problem_.flops(), 1.0);
   else
@@ -106,7 +117,7 @@ void MatMulDriver::choose_copies() {
   if (!problem_.batch.empty()) return;
   const int64_t depth = problem_.depth;
   bool copies_a = problem_.a.is_transposed();
-  bool copies_b = !constant_b_ && problem_.b.column == 1 && problem_.b.row >= far_apart;
+  bool copies_b = !float_tiles_.is_used() && !constant_b_ && problem_.b.column == 1 && problem_.b.row >= far_apart;
   for (const auto& primitive : primitives_) {
     const MatMulPrimitive::Extents& tile = primitive->extents();
     copies_a = copies_a && is_worth_copying(tile.rows, depth, tile.columns);
@@ -114,13 +125,17 @@ void MatMulDriver::choose_copies() {
   }
   for (const auto& primitive : primitives_) {
     const MatMulPrimitive::Extents& tile = primitive->extents();
-    if (copies_a) a_copies_.add(problem_.a, tile.rows, depth);
+    if (copies_a) a_copies_.add(problem_before_copies(tile).a, tile.rows, depth);
     if (copies_b) b_copies_.add(problem_.b, depth, tile.columns);
   }
 }
 
+MatMulProblem MatMulDriver::problem_before_copies(const MatMulPrimitive::Extents& tile) const {
+  return float_tiles_.is_used() ? MatMulFloatTiles::laid_out(problem_, tile) : problem_;
+}
+
 MatMulProblem MatMulDriver::problem_of(const MatMulPrimitive::Extents& tile) const {
-  MatMulProblem problem = problem_;
+  MatMulProblem problem = problem_before_copies(tile);
   if (!a_copies_.copies.empty()) problem.a = {problem_.depth, 1, {}};
   if (!b_copies_.copies.empty()) problem.b = {tile.columns, 1, {}};
   return problem;
@@ -181,7 +196,8 @@ Status MatMulDriver::pack(PrepareContext& context, PlacedTile* placed) const {
   const MemoryDesc& wanted = primitives_[placed->primitive]->desc().query(dnnl_query_weights_md);
   MemoryDesc plain;
   HEDDLE_PLUGIN_CHECK(describe({problem_.depth, tile.columns}, {problem_.b.row, problem_.b.column}, &plain));
-  const std::string key = "matmul," + std::to_string(tile.first_column) + "," + std::to_string(problem_.b.row) + "," + key_of(wanted);
+  const std::string key = "matmul," + std::to_string(dtype_) + "," + std::to_string(tile.first_column) + "," +
+                          std::to_string(problem_.b.row) + "," + key_of(wanted);
   Status packing;
   placed->packed = context.prepack(1, key, bytes_of(wanted), [&](void* target) {
     packing = copy_once(plain, b_content_ + tile.first_column * problem_.b.column, wanted, target);
@@ -191,110 +207,171 @@ Status MatMulDriver::pack(PrepareContext& context, PlacedTile* placed) const {
   return {};
 }
 
-Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const {
+// What a call computes, each pointer at its first element.
+struct MatMulDriver::Place {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* y = nullptr;
+  MatrixStrides a_strides, b_strides;
+  int64_t y_row = 0, y_apart = 0;  // from a row to the next, from an image to the next
+  const float* bias = nullptr;
+  std::array<const float*, most_stages> operands = {};
+  int64_t first_row = 0, first_column = 0;  // in the operands of rows and of columns
+};
+
+MatMulPrimitive::Extents MatMulDriver::extents_of(const PlacedTile& placed) const {
+  if (!plain_) return primitives_[placed.primitive]->extents();
+  return {1, placed.tile.rows, placed.tile.columns};
+}
+
+MatMulDriver::Place MatMulDriver::find(const RunContext& context, const PlacedTile& placed, int64_t image) const {
+  const MatMulTile& tile = placed.tile;
+  const int64_t y_offset = first_of_y(tile, image);
+  Place place;
+  place.a_strides = problem_.a;
+  place.b_strides = problem_.b;
+  place.y_row = problem_.y.row;
+  if (!problem_.y.batch.empty()) place.y_apart = problem_.y.batch[0];
+  place.first_row = tile.first_row;
+  place.first_column = tile.first_column;
+  place.a =
+      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
+  place.b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image) +
+            tile.first_column * problem_.b.column;
+  place.y = static_cast<float*>(context.outputs[0]->data) + y_offset;
+  if (bias_input_ >= 0) place.bias = static_cast<const float*>(context.inputs[bias_input_]->data);
+  for (size_t i = 0; i < epilogue_.size(); ++i) {
+    if (epilogue_[i].operand_input < 0) continue;
+    place.operands[i] = static_cast<const float*>(context.inputs[epilogue_[i].operand_input]->data);
+    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) place.operands[i] += y_offset;
+  }
+  return place;
+}
+
+MatMulDriver::Place MatMulDriver::load(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const {
+  const MatMulTile& tile = placed.tile;
+  const MatMulPrimitive::Extents extents = extents_of(placed);
+  const MatMulProblem dense = MatMulFloatTiles::laid_out(problem_, extents);
+  Place place;
+  place.a_strides = dense.a;
+  place.b_strides = dense.b;
+  place.y_row = tile.columns;
+  place.y_apart = tile.rows * tile.columns;
+  place.y = float_tiles_.y(scratch);
+  if (!in_double_) {
+    const int64_t a_first = image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
+    const int64_t b_first = image_offset(problem_, problem_.b, image) + tile.first_column * problem_.b.column;
+    place.a = float_tiles_.load_a(problem_, extents, context.inputs[0]->data, a_first, scratch);
+    if (!placed.packed) place.b = float_tiles_.load_b(problem_, extents, context.inputs[1]->data, b_first, scratch);
+  }
+  for (size_t i = 0; i < epilogue_.size(); ++i)
+    if (epilogue_[i].operand_input >= 0)
+      place.operands[i] = float_tiles_.load_operand(epilogue_, i, tile, context.inputs[epilogue_[i].operand_input]->data,
+                                                    first_of_y(tile, image), problem_.y.row, scratch);
+  if (bias_input_ >= 0) place.bias = place.operands[0];
+  return place;
+}
+
+int64_t MatMulDriver::first_of_y(const MatMulTile& tile, int64_t image) const {
+  return image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row + tile.first_column * problem_.y.column;
+}
+
+Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile, const Place& place) const {
   StridedProduct<float> product;
   product.rows = tile.rows;
   product.columns = tile.columns;
   product.depth = problem_.depth;
-  product.a =
-      static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image) + tile.first_row * problem_.a.row;
-  product.b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
-  product.y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row;
-  product.a_row = problem_.a.row;
-  product.a_column = problem_.a.column;
-  product.b_row = problem_.b.row;
-  product.b_column = problem_.b.column;
-  product.y_row = problem_.y.row;
+  product.a = place.a;
+  product.b = place.b;
+  product.y = place.y;
+  product.a_row = place.a_strides.row;
+  product.a_column = place.a_strides.column;
+  product.b_row = place.b_strides.row;
+  product.b_column = place.b_strides.column;
+  product.y_row = place.y_row;
   CancellationPoll poll(context);
   multiply(product, poll);
   return poll.status();
 }
 
 // In double: sums may be of so many terms that a float stops growing.
-Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image) const {
+template <class T>
+Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image, const Place& place) const {
   constexpr int64_t width = 64, terms_per_poll = 256;
-  const auto* a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
-  const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
-  auto* y = static_cast<float*>(context.outputs[0]->data) + image_offset(problem_, problem_.y, image);
+  const T* a = static_cast<const T*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
+  const T* b = static_cast<const T*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
+  const auto wide = [](T value) { return static_cast<double>(to_arithmetic(value)); };
   CancellationPoll poll(context);
-  const int64_t end = tile.first_column + tile.columns;
-  for (int64_t row = tile.first_row; row < tile.first_row + tile.rows; ++row)
-    for (int64_t first = tile.first_column; first < end; first += width) {
-      const int64_t n = std::min(width, end - first);
+  for (int64_t row = 0; row < tile.rows; ++row)
+    for (int64_t first = 0; first < tile.columns; first += width) {
+      const int64_t n = std::min(width, tile.columns - first);
       double sums[width] = {};
       for (int64_t begin = 0; begin < problem_.depth; begin += terms_per_poll) {
         const int64_t terms = std::min(terms_per_poll, problem_.depth - begin);
         if (poll.stops(n * terms)) return cancelled();
-        const float* factors = a + row * problem_.a.row + begin * problem_.a.column;
-        const float* from = b + begin * problem_.b.row + first * problem_.b.column;
+        const T* factors = a + (tile.first_row + row) * problem_.a.row + begin * problem_.a.column;
+        const T* from = b + begin * problem_.b.row + (tile.first_column + first) * problem_.b.column;
         if (n == 1) {  // a dot product: its sum stays in a register
           double sum = sums[0];
-          for (int64_t k = 0; k < terms; ++k)
-            sum += static_cast<double>(factors[k * problem_.a.column]) * static_cast<double>(from[k * problem_.b.row]);
+          for (int64_t k = 0; k < terms; ++k) sum += wide(factors[k * problem_.a.column]) * wide(from[k * problem_.b.row]);
           sums[0] = sum;
           continue;
         }
         for (int64_t k = 0; k < terms; ++k, from += problem_.b.row) {
-          const auto factor = static_cast<double>(factors[k * problem_.a.column]);
-          for (int64_t j = 0; j < n; ++j) sums[j] += factor * static_cast<double>(from[j * problem_.b.column]);
+          const double factor = wide(factors[k * problem_.a.column]);
+          for (int64_t j = 0; j < n; ++j) sums[j] += factor * wide(from[j * problem_.b.column]);
         }
       }
-      for (int64_t j = 0; j < n; ++j) y[row * problem_.y.row + first + j] = static_cast<float>(sums[j]);
+      for (int64_t j = 0; j < n; ++j) place.y[row * place.y_row + first + j] = static_cast<float>(sums[j]);
     }
+  return {};
+}
+
+Status MatMulDriver::sum(const RunContext& context, const PlacedTile& placed, int64_t image, const Place& place, char* scratch,
+                         size_t* done) const {
+  if (in_double_)
+    return with_float(dtype_, [&](auto tag) { return run_in_double<typename decltype(tag)::type>(context, placed.tile, image, place); });
+  if (plain_) return run_plain(context, placed.tile, place);
+  MatMulPrimitive::Buffers buffers = {};
+  buffers.a = a_copies_.run(placed.primitive, place.a, scratch);
+  buffers.b = placed.packed ? placed.packed : b_copies_.run(placed.primitive, place.b, scratch);
+  buffers.bias = place.bias;
+  buffers.operands = place.operands.data();
+  buffers.y = place.y;
+  buffers.first_row = place.first_row;
+  buffers.first_column = place.first_column;
+  buffers.scratch = scratch;
+  size_t stages = 0;
+  HEDDLE_PLUGIN_CHECK(primitives_[placed.primitive]->run(buffers, &stages));
+  *done += stages;
   return {};
 }
 
 Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const {
   const MatMulTile& tile = placed.tile;
-  const int64_t y_offset =
-      image_offset(problem_, problem_.y, image) + tile.first_row * problem_.y.row + tile.first_column * problem_.y.column;
-  std::array<const float*, most_stages> operands = {};
-  for (size_t i = 0; i < epilogue_.size(); ++i) {
-    if (epilogue_[i].operand_input < 0) continue;
-    operands[i] = static_cast<const float*>(context.inputs[epilogue_[i].operand_input]->data);
-    if (epilogue_[i].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) operands[i] += y_offset;
-  }
-  float* y = static_cast<float*>(context.outputs[0]->data) + y_offset;
-  int64_t images = 1;
+  Place place = float_tiles_.is_used() ? load(context, placed, image, scratch) : find(context, placed, image);
+  const MatMulPrimitive::Extents extents = extents_of(placed);
   size_t done = first_stage_;
-  if (plain_) {
-    HEDDLE_PLUGIN_CHECK(in_double_ ? run_in_double(context, tile, image) : run_plain(context, tile, image));
-  } else {
-    const MatMulPrimitive& primitive = *primitives_[placed.primitive];
-    images = primitive.extents().images;
-    const auto* a = static_cast<const float*>(context.inputs[0]->data) + image_offset(problem_, problem_.a, image);
-    const auto* b = static_cast<const float*>(context.inputs[1]->data) + image_offset(problem_, problem_.b, image);
-    MatMulPrimitive::Buffers buffers = {};
-    buffers.a = a_copies_.run(placed.primitive, a + tile.first_row * problem_.a.row, scratch);
-    buffers.b = placed.packed ? placed.packed : b_copies_.run(placed.primitive, b + tile.first_column * problem_.b.column, scratch);
-    buffers.bias = bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
-    buffers.operands = operands.data();
-    buffers.y = y;
-    buffers.first_row = tile.first_row;
-    buffers.first_column = tile.first_column;
-    buffers.scratch = scratch;
-    size_t stages = 0;
-    HEDDLE_PLUGIN_CHECK(primitive.run(buffers, &stages));
-    done += stages;
-  }
-  for (int64_t i = 0; i < images && done < epilogue_.size(); ++i) {
-    const TileRegion region = {y, problem_.y.row, tile.rows, tile.columns, tile.first_row, tile.first_column};
-    apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
-    if (i + 1 == images) break;
-    const int64_t apart = problem_.y.batch[0];
-    y += apart;
+  HEDDLE_PLUGIN_CHECK(sum(context, placed, image, place, scratch, &done));
+  for (int64_t i = 0; i < extents.images && done < epilogue_.size(); ++i) {
+    const TileRegion region = {place.y, place.y_row, tile.rows, tile.columns, place.first_row, place.first_column};
+    apply_stages(epilogue_, done, place.operands.data(), region, scratch + stage_offset_);
+    place.y += place.y_apart;
     for (size_t k = 0; k < epilogue_.size(); ++k)
-      if (epilogue_[k].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) operands[k] += apart;
+      if (epilogue_[k].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) place.operands[k] += place.y_apart;
   }
+  if (float_tiles_.is_used()) float_tiles_.store_y(problem_, extents, context.outputs[0]->data, first_of_y(tile, image), scratch);
   return {};
 }
 
 Status MatMulDriver::run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const {
   const Tiling::Range rows = row_tiling_.range(problem_.images() * problem_.rows, begin, end);
-  for (int64_t row = rows.first; row < rows.last; ++row) {
-    const PlacedTile placed = {{row / problem_.rows, 1, row % problem_.rows, 1, 0, problem_.columns}};
-    HEDDLE_PLUGIN_CHECK(run_images(context, placed, placed.tile.first_image, scratch));
-  }
+  for (int64_t row = rows.first; row < rows.last; ++row)
+    for (int64_t first = 0; first < problem_.columns; first += columns_by_rows) {
+      const int64_t columns = std::min(columns_by_rows, problem_.columns - first);
+      const PlacedTile placed = {{row / problem_.rows, 1, row % problem_.rows, 1, first, columns}};
+      HEDDLE_PLUGIN_CHECK(run_images(context, placed, placed.tile.first_image, scratch));
+    }
   return {};
 }
 

@@ -1,11 +1,14 @@
-// The f32 kernel behind MatMul and Gemm: oneDNN matrix products in tiles, fused stages, prepacked constants, and copies of operands whose
-// layout oneDNN is slow at.
+// The kernel behind MatMul and Gemm of f32, f16 and bf16: oneDNN matrix products in tiles, fused stages, prepacked constants, and copies of
+// operands whose layout oneDNN is slow at.
+//
+// The 16-bit types are computed in f32 on converted tiles, and rounded once (matmul_float_tiles.h).
 //
 // Products of a few thousand operations are plain loops: oneDNN's call and its allocations would cost more than they do.
 #pragma once
 
 #include <memory>
 
+#include "matmul/matmul_float_tiles.h"
 #include "matmul/matmul_onednn.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -36,10 +39,22 @@ class MatMulDriver {
   Status choose_primitives();
   Status pack(PrepareContext& context, PlacedTile* placed) const;
   Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
-  Status run_plain(const RunContext& context, const MatMulTile& tile, int64_t image) const;
-  Status run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image) const;
+  // What one call computes: where its operands, its output and its stages' operands are.
+  struct Place;
+  Place find(const RunContext& context, const PlacedTile& placed, int64_t image) const;
+  // The same, of f32 forms in scratch.
+  Place load(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
+  MatMulPrimitive::Extents extents_of(const PlacedTile& placed) const;
+  int64_t first_of_y(const MatMulTile& tile, int64_t image) const;
+  // `done`: counts the stages that the product went through.
+  Status sum(const RunContext& context, const PlacedTile& placed, int64_t image, const Place& place, char* scratch, size_t* done) const;
+  Status run_plain(const RunContext& context, const MatMulTile& tile, const Place& place) const;
+  template <class T>
+  Status run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image, const Place& place) const;
   Status run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
   void choose_copies();
+  // With the strides of the net's operands, or of their f32 forms.
+  MatMulProblem problem_before_copies(const MatMulPrimitive::Extents& tile) const;
   // With the strides of what oneDNN reads.
   MatMulProblem problem_of(const MatMulPrimitive::Extents& tile) const;
   bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
@@ -67,6 +82,8 @@ class MatMulDriver {
     const float* run(size_t primitive, const float* from, char* scratch) const;
   };
   TileCopies a_copies_, b_copies_;
+  heddle_dtype dtype_ = HEDDLE_F32;
+  MatMulFloatTiles float_tiles_;  // used where dtype_ is of 16 bits
 };
 
 }  // namespace heddle::cpu
