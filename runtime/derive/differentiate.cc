@@ -89,7 +89,7 @@ class Differentiation {
       if (!pass_.depends(loss)) continue;
       pass_.derive_from_value(loss);
       HEDDLE_TRY(const ValueId ones, filled_like(emitter_, types_, loss, 1));
-      pass_.seed(loss, ones);
+      HEDDLE_CHECK(pass_.seed(loss, ones));
     }
     return {};
   }

@@ -80,6 +80,18 @@ Result<ValueId> Emitter::emit1(const std::string& domain, const std::string& typ
   return made[0];
 }
 
+bool Emitter::is_last(ValueId value) const {
+  return value.valid() && value.index + 1 == net_.values.size() && is_emitted(net_[value].producer) &&
+         net_[value].producer.index + 1 == net_.nodes.size() && net_.nodes.back().outputs.size() == 1;
+}
+
+void Emitter::take_back() {
+  names_.erase(net_.values.back().name);
+  net_.values.pop_back();
+  net_.nodes.pop_back();
+  origins_.pop_back();
+}
+
 Result<ValueId> Emitter::emit_cast(ValueId value, DType dtype) {
   std::byte* zero = nullptr;
   return emit1("", "CastLike", {value, constant(Blob::allocate(dtype, Shape{}, &zero))});

@@ -32,6 +32,10 @@ class Emitter {
                         std::vector<Attribute> attributes = {});
   // Elements of that dtype instead.
   Result<ValueId> emit_cast(ValueId value, DType dtype);
+  // Whether nothing was emitted after `value`, the only output of the node that was emitted last.
+  bool is_last(ValueId value) const;
+  // Removes that node, whose output is read by nothing, with its output.
+  void take_back();
   // An output of a node that was there, which it has from now on. Errors: plugin_invalid, where its operator has no such output.
   Result<ValueId> output_of(NodeId node, uint32_t index);
   // Gives an attribute of a node another value; one that it did not have is added.
@@ -49,6 +53,8 @@ class Emitter {
   // Renames a value made here.
   void rename(ValueId value, const std::string& wanted);
   bool is_emitted(NodeId node) const { return node.valid() && node.index >= first_node_; }
+  // Of what is emitted now.
+  const std::string& device() const { return device_; }
   // Of an emitted node: the one that it belongs to; invalid: to none.
   NodeId origin(NodeId node) const { return origins_[node.index - first_node_]; }
   // Emitted nodes are those from here on.

@@ -19,44 +19,62 @@ std::optional<Ints> listed(const std::vector<Ints>& coordinates, const Ints& at)
 }
 
 Row scatter_slice() {
-  return {.type = "ScatterSlice",
-          .reference =
-              [](const Call& c) {
-                Numbers result = c[0];
-                const std::vector<Ints> coordinates = sliced_coordinates(c, c[0].shape, 2);
-                for (int64_t i = 0; i < c[1].size(); ++i)
-                  result.values[flat_of(*listed(coordinates, position_of(i, c[1].shape)), c[0].shape)] = c[1].values[i];
-                return std::vector{result};
-              },
-          .cases = {{Kind::odd, "T[7], T[3], i64[1] = 2, i64[1] = 5"},
-                    {Kind::odd, "T[1], T[1], i64[1] = 0, i64[1] = 1"},
-                    {Kind::odd, "T[3,1], T[3,1], i64[2] = -1 -1, i64[2] = -9 9, -, i64[2] = -1 1"},
-                    {Kind::odd, "T[3,5,17], T[2,3,17], i64[2] = 1 -4, i64[2] = 3 -1"},
-                    {Kind::odd, "T[3,5,17], T[3,5,16], i64[3] = 0 0 1, i64[3] = 3 5 17"},
-                    {Kind::odd, "T[3,5], T[3,5], i64[1] = 0, i64[1] = 3"},
-                    {Kind::odd, "T[4,65], T[4,64], U[1] = 1, U[1] = 2147483647, U[1] = 1, U[1] = 1"},
-                    {Kind::odd, "f32[6], f32[6] = nan inf -inf 0 -0.0 1, i64[1] = 0, i64[1] = 6"},
-                    {Kind::empty, "T[0], T[0], i64[1] = 0, i64[1] = 5"},
-                    {Kind::empty, "T[5,3], T[0,3], i64[1] = 3, i64[1] = 2"},
-                    {Kind::empty, "T[5,3], T[5,0], i64[1] = 9, i64[1] = 99, i64[1] = 1"},
-                    {Kind::strided, "T[9], T[3], i64[1] = 1, i64[1] = 8, i64[1] = 0, i64[1] = 3"},
-                    {Kind::strided, "T[9], T[4], i64[1] = 1, i64[1] = 8, -, i64[1] = 2"},
-                    {Kind::strided, "T[9], T[9], i64[1] = -1, i64[1] = -9223372036854775808, i64[1] = 0, i64[1] = -1"},
-                    {Kind::strided, "T[9], T[3], i64[1] = 100, i64[1] = 1, i64[1] = 0, i64[1] = -3"},
-                    {Kind::strided, "T[9], T[1], i64[1] = 2, i64[1] = 9223372036854775807, i64[1] = 0, i64[1] = 9223372036854775807"},
-                    {Kind::strided, "T[9], T[1], i64[1] = 7, i64[1] = -100, i64[1] = 0, i64[1] = -9223372036854775808"},
-                    {Kind::strided, "T[9,2], T[1,2], i64[1] = 7, i64[1] = -100, i64[1] = 0, i64[1] = -9223372036854775808"},
-                    {Kind::strided, "T[5,7,33], T[3,3,17], i32[3] = 32 -1 0, i32[3] = -34 -8 5, i32[3] = 2 1 0, i32[3] = -2 -3 2"},
-                    {Kind::strided, "T[5,7,3], T[5,7,3], i64[1] = 6, i64[1] = -8, i64[1] = 1, i64[1] = -1"},
-                    {Kind::strided, "T[5,7,3], T[5,3,3], i64[1] = 4, i64[1] = -8, i64[1] = -2, i64[1] = -2"},
-                    {Kind::rank,
-                     "T[1,2,1,3,3,2,1,3], T[1,2,1,2,2,1,1,2], i64[4] = 2 0 -1 1, i64[4] = 0 9 -9 2, i64[4] = 3 7 4 -3, i64[4] = -1 2 -2 1"},
-                    {Kind::large, "T[401,401], T[299,396], i64[2] = 1 3, i64[2] = 300 399"},
-                    {Kind::large, "T[303,751], T[303,376], i64[2] = -1 0, i64[2] = -999 751, i64[2] = 0 1, i64[2] = -1 2"},
-                    {Kind::large, "f64[3,40009], f64[3,40009], i64[1] = 40008, i64[1] = -99999, i64[1] = 1, i64[1] = -1"},
-                    {Kind::large, "u8[1301,613], u8[1299,611], i64[2] = 1 1, i64[2] = 1300 612"}},
-          .domain = "heddle",
-          .without = {{Kind::broadcast, "updates have the extents of the slice"}}};
+  return {
+      .type = "ScatterSlice",
+      .reference =
+          [](const Call& c) {
+            Numbers result = c[0];
+            const std::vector<Ints> coordinates = sliced_coordinates(c, c[0].shape, 2);
+            const bool adds = c.s("reduction", "none") == "add";
+            for (int64_t i = 0; i < c[1].size(); ++i) {
+              Number& element = result.values[flat_of(*listed(coordinates, position_of(i, c[1].shape)), c[0].shape)];
+              if (!adds)
+                element = c[1].values[i];
+              else if (c[0].dtype == DType::f64)
+                element = static_cast<double>(element) + static_cast<double>(c[1].values[i]);
+              else
+                element = rounded(c[0].dtype, element + c[1].values[i]);
+            }
+            return std::vector{result};
+          },
+      .cases = {{Kind::odd, "T[7], T[3], i64[1] = 2, i64[1] = 5"},
+                {Kind::odd, "T[7] = 0..2, T[3] = 0..2, i64[1] = 2, i64[1] = 5; reduction=\"add\""},
+                {Kind::odd, "f32[6], f32[6] = nan inf -inf 0 -0.0 1, i64[1] = 0, i64[1] = 6; reduction=\"add\""},
+                {Kind::empty, "T[5,3] = 0..2, T[0,3], i64[1] = 3, i64[1] = 2; reduction=\"add\""},
+                {Kind::strided, "T[3,5,17] = 0..2, T[2,3,17] = 0..2, i64[2] = 1 -4, i64[2] = 3 -1; reduction=\"add\""},
+                {Kind::strided, "T[5,7,3] = 0..2, T[5,3,3] = 0..2, i64[1] = 4, i64[1] = -8, i64[1] = -2, i64[1] = -2; reduction=\"add\""},
+                {Kind::strided, "T[9] = 0..2, T[4] = 0..2, i64[1] = 1, i64[1] = 8, -, i64[1] = 2; reduction=\"add\""},
+                {Kind::large, "f32[401,401], f32[299,396], i64[2] = 1 3, i64[2] = 300 399; reduction=\"add\""},
+                {Kind::large,
+                 "f64[303,751], f64[303,376], i64[2] = -1 0, i64[2] = -999 751, i64[2] = 0 1, i64[2] = -1 2; reduction=\"add\""},
+                {Kind::odd, "T[1], T[1], i64[1] = 0, i64[1] = 1"},
+                {Kind::odd, "T[3,1], T[3,1], i64[2] = -1 -1, i64[2] = -9 9, -, i64[2] = -1 1"},
+                {Kind::odd, "T[3,5,17], T[2,3,17], i64[2] = 1 -4, i64[2] = 3 -1"},
+                {Kind::odd, "T[3,5,17], T[3,5,16], i64[3] = 0 0 1, i64[3] = 3 5 17"},
+                {Kind::odd, "T[3,5], T[3,5], i64[1] = 0, i64[1] = 3"},
+                {Kind::odd, "T[4,65], T[4,64], U[1] = 1, U[1] = 2147483647, U[1] = 1, U[1] = 1"},
+                {Kind::odd, "f32[6], f32[6] = nan inf -inf 0 -0.0 1, i64[1] = 0, i64[1] = 6"},
+                {Kind::empty, "T[0], T[0], i64[1] = 0, i64[1] = 5"},
+                {Kind::empty, "T[5,3], T[0,3], i64[1] = 3, i64[1] = 2"},
+                {Kind::empty, "T[5,3], T[5,0], i64[1] = 9, i64[1] = 99, i64[1] = 1"},
+                {Kind::strided, "T[9], T[3], i64[1] = 1, i64[1] = 8, i64[1] = 0, i64[1] = 3"},
+                {Kind::strided, "T[9], T[4], i64[1] = 1, i64[1] = 8, -, i64[1] = 2"},
+                {Kind::strided, "T[9], T[9], i64[1] = -1, i64[1] = -9223372036854775808, i64[1] = 0, i64[1] = -1"},
+                {Kind::strided, "T[9], T[3], i64[1] = 100, i64[1] = 1, i64[1] = 0, i64[1] = -3"},
+                {Kind::strided, "T[9], T[1], i64[1] = 2, i64[1] = 9223372036854775807, i64[1] = 0, i64[1] = 9223372036854775807"},
+                {Kind::strided, "T[9], T[1], i64[1] = 7, i64[1] = -100, i64[1] = 0, i64[1] = -9223372036854775808"},
+                {Kind::strided, "T[9,2], T[1,2], i64[1] = 7, i64[1] = -100, i64[1] = 0, i64[1] = -9223372036854775808"},
+                {Kind::strided, "T[5,7,33], T[3,3,17], i32[3] = 32 -1 0, i32[3] = -34 -8 5, i32[3] = 2 1 0, i32[3] = -2 -3 2"},
+                {Kind::strided, "T[5,7,3], T[5,7,3], i64[1] = 6, i64[1] = -8, i64[1] = 1, i64[1] = -1"},
+                {Kind::strided, "T[5,7,3], T[5,3,3], i64[1] = 4, i64[1] = -8, i64[1] = -2, i64[1] = -2"},
+                {Kind::rank,
+                 "T[1,2,1,3,3,2,1,3], T[1,2,1,2,2,1,1,2], i64[4] = 2 0 -1 1, i64[4] = 0 9 -9 2, i64[4] = 3 7 4 -3, i64[4] = -1 2 -2 1"},
+                {Kind::large, "T[401,401], T[299,396], i64[2] = 1 3, i64[2] = 300 399"},
+                {Kind::large, "T[303,751], T[303,376], i64[2] = -1 0, i64[2] = -999 751, i64[2] = 0 1, i64[2] = -1 2"},
+                {Kind::large, "f64[3,40009], f64[3,40009], i64[1] = 40008, i64[1] = -99999, i64[1] = 1, i64[1] = -1"},
+                {Kind::large, "u8[1301,613], u8[1299,611], i64[2] = 1 1, i64[2] = 1300 612"}},
+      .domain = "heddle",
+      .without = {{Kind::broadcast, "updates have the extents of the slice"}}};
 }
 
 Row pad_gradient() {

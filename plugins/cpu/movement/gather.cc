@@ -278,7 +278,7 @@ Status gather_elements_gradient(GradientContext& g) {
 Status gather_nd_gradient(GradientContext& g) {
   const int64_t batch_dims = g.attributes().i("batch_dims");
   if (batch_dims == 0) {
-    g.give(0, g.emit("ScatterND", {zeros_like(g, g.x(0)), g.x(1), g.dy(0)}, {{"reduction", "add"}}));
+    g.give(0, g.emit("ScatterND", {zeros_like_input(g, 0), g.x(1), g.dy(0)}, {{"reduction", "add"}}));
     return {};
   }
   const auto joined = [&](std::initializer_list<GradientValue> parts) { return g.emit("Concat", parts, {{"axis", 0}}); };

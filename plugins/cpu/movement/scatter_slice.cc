@@ -1,11 +1,13 @@
-// heddle::ScatterSlice: data with updates written where Slice, told the same, would read. The gradient of Slice.
+// heddle::ScatterSlice: data with updates written, or added, where Slice, told the same, would read. The gradient of Slice.
 #include <cstring>
 
 #include "families.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
+#include "shared/movement/scatter_reduction.h"
 #include "shared/movement/slices.h"
+#include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
@@ -26,7 +28,17 @@ struct SliceInputs {
   }
 };
 
+// Of the five reductions of Scatter, these two.
+Status parse_slice_reduction(const Attributes& attributes, bool* adds) {
+  ScatterReduction reduction;
+  HEDDLE_PLUGIN_CHECK(parse_reduction(attributes, &reduction));
+  *adds = reduction == ScatterReduction::add;
+  return *adds || reduction == ScatterReduction::none ? Status() : invalid("reduction is neither none nor add");
+}
+
 Status infer_scatter_slice(InferContext& context) {
+  bool adds = false;
+  HEDDLE_PLUGIN_CHECK(parse_slice_reduction(context.attributes, &adds));
   const Dims data = context.dims(0), updates = context.dims(slice_updates_port);
   if (updates.rank != data.rank)
     return invalid("updates has shape " + dims_text(updates) + ", expected the rank of data " + dims_text(data));
@@ -50,6 +62,7 @@ Status infer_scatter_slice(InferContext& context) {
 // Tiles are ranges of rows of the output: those before the last axis that is not read whole, behind which elements are blocks.
 class ScatterSlice {
  public:
+  Status create(const CreateContext& context) { return parse_slice_reduction(context.attributes, &adds_); }
   Status prepare(PrepareContext& context) {
     tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size));
     return {};
@@ -70,8 +83,13 @@ class ScatterSlice {
     const char* from = static_cast<const char*>(updates.data);
     for (int64_t row = rows.first; row < rows.last && updates.element_count > 0 && !poll.stopped(); ++row) {
       int64_t read = 0;
-      if (plan.updates_of(row, &read))
-        write_row(plan, from + read * plan.read_bytes, static_cast<char*>(y.data) + row * plan.row_bytes, poll);
+      if (!plan.updates_of(row, &read)) continue;
+      char* const to = static_cast<char*>(y.data) + row * plan.row_bytes;
+      if (adds_)
+        with_dtype(y.dtype,
+                   [&](auto tag) { add_row<typename decltype(tag)::type>(plan, from + read * plan.read_bytes, to, y.dtype, poll); });
+      else
+        write_row(plan, from + read * plan.read_bytes, to, poll);
     }
     return poll.status();
   }
@@ -130,6 +148,34 @@ class ScatterSlice {
           copy_cancellable(to + i * step, from + i * plan.block, plan.block, poll);
     }
   }
+  template <class T>
+  static void add_row(const Plan& plan, const char* from, char* to, heddle_dtype dtype, CancellationPoll& poll) {
+    const AxisSlice& column = plan.column();
+    const int64_t elements = plan.block / static_cast<int64_t>(sizeof(T)), step = column.extent > 1 ? column.step * plan.block : 0;
+    to += column.start * plan.block;
+    // Neighbours in both are one run.
+    const bool joined = column.step == 1 || column.extent <= 1;
+    const int64_t runs = joined ? std::min<int64_t>(column.extent, 1) : column.extent;
+    const int64_t length = joined ? column.extent * elements : elements;
+    for (int64_t run = 0; run < runs; ++run) {
+      auto* const y = reinterpret_cast<T*>(to + run * step);
+      const auto* const update = reinterpret_cast<const T*>(from + run * plan.block);
+      for (int64_t first = 0; first < length; first += CancellationPoll::between) {
+        const int64_t last = std::min(first + CancellationPoll::between, length);
+        if (poll.stops(last - first)) return;
+        add_elements(y + first, update + first, last - first, dtype);
+      }
+    }
+  }
+  // Of bools the sum is whether any is true.
+  template <class T>
+  static void add_elements(T* y, const T* update, int64_t count, heddle_dtype dtype) {
+    if (dtype == HEDDLE_BOOL) {
+      for (int64_t i = 0; i < count; ++i) y[i] = to_arithmetic(update[i]) != 0 ? update[i] : y[i];
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) y[i] = from_arithmetic<T>(wrapping_add(to_arithmetic(y[i]), to_arithmetic(update[i])));
+  }
   template <class W>
   static void write_elements(const char* from, char* to, int64_t count, int64_t step, CancellationPoll& poll) {
     for (int64_t first = 0; first < count; first += CancellationPoll::between) {
@@ -138,12 +184,16 @@ class ScatterSlice {
       for (int64_t i = first; i < last; ++i) std::memcpy(to + i * step, from + i * static_cast<int64_t>(sizeof(W)), sizeof(W));
     }
   }
+  bool adds_ = false;
   Tiling tiling_;
 };
 
 // What was overwritten has none.
 Status scatter_slice_gradient(GradientContext& g) {
-  if (g.wants(0)) g.give(0, g.emit("ScatterSlice", {g.dy(0), zeros_like(g, g.x(1)), g.x(2), g.x(3), g.x(4), g.x(5)}, {}, "heddle"));
+  const bool adds = g.attributes().s("reduction") == std::string("add");
+  if (g.wants(0) && adds) g.give(0, g.dy(0));
+  if (g.wants(0) && !adds)
+    g.give(0, g.emit("ScatterSlice", {g.dy(0), zeros_like(g, g.x(1)), g.x(2), g.x(3), g.x(4), g.x(5)}, {}, "heddle"));
   if (g.wants(1)) g.give(1, g.emit("Slice", {g.dy(0), g.x(2), g.x(3), g.x(4), g.x(5)}));
   return {};
 }
@@ -151,29 +201,34 @@ Status scatter_slice_gradient(GradientContext& g) {
 }  // namespace
 
 void add_scatter_slice(Builder& plugin) {
-  plugin.add(Op("ScatterSlice", "heddle")
-                 .doc("data with updates written where Slice would read: the gradient of Slice")
-                 .in("data")
-                 .in("updates")
-                 .in("starts", index_dtypes, nullptr)
-                 .on_host()
-                 .in("ends", index_dtypes, nullptr)
-                 .on_host()
-                 .optional("axes", index_dtypes, nullptr)
-                 .on_host()
-                 .optional("steps", index_dtypes, nullptr)
-                 .on_host()
-                 .out("output")
-                 .in_place("output", "data")
-                 .infer(infer_scatter_slice)
-                 .gradient<scatter_slice_gradient>()
-                 .cpu<ScatterSlice>()
-                 .example("f32[2,3] = 1 2 3 4 5 6, f32[1,2] = 8 9, i64[2] = 0 1, i64[2] = 1 3 -> f32[2,3] = 1 8 9 4 5 6",
-                          "NumPy: y[0:1, 1:3] = updates")
-                 .example("f32[5] = 1 2 3 4 5, f32[3] = 7 8 9, i64[1] = -1, i64[1] = -6, i64[1] = 0, i64[1] = -2 -> f32[5] = 9 2 8 4 7",
-                          "NumPy: y[::-2] = updates")
-                 .example("i32[2,3] = 1 0 0 1 0 1, i32[2,2] = 7, i32[1] = 1, i32[1] = 9, i32[1] = -1, i32[1] = 1 -> i32[2,3] = 1 7 7 1 7 7",
-                          "NumPy: y[:, 1:] = updates"));
+  plugin.add(
+      Op("ScatterSlice", "heddle")
+          .doc("data with updates written, or added, where Slice would read: the gradient of Slice")
+          .in("data")
+          .in("updates")
+          .in("starts", index_dtypes, nullptr)
+          .on_host()
+          .in("ends", index_dtypes, nullptr)
+          .on_host()
+          .optional("axes", index_dtypes, nullptr)
+          .on_host()
+          .optional("steps", index_dtypes, nullptr)
+          .on_host()
+          .out("output")
+          .in_place("output", "data")
+          .attribute("reduction", "none")
+          .infer(infer_scatter_slice)
+          .gradient<scatter_slice_gradient>()
+          .cpu<ScatterSlice>()
+          .example("f32[2,3] = 1 2 3 4 5 6, f32[1,2] = 8 9, i64[2] = 0 1, i64[2] = 1 3 -> f32[2,3] = 1 8 9 4 5 6",
+                   "NumPy: y[0:1, 1:3] = updates")
+          .example("f32[5] = 1 2 3 4 5, f32[3] = 7 8 9, i64[1] = -1, i64[1] = -6, i64[1] = 0, i64[1] = -2 -> f32[5] = 9 2 8 4 7",
+                   "NumPy: y[::-2] = updates")
+          .example("i32[2,3] = 1 0 0 1 0 1, i32[2,2] = 7, i32[1] = 1, i32[1] = 9, i32[1] = -1, i32[1] = 1 -> i32[2,3] = 1 7 7 1 7 7",
+                   "NumPy: y[:, 1:] = updates")
+          .example("f32[2,3] = 1 2 3 4 5 6, f32[2,2] = 1 2 3 4, i64[1] = 0, i64[1] = 9, i64[1] = 1, i64[1] = 2; reduction=\"add\" -> "
+                   "f32[2,3] = 2 2 5 7 5 10",
+                   "NumPy: y[:, 0:9:2] += updates"));
 }
 
 }  // namespace heddle::cpu

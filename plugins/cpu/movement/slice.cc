@@ -55,10 +55,10 @@ class Slice : public CopyKernel {
   bool planned_ = false;
 };
 
-// Zeros but where it was read.
+// Zeros, to which what was read is added: the form that goes into a sum without the zeros.
 Status slice_gradient(GradientContext& g) {
-  g.give(0, g.emit("ScatterSlice", {zeros_like(g, g.x(0)), g.dy(0), g.x(slice_starts), g.x(slice_ends), g.x(slice_axes), g.x(slice_steps)},
-                   {}, "heddle"));
+  g.give(0, g.emit("ScatterSlice", {zeros_like_input(g, 0), g.dy(0), g.x(slice_starts), g.x(slice_ends), g.x(slice_axes), g.x(slice_steps)},
+                   {{"reduction", "add"}}, "heddle"));
   return {};
 }
 

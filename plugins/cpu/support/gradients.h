@@ -36,6 +36,11 @@ inline GradientValue zeros_of(GradientContext& g, GradientValue extents, Gradien
 inline GradientValue zeros_like(GradientContext& g, GradientValue value) {
   return zeros_of(g, shape_of(g, value), value);
 }
+// Zeros like input `i` of the forward operator; ConstantOfShape makes those of f32 by itself.
+inline GradientValue zeros_like_input(GradientContext& g, uint32_t i) {
+  const GradientValue extents = shape_of(g, g.x(i));
+  return g.input_type(i).dtype == HEDDLE_F32 ? g.emit("ConstantOfShape", {extents}) : zeros_of(g, extents, g.x(i));
+}
 // `value` summed to the shape of `like`, which was broadcast.
 inline GradientValue sum_to(GradientContext& g, GradientValue value, GradientValue like) {
   return g.emit("SumTo", {value, shape_of(g, like)}, {}, "heddle");

@@ -14,8 +14,18 @@ void ReversePass::want(const std::vector<ValueId>& values) {
   sums_.resize(net_.values.size());
 }
 
-void ReversePass::seed(ValueId of, ValueId gradient) {
-  if (depends_[of.index]) sums_[of.index].add_seed(gradient);
+Status ReversePass::seed(ValueId of, ValueId gradient) {
+  return depends_[of.index] ? add({gradient, {}, {}, false, false}, of, NodeId(), false) : Status();
+}
+
+Status ReversePass::add(const GradientPart& part, ValueId of, NodeId from, bool alone) {
+  GradientSum& sum = sums_[of.index];
+  if (part.by_rows()) {
+    sum.add_rows(part, from);
+    return {};
+  }
+  derive_from_value(of);
+  return sum.add(net_, part.dense, from, alone, emitter_);
 }
 
 Status ReversePass::run() {
@@ -30,8 +40,7 @@ Status ReversePass::seed_zeros(NodeId id) {
   if (!sends_zeros(node) || !depends_[node.inputs[0].index]) return {};
   emitter_.derive_from(id, "gradient");
   HEDDLE_TRY(const ValueId zeros, filled_like(emitter_, types_, node.inputs[0], 0));
-  sums_[node.inputs[0].index].add({zeros, {}, {}, false, false}, id);
-  return {};
+  return add({zeros, {}, {}, false, false}, node.inputs[0], id, false);
 }
 
 // The gradients that arrive at a node go on to its inputs.
@@ -53,18 +62,15 @@ Status ReversePass::visit(NodeId id) {
   }
   if (!arrives || !wanted) return {};
   HEDDLE_TRY(const std::vector<GradientPart> parts, node_gradient(call, emitter_));
+  const bool alone = std::count_if(parts.begin(), parts.end(), [](const GradientPart& part) { return part.any(); }) == 1;
   for (size_t i = 0; i < parts.size(); ++i)
-    if (parts[i].any()) sums_[node.inputs[i].index].add(parts[i], id);
+    if (parts[i].any()) HEDDLE_CHECK(add(parts[i], node.inputs[i], id, alone));
   return {};
 }
 
 Result<GradientPart> ReversePass::total_of(ValueId of, GradientSum::Form form) {
-  GradientSum& sum = sums_[of.index];
   derive_from_value(of);
-  HEDDLE_TRY(const GradientPart total, sum.total(net_, of, types_, form, emitter_));
-  sum = {};
-  sum.add(total, NodeId());
-  return total;
+  return sums_[of.index].total(net_, of, types_, form, emitter_);
 }
 
 void ReversePass::derive_from_value(ValueId id) {

@@ -22,8 +22,8 @@ class ReversePass {
   void want(const std::vector<ValueId>& values);
   // Whether a value depends on something wanted.
   bool depends(ValueId id) const { return depends_[id.index]; }
-  // A gradient that comes from outside, and counts behind those of the value's readers. Of what depends on nothing wanted: it is ignored.
-  void seed(ValueId of, ValueId gradient);
+  // A gradient that comes from outside; those of the value's readers are added to it. Of what depends on nothing wanted: it is ignored.
+  Status seed(ValueId of, ValueId gradient);
   // Emits what gives gradients to all that depends on something wanted.
   Status run();
   // Whether any gradient has arrived there.
@@ -39,6 +39,8 @@ class ReversePass {
  private:
   Status seed_zeros(NodeId id);
   Status visit(NodeId id);
+  // What the reader `from` gives a value, into the value's sum. `alone`: it gives nothing else.
+  Status add(const GradientPart& part, ValueId of, NodeId from, bool alone);
 
   Net& net_;
   const PolymorphicTypes& types_;

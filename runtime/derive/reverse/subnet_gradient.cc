@@ -54,7 +54,7 @@ Status SubnetGradient::derive(const std::vector<bool>& wanted, const std::vector
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!arrives[i]) continue;
     output_gradients_[i] = pass_.emitter().add_input(net_[outputs[i]].name + ".gradient");
-    pass_.seed(outputs[i], output_gradients_[i]);
+    HEDDLE_CHECK(pass_.seed(outputs[i], output_gradients_[i]));
   }
   HEDDLE_CHECK(pass_.run());
   input_gradients_.resize(inputs.size());
