@@ -58,6 +58,26 @@ bool stage_of(const Editor& editor, const Node& node, const Node& reader, Epilog
   return true;
 }
 
+// Whether `value` is computed after `node`, which moves behind its maker once it reads it.
+bool is_computed_after(const Editor& editor, NodeId node, ValueId value) {
+  const NodeId maker = value.valid() ? editor.graph()[value].producer : NodeId();
+  return maker.valid() && maker.index > node.index;
+}
+
+// Whether the operator that makes `operand`, a value that `reader` alone reads, can have `reader` as its own stage.
+bool maker_takes(const Editor& editor, NodeId reader, ValueId operand) {
+  const NodeId maker = editor.graph()[operand].producer;
+  if (editor.only_reader(operand) != reader) return false;
+  const Node& node = editor.node(maker);
+  EpilogueStage stage;
+  ValueId other;
+  if (node.outputs[0] != operand || has_pointwise_form(node) || reads_updated_variable(editor.graph(), node)) return false;
+  if (!stage_of(editor, node, editor.node(reader), stage, other)) return false;
+  KernelCall call(editor.net(), node, editor.net().device_of(node), 1);
+  const KernelEntry* const kernel = call.find();
+  return kernel && call.accepts(*kernel, stage, other.valid() ? &editor.net().type(other) : nullptr);
+}
+
 }  // namespace
 
 Result<TypedNet> fuse_epilogues(TypedNet net) {
@@ -67,6 +87,9 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
   for (size_t i = 0; i < count; ++i) {
     const NodeId id(i);
     if (editor.dead(id)) continue;
+    // Of a sum of many terms an operator takes one addition in: with more, all their terms were kept until it runs. Two values of which
+    // either could take the addition in leave it to the one that is computed last.
+    bool moves = false;
     for (;;) {
       const Node& node = editor.node(id);
       if (!node.outputs[0].valid() || has_pointwise_form(node) || reads_updated_variable(editor.graph(), node)) break;
@@ -79,6 +102,9 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
       const KernelEntry* kernel = call.find();
       const TensorType* operand_type = operand.valid() ? &editor.net().type(operand) : nullptr;
       if (!kernel || !call.accepts(*kernel, stage, operand_type)) break;
+      const bool waits = stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && is_computed_after(editor, id, operand);
+      if (waits && (moves || maker_takes(editor, reader, operand))) break;
+      moves = moves || waits;
       std::vector<ValueId> inputs = node.inputs;
       if (operand.valid()) inputs.push_back(operand);
       editor.set_inputs(id, std::move(inputs));

@@ -75,6 +75,9 @@ class PointwiseFusion {
   NodeId producer_to_take(const Node& node, size_t i) const;
   // The node's chain with all that it takes in, which `taken` lists: one producer after the other, as long as the whole is within bounds.
   Chain grown(NodeId id, std::vector<NodeId>& taken) const;
+  // Whether what `producer` reads would be kept longer, at the cost of more memory than its result: it is the last reader of two values or
+  // more that were computed, and the node waits for something that is computed after the producer.
+  bool prolongs_lives(NodeId producer, const Node& node) const;
   bool is_pinned(const Node& node) const { return reads_updated_variable(editor_.graph(), node); }
   void make_pointwise(NodeId id, const Chain& chain);
 
@@ -122,7 +125,32 @@ NodeId PointwiseFusion::producer_to_take(const Node& node, size_t i) const {
   if (!producer.valid() || producer.index >= found_.size() || !found_[producer.index].fusible) return {};
   const bool alone = editor_.only_reader(id).valid() && std::count(node.inputs.begin(), node.inputs.end(), id) == 1;
   const bool same_elements = editor_.net().type(id).shape == editor_.net().type(node.outputs[0]).shape;
-  return alone && same_elements && editor_.node(producer).placed == node.placed ? producer : NodeId();
+  if (!alone || !same_elements || editor_.node(producer).placed != node.placed) return {};
+  return prolongs_lives(producer, node) ? NodeId() : producer;
+}
+
+// A running sum whose terms are computed one after the other is the case in point: its additions joined, all terms would be kept at once.
+bool PointwiseFusion::prolongs_lives(NodeId producer, const Node& node) const {
+  const Net& graph = editor_.graph();
+  const ValueId made = editor_.node(producer).outputs[0];
+  int ending = 0;
+  for (const ValueId id : found_[producer.index].inputs)
+    if (graph[id].producer.valid() && editor_.only_reader(id) == producer && editor_.net().type(id).shape == editor_.net().type(made).shape)
+      ++ending;
+  if (ending < 2) return false;
+  // What fusion may take in runs at the node's own place; what it waits for are the inputs of that.
+  const auto is_computed_later = [&](ValueId id) {
+    const NodeId from = id.valid() ? graph[id].producer : NodeId();
+    return from.valid() && from.index > producer.index;
+  };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    const NodeId from = id.valid() ? graph[id].producer : NodeId();
+    if (!from.valid() || from == producer) return false;
+    const bool may_join = from.index < found_.size() && found_[from.index].fusible && editor_.only_reader(id).valid();
+    if (!may_join) return is_computed_later(id);
+    const std::vector<ValueId>& read = found_[from.index].inputs;
+    return std::any_of(read.begin(), read.end(), is_computed_later);
+  });
 }
 
 Chain PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) const {

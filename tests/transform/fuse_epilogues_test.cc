@@ -71,6 +71,25 @@ y: f32[1, 2, 3, 3] = Conv(x, w, made) then Add(add(acc, operand)) operand=made s
 )net");
 }
 
+// Otherwise the products were all kept until the last of them is made.
+TEST(FuseEpilogues, OfASumOfProductsEachTakesInTheSumBeforeIt) {
+  NetBuilder b("sum");
+  const ValueId x = b.input("x", DType::f32, Shape{4, 2});
+  ValueId sum;
+  for (int k = 0; k < 3; ++k) {
+    const std::string number = std::to_string(k);
+    const ValueId product = b.add1("MatMul", "p" + number, {x, b.input("w" + number, DType::f32, Shape{2, 2})});
+    sum = k == 0 ? product : b.add1("Add", "s" + number, {sum, product});
+  }
+  b.output(sum);
+  EXPECT_EQ(transformed(b.finish(), {"fuse_epilogues"}),
+            R"net(sum(x: f32[4, 2], w0: f32[2, 2], w1: f32[2, 2], w2: f32[2, 2]) -> (s2)
+p0: f32[4, 2] = MatMul(x, w0)
+s1: f32[4, 2] = MatMul(x, w1, p0) then Add(add(operand, acc)) operand=p0 same shape # p1
+s2: f32[4, 2] = MatMul(x, w2, s1) then Add(add(operand, acc)) operand=s1 same shape # p2
+)net");
+}
+
 TEST(FuseEpilogues, StopsAtWhatIsReadTwice) {
   Convolution b("twice");
   const ValueId positive = b.add1("Relu", "positive", {b.conv});

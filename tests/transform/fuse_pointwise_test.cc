@@ -53,6 +53,25 @@ y: f32[4, 2] = heddle::Pointwise/1(x) program="sub(neg(x0), exp(x0))"
 )net");
 }
 
+// Otherwise the terms were all kept until the last of them is computed.
+TEST(FusePointwise, ASumIsNotJoinedAcrossTheComputationOfItsTerms) {
+  const auto sum_of = [](bool terms_first) {
+    Chain b("sum");
+    std::vector<ValueId> terms;
+    const auto term = [&](size_t k) {
+      while (terms.size() <= k)
+        terms.push_back(b.add1("Softmax", "t" + std::to_string(terms.size()), {b.x}, {{"axis", static_cast<int64_t>(terms.size() % 2)}}));
+      return terms[k];
+    };
+    if (terms_first) term(2);
+    const ValueId first = b.add1("Add", "s1", {term(0), term(1)});
+    b.output(b.add1("Add", "s2", {first, term(2)}));
+    return b.unchained();
+  };
+  EXPECT_TRUE(sum_of(false));
+  EXPECT_FALSE(sum_of(true));
+}
+
 TEST(FusePointwise, StopsAtWhatIsReadTwice) {
   Chain b("twice");
   const ValueId e = b.add1("Exp", "e", {b.add1("Neg", "n", {b.x})});
