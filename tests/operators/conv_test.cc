@@ -1,6 +1,7 @@
 // Conv and ConvTranspose against plain loops in double: odd shapes, every layout, every split, fused stages.
 #include <gtest/gtest.h>
 
+#include "float_tiles_support.h"
 #include "layout_support.h"
 
 namespace heddle::testing {
@@ -107,6 +108,25 @@ OperatorCall make_call(const Case& c, const char* type, const std::vector<Tensor
   return call;
 }
 
+// 16-bit floats: f32 rounded once, the same bits in every layout.
+void check_narrow(const Case& c, const char* type, const std::vector<Tensor>& inputs) {
+  for (const bool constant : {true, false}) expect_f32_rounded_once(make_call(c, type, inputs, 0, constant), inputs, true);
+  const heddle_layout layout = channels_last_layout(c.x.rank());
+  for (const DType dtype : narrow_dtypes) {
+    OperatorCall call = make_call(c, type, all_as_dtype(inputs, dtype), 0, true);
+    const Tensor plain = run(call)[0];
+    call.split_seed = 4;
+    call.output_layouts = {layout};
+    const auto reordered = [&](const Tensor& x, bool to_channels_last) {
+      return as_dtype(reorder_channels(as_dtype(x, DType::f32), to_channels_last), dtype);
+    };
+    expect_same_bits(reordered(run(call)[0], false), plain, c.name + ", narrow, y channels-last");
+    call.inputs[0] = reordered(call.inputs[0], true);
+    call.input_layouts = {layout};
+    expect_same_bits(reordered(run(call)[0], false), plain, c.name + ", narrow, channels-last");
+  }
+}
+
 // Row-major against the loops; all other layouts, splits and packings against row-major, bit for bit.
 void check(const Case& c, const char* type) {
   const bool transposed = std::string(type) == "ConvTranspose";
@@ -130,6 +150,7 @@ void check(const Case& c, const char* type) {
     expect_same_bits(mode & 2 ? reorder_channels(outputs[0], false) : outputs[0], plain[0],
                      c.name + ", layout mode " + std::to_string(mode));
   }
+  check_narrow(c, type, inputs);
 }
 
 TEST(Conv, EqualsPlainLoopsInEveryLayoutAndSplit) {

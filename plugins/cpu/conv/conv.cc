@@ -1,4 +1,4 @@
-// Conv and ConvTranspose: schemas and shape rules. The f32 kernels are conv_kernel.h's, the other dtypes conv_plain.h's.
+// Conv and ConvTranspose: schemas and shape rules. The kernels of f32, f16 and bf16 are conv_kernel.h's, those of f64 conv_plain.h's.
 #include "conv/conv_gradient.h"
 #include "conv/conv_kernel.h"
 #include "conv/conv_plain.h"
@@ -99,12 +99,13 @@ Op conv_operator(const char* name, const char* doc) {
 
 void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<float>()};
-  const std::vector<heddle_dtype_set> others(3, dtypes<f16, bf16, double>());
+  const std::vector<heddle_dtype_set> narrow(3, dtypes<f16, bf16>()), f64(3, dtypes<double>());
   Op conv =
       conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
   conv.infer(infer_conv).cost<conv_cost>().gradient<conv_gradient>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
-  conv.cpu<PlainConvolution<false>>(others).kernel_name("cpu:conv_plain");
+  conv.cpu<NarrowConvolution<ConvKind::forward>>(narrow).kernel_name("cpu:conv_float_tiles");
+  conv.cpu<PlainConvolution<false>>(f64).kernel_name("cpu:conv_plain");
   conv.example("f32[1,1,5] = -4 -3 3 -4 3, f32[1,1,3] = -4 -3 3 -> f32[1,1,3] = 34 -9 9", "ONNX Runtime")
       .example(
           "f32[1,2,3,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4 0 0, f32[2,2,2,2] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -4 3 -3 -4, f32[2] "
@@ -122,7 +123,8 @@ void add_conv(Builder& plugin) {
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
   transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>().gradient<conv_transpose_gradient>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
-  transposed.cpu<PlainConvolution<true>>(others).kernel_name("cpu:conv_transpose_plain");
+  transposed.cpu<NarrowConvolution<ConvKind::transposed>>(narrow).kernel_name("cpu:conv_transpose_float_tiles");
+  transposed.cpu<PlainConvolution<true>>(f64).kernel_name("cpu:conv_transpose_plain");
   transposed.example("f32[1,1,3] = -4 -3 3, f32[1,2,2] = -4 -3 3 -4 -> f32[1,2,4] = 16 24 -3 -9 -12 7 21 -12", "ONNX Runtime")
       .example(
           "f32[1,2,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[2,1,2,2] = -4 -3 3 -4 3 -3 -4 0, f32[1] = 1; strides=[2,1], pads=[0,1,1,0] -> "

@@ -26,7 +26,7 @@ struct ConvProblem {
 // Pointers of one tile. All are borrowed for the call. A tile has the output channels of its part (ConvTile::channel_part).
 struct ConvBuffers {
   const float* x;                // [tile's input pixels, input channels]
-  const float* weights;          // the net's own, unless the algorithm packed them in prepare
+  const float* weights;          // the net's own or their f32 form, unless the algorithm packed them in prepare
   const float* bias;             // [tile's channels], or null
   const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
   float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_stage()
@@ -57,8 +57,9 @@ struct ConvRequest {
   const onednn::Epilogue* epilogue = nullptr;
   size_t first_stage = 0;  // 1 when the first stage is the bias
   bool constant_weights = false;
-  const float* weights = nullptr;  // content, when constant
-  uint32_t threads = 1;            // that a run may have
+  const float* weights = nullptr;   // content, when constant
+  heddle_dtype dtype = HEDDLE_F32;  // of the net's weights, of which `weights` may be the f32 form
+  uint32_t threads = 1;             // that a run may have
 };
 
 // oneDNN, one primitive per tile shape.

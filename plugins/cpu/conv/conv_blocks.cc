@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "conv/conv_taps.h"
+#include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
+#include "support/float_sums.h"
 
 namespace heddle::cpu {
 namespace {
@@ -20,7 +22,7 @@ constexpr int64_t most_step = int64_t{1} << 17;  // stride, reach of a filter
 constexpr int64_t most_tiles_of_library = int64_t{1} << 18;
 constexpr int64_t most_weighted_columns = int64_t{1} << 19;  // of all tile shapes together; a column of padding counts four times
 
-template <bool transposed>
+template <bool transposed, class T>
 void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll) {
   const Window& window = problem.window;
   const int64_t output_pixels = window.output_count(), taps = window.kernel_count();
@@ -34,11 +36,11 @@ void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBl
       double sum = source.bias ? static_cast<double>(source.bias[channel]) : 0.0;
       for (int64_t c = 0; c < group_inputs && window.input_count() > 0; ++c) {
         const int64_t input_channel = channel / group_outputs * group_inputs + c;
-        const float* plane = source.x + image * source.image + input_channel * source.channel;
-        const float* filter =
-            source.weights + (transposed ? input_channel * group_outputs + channel % group_outputs : channel * group_inputs + c) * taps;
+        const T* plane = static_cast<const T*>(source.x) + image * source.image + input_channel * source.channel;
+        const T* filter = static_cast<const T*>(source.weights) +
+                          (transposed ? input_channel * group_outputs + channel % group_outputs : channel * group_inputs + c) * taps;
         for_each_tap<transposed>(window, position, poll, [&](int64_t at, int64_t tap) {
-          sum += static_cast<double>(plane[at * source.pixel]) * static_cast<double>(filter[tap]);
+          sum += static_cast<double>(to_arithmetic(plane[at * source.pixel])) * static_cast<double>(to_arithmetic(filter[tap]));
         });
         if (poll.stopped()) return;
       }
@@ -50,10 +52,10 @@ void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBl
 }  // namespace
 
 void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll) {
-  if (problem.transposed)
-    convolve<true>(problem, source, block, y, poll);
-  else
-    convolve<false>(problem, source, block, y, poll);
+  with_float(source.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    problem.transposed ? convolve<true, T>(problem, source, block, y, poll) : convolve<false, T>(problem, source, block, y, poll);
+  });
 }
 
 bool library_takes(const ConvProblem& problem, int64_t tiles) {

@@ -1,5 +1,6 @@
-// f32 convolutions that oneDNN is not asked for: extents that would keep its preparation busy for minutes, tiles that could not be made
-// small enough. Plain loops over small blocks of output pixels and channels; slow, and ready at once whatever the extents.
+// Convolutions of f32 and of 16-bit floats that oneDNN is not asked for: extents that would keep its preparation busy for minutes, tiles
+// that could not be made small enough. Plain loops over small blocks of output pixels and channels; slow, and ready at once whatever the
+// extents.
 #pragma once
 
 #include "conv/conv_algorithm.h"
@@ -10,9 +11,10 @@ namespace heddle::cpu {
 
 // What convolve_block reads. Strides in elements.
 struct ConvSource {
-  const float* x;
+  heddle_dtype dtype;  // of x and of the weights
+  const void* x;
   int64_t image, channel, pixel;  // strides of x
-  const float* weights;           // as the net has them
+  const void* weights;            // as the net has them
   const float* bias;              // of all output channels, or null
 };
 // Output channels and pixels (of all images, one after the other) of a block.

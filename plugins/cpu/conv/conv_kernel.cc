@@ -127,12 +127,17 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
   uint64_t end = algorithm_ ? aligned(algorithm_->scratch_bytes()) : 0;
   auto place = [&end](uint64_t bytes) { return std::exchange(end, end + bytes); };
   stage_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
-  x_offset_ = place(x_layout_.channels_last || in_blocks_ ? 0 : x_bytes);
+  x_offset_ = place(gathers_input() ? x_bytes : 0);
   y_offset_ = place(written_in_place() ? 0 : y_bytes);
   operand_offset_ = end;
   operand_bytes_ = y_bytes;
   for (size_t i = 0; i < epilogue_.size(); ++i)
     if (wants_copy(i)) place(y_bytes);
+  if (is_narrow()) {
+    narrow_offset_ = place(std::max(gathers_input() ? x_bytes : 0, y_bytes));
+    weights_offset_ = place(aligned(static_cast<uint64_t>(weight_count_) * sizeof(float)));
+    bias_offset_ = place(bias_input_ < 0 ? 0 : aligned(static_cast<uint64_t>(problem_.output_channels) * sizeof(float)));
+  }
   context.set_scratch(0, end);
 }
 
@@ -182,6 +187,8 @@ Status ConvDriver::prepare(PrepareContext& context) {
   tiling_ = {};
   algorithm_ = nullptr;
   in_blocks_ = false;
+  dtype_ = static_cast<heddle_dtype>(context.output(0)->dtype);
+  weight_count_ = 0;
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   const double flops = flops_of(problem_);
@@ -203,14 +210,48 @@ Status ConvDriver::prepare(PrepareContext& context) {
   request.first_stage = first_stage_;
   request.constant_weights = context.is_constant(1);
   request.threads = threads_;
+  request.dtype = dtype_;
   request.weights = static_cast<const float*>(context.input(1)->data);
+  std::vector<float> converted;
+  if (is_narrow() && request.constant_weights) {
+    converted = constant_floats(*context.input(1));
+    request.weights = converted.data();
+  } else if (is_narrow()) {
+    weight_count_ = context.input(1)->element_count;
+  }
   HEDDLE_PLUGIN_CHECK(choose_algorithm(context, request));
   plan_scratch(context);
   return {};
 }
 
-const float* ConvDriver::bias_of(const RunContext& context) const {
-  return bias_input_ < 0 ? nullptr : static_cast<const float*>(context.inputs[bias_input_]->data);
+const float* ConvDriver::bias_of(const RunContext& context, const char* scratch) const {
+  if (bias_input_ < 0) return nullptr;
+  return is_narrow() ? reinterpret_cast<const float*>(scratch + bias_offset_)
+                     : static_cast<const float*>(context.inputs[bias_input_]->data);
+}
+
+const float* ConvDriver::weights_of(const RunContext& context, const char* scratch) const {
+  return is_narrow() ? reinterpret_cast<const float*>(scratch + weights_offset_) : static_cast<const float*>(context.inputs[1]->data);
+}
+
+void ConvDriver::load_shared(const RunContext& context, char* scratch) const {
+  const auto load = [&](int32_t input, int64_t count, uint64_t offset) {
+    load_floats(dtype_, context.inputs[input]->data, {0, 1, count, count}, reinterpret_cast<float*>(scratch + offset));
+  };
+  if (weight_count_ > 0) load(1, weight_count_, weights_offset_);
+  if (bias_input_ >= 0) load(bias_input_, problem_.output_channels, bias_offset_);
+}
+
+const float* ConvDriver::gather_input(const RunContext& context, const ConvTile& tile, char* scratch) const {
+  const void* x = context.inputs[0]->data;
+  if (!gathers_input()) return static_cast<const float*>(x) + tile.input_first * problem_.input_channels;
+  const PixelRange range = {tile.input_first, tile.input_count, 0, x_layout_.channels};
+  auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
+  if (is_narrow())
+    gather_floats(dtype_, x_layout_, x, range, scratch + narrow_offset_, x_tile);
+  else
+    gather_pixels(x_layout_, x, range, x_tile);
+  return x_tile;
 }
 
 PixelRange ConvDriver::outputs_of(const ConvTile& tile) const {
@@ -241,29 +282,26 @@ Status ConvDriver::sum_tile(const ConvTile& tile, const ConvBuffers& buffers, si
   return {};
 }
 
-Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const {
+Status ConvDriver::sum_block(const RunContext& context, const ConvTile& tile, float* y, const char* scratch, CancellationPoll& poll) const {
   const int64_t pixels = x_layout_.pixels, channels = x_layout_.channels;
-  const ConvSource source = {static_cast<const float*>(context.inputs[0]->data),
+  const ConvSource source = {dtype_,
+                             context.inputs[0]->data,
                              pixels * channels,
                              x_layout_.channels_last ? 1 : pixels,
                              x_layout_.channels_last ? channels : 1,
-                             static_cast<const float*>(context.inputs[1]->data),
-                             bias_of(context)};
+                             context.inputs[1]->data,
+                             bias_of(context, scratch)};
   convolve_block(problem_, source, {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)}, y, poll);
   return poll.status();
 }
 
 Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, char* scratch, size_t* packed, CancellationPoll* poll) const {
-  const auto* x = static_cast<const float*>(context.inputs[0]->data);
   auto* y = static_cast<float*>(context.outputs[0]->data);
-  auto* x_tile = reinterpret_cast<float*>(scratch + x_offset_);
   float* y_tile = written_in_place() ? y + tile.output_first * problem_.output_channels : reinterpret_cast<float*>(scratch + y_offset_);
   ConvBuffers buffers = {};
-  buffers.x = x_layout_.channels_last ? x + tile.input_first * problem_.input_channels : x_tile;
-  if (!x_layout_.channels_last && !in_blocks_)
-    gather_pixels(x_layout_, x, {tile.input_first, tile.input_count, 0, x_layout_.channels}, x_tile);
-  buffers.weights = static_cast<const float*>(context.inputs[1]->data);
-  if (const float* bias = bias_of(context)) buffers.bias = bias + first_channel(tile);
+  if (!in_blocks_) buffers.x = gather_input(context, tile, scratch);
+  buffers.weights = weights_of(context, scratch);
+  if (const float* bias = bias_of(context, scratch)) buffers.bias = bias + first_channel(tile);
   buffers.y = y_tile;
   buffers.scratch = scratch;
   buffers.packed_in_scratch = packed;
@@ -273,11 +311,14 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
     if (epilogue_[i].operand_input >= 0) operands[i] = tile_operand(context, i, tile, y_tile, &copy);
   buffers.operands = operands.data();
   size_t done = first_stage_;
-  HEDDLE_PLUGIN_CHECK(poll ? sum_block(context, tile, y_tile, *poll) : sum_tile(tile, buffers, &done));
+  HEDDLE_PLUGIN_CHECK(poll ? sum_block(context, tile, y_tile, scratch, *poll) : sum_tile(tile, buffers, &done));
   const int64_t channels = channels_of(tile);
   const onednn::TileRegion region = {y_tile, channels, tile.output_count, channels, 0, 0};
   onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
-  if (!written_in_place()) scatter_pixels(y_layout_, y_tile, outputs_of(tile), y);
+  if (is_narrow())
+    scatter_floats(dtype_, y_layout_, y_tile, outputs_of(tile), scratch + narrow_offset_, y);
+  else if (!written_in_place())
+    scatter_pixels(y_layout_, y_tile, outputs_of(tile), y);
   return {};
 }
 
@@ -301,6 +342,7 @@ Status ConvDriver::run(const RunContext& context, int64_t begin, int64_t end) co
     HEDDLE_PLUGIN_CHECK(check_planned({{"shape", context.inputs[2]}}, *context.outputs[0],
                                       [&](Extents* to) { return constant_extents(*context.inputs[2], to); }));
   auto* scratch = thread_scratch<char>(context);
+  if (is_narrow()) load_shared(context, scratch);
   if (in_blocks_) return run_blocks(context, begin, end, scratch);
   const onednn::SerialSection serial;
   size_t packed = 0;

@@ -1,4 +1,7 @@
-// The kernel classes of Conv, ConvTranspose and ConvDataGradient for f32: layouts, tiles, epilogue and scratch around a ConvAlgorithm.
+// The kernel classes of Conv, ConvTranspose and ConvDataGradient for f32, f16 and bf16: layouts, tiles, epilogue and scratch around a
+// ConvAlgorithm.
+//
+// The 16-bit types are computed in f32 on converted tiles, and rounded once (support/float_tiles.h). No stages are fused into them.
 //
 // Every tile is computed channels-last. Row-major inputs and outputs are transposed tile by tile in the executing thread's scratch, so
 // all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the stages
@@ -12,6 +15,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/float_tiles.h"
 #include "support/strided_copy.h"
 
 namespace heddle::cpu {
@@ -48,13 +52,20 @@ class ConvDriver {
   Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, size_t* packed, CancellationPoll* poll) const;
   // Sums of a tile, with as many stages as the algorithm does.
   Status sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const;
-  Status sum_block(const RunContext& context, const ConvTile& tile, float* y, CancellationPoll& poll) const;
-  const float* bias_of(const RunContext& context) const;
+  Status sum_block(const RunContext& context, const ConvTile& tile, float* y, const char* scratch, CancellationPoll& poll) const;
+  const float* bias_of(const RunContext& context, const char* scratch) const;
   // The algorithm adds this stage's operand from the memory that it writes.
   bool read_in_place(size_t stage) const;
   bool wants_copy(size_t stage) const;
   // The tiles compute where the output lies, not in scratch.
-  bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1 && !in_blocks_; }
+  bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1 && !in_blocks_ && !is_narrow(); }
+  bool is_narrow() const { return in_float_tiles(dtype_); }
+  // Of x: each tile copies its pixels.
+  bool gathers_input() const { return !in_blocks_ && (!x_layout_.channels_last || is_narrow()); }
+  const float* gather_input(const RunContext& context, const ConvTile& tile, char* scratch) const;
+  // Converts what all tiles of a call read: dynamic weights, the bias.
+  void load_shared(const RunContext& context, char* scratch) const;
+  const float* weights_of(const RunContext& context, const char* scratch) const;
   int64_t first_channel(const ConvTile& tile) const { return static_cast<int64_t>(tile.channel_part) * tile_channels_; }
   int64_t channels_of(const ConvTile& tile) const { return std::min(tile_channels_, problem_.output_channels - first_channel(tile)); }
   PixelRange outputs_of(const ConvTile& tile) const;
@@ -81,6 +92,9 @@ class ConvDriver {
   PixelLayout x_layout_, y_layout_;
   bool operand_channels_last_[most_stages] = {};
   uint64_t stage_offset_ = 0, x_offset_ = 0, y_offset_ = 0, operand_offset_ = 0, operand_bytes_ = 0;  // in the thread's scratch
+  heddle_dtype dtype_ = HEDDLE_F32;
+  int64_t weight_count_ = 0;  // elements that a call converts; 0: they are packed, or read as they are
+  uint64_t narrow_offset_ = 0, weights_offset_ = 0, bias_offset_ = 0;
 };
 
 class Convolution : public ConvDriver {
@@ -100,6 +114,14 @@ class ConvDataGradient : public ConvDriver {
   ConvDataGradient() : ConvDriver(ConvKind::data_gradient) {}
   static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
   static bool accepts_epilogue(const CreateContext& context);
+};
+
+// f16 and bf16.
+template <ConvKind kind>
+class NarrowConvolution : public ConvDriver {
+ public:
+  NarrowConvolution() : ConvDriver(kind) {}
+  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
 };
 
 }  // namespace heddle::cpu

@@ -19,9 +19,14 @@ struct PixelRange {
 // True for channels-last, also when row-major means the same order. `what`: the tensor, as a message names it.
 Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels_last_order);
 
-// From a tensor to channels-last memory that holds the range alone.
-void gather_pixels(const PixelLayout& layout, const float* tensor, const PixelRange& range, float* packed);
+// From a tensor to channels-last memory that holds the range alone. `width`: bytes of an element.
+void gather_pixels(const PixelLayout& layout, const void* tensor, const PixelRange& range, void* packed, int64_t width = sizeof(float));
 // The other way round.
-void scatter_pixels(const PixelLayout& layout, const float* packed, const PixelRange& range, float* tensor);
+void scatter_pixels(const PixelLayout& layout, const void* packed, const PixelRange& range, void* tensor, int64_t width = sizeof(float));
+
+// The same of 16-bit tensors, whose range is f32 where it is packed. `narrow`: room for the range's elements, at 2 bytes each.
+void gather_floats(heddle_dtype dtype, const PixelLayout& layout, const void* tensor, const PixelRange& range, void* narrow, float* packed);
+void scatter_floats(heddle_dtype dtype, const PixelLayout& layout, const float* packed, const PixelRange& range, void* narrow,
+                    void* tensor);
 
 }  // namespace heddle::cpu

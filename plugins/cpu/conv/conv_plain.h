@@ -1,5 +1,5 @@
-// Conv, ConvTranspose and ConvDataGradient for the dtypes that no library here has: a plain loop over outputs, row-major. Sums run in float
-// for the 16-bit types, else in the type itself, always in the order channel, tap.
+// Conv and ConvTranspose of f64 and ConvDataGradient of f64, f16 and bf16: a plain loop over outputs, row-major. Sums run in float for the
+// 16-bit types, else in the type itself, always in the order channel, tap.
 #pragma once
 
 #include "conv/conv_tiles.h"

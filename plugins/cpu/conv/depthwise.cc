@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "conv/depthwise_rows.h"
 
@@ -47,8 +48,9 @@ Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
   read_clamp(*request.epilogue, request.first_stage);
   const uint64_t bytes = static_cast<uint64_t>(taps * problem_.output_channels) * sizeof(float);
   if (request.constant_weights) {
-    packed_ = static_cast<const float*>(context.prepack(
-        1, "depthwise3x3", bytes, [&](void* target) { pack(request.weights, problem_.output_channels, static_cast<float*>(target)); }));
+    packed_ = static_cast<const float*>(context.prepack(1, "depthwise3x3," + std::to_string(request.dtype), bytes, [&](void* target) {
+      pack(request.weights, problem_.output_channels, static_cast<float*>(target));
+    }));
     if (!packed_) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
   } else {
     scratch_bytes_ = bytes;
