@@ -1,4 +1,5 @@
 // Pooling against plain loops over odd windows; channels-last and every split give the same bits as row-major.
+#include "float_tiles_support.h"
 #include "layout_support.h"
 
 namespace heddle::testing {
@@ -83,6 +84,36 @@ TEST(Pooling, EqualsPlainLoopsInEveryLayoutAndSplit) {
     call.input_layouts = call.output_layouts = {channels_last_layout(4)};
     expect_same_bits(reorder_channels(run(call)[0], false), y[0], std::string(c.type) + ", channels-last");
   }
+}
+
+// 16-bit floats: f32 rounded once, the same bits in both layouts.
+void check_narrow_pool(const OperatorCall& form, const Tensor& x) {
+  expect_f32_rounded_once(form, {x}, true);
+  for (const DType dtype : narrow_dtypes) {
+    OperatorCall call = form;
+    call.inputs = {as_dtype(x, dtype)};
+    const Tensor plain = run(call)[0];
+    call.inputs = {as_dtype(reorder_channels(x, true), dtype)};
+    call.input_layouts = call.output_layouts = {channels_last_layout(4)};
+    for (const uint64_t seed : {0, 3}) {
+      call.split_seed = seed;
+      const auto last = run(call);
+      ASSERT_EQ(last.size(), 1u) << form.type;
+      const Tensor wide = reorder_channels(as_dtype(last[0], DType::f32), false);
+      expect_same_bits(as_dtype(wide, dtype), plain, name_of_call(form.type, {x}, dtype) + ", channels-last");
+    }
+  }
+}
+
+TEST(Pooling, NarrowFloatsAreF32RoundedOnceInBothLayouts) {
+  for (const char* type : {"MaxPool", "AveragePool", "LpPool"}) {
+    const std::vector<Attribute> attributes = {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
+    for (const Shape& shape : {Shape{2, 33, 13, 14}, Shape{1, 64, 20, 21}, Shape{1, 3, 5, 5}})
+      check_narrow_pool(call_of(type, {}, attributes), random_tensor(shape, 1));
+    check_narrow_pool(call_of(type, {}, {{"kernel_shape", Ints{12, 12}}}), random_tensor(Shape{1, 20, 30, 30}, 2));
+  }
+  for (const char* type : {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"})
+    check_narrow_pool(call_of(type, {}), random_tensor(Shape{2, 300, 9, 15}, 1));
 }
 
 TEST(Pooling, Global) {

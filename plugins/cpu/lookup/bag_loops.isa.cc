@@ -1,20 +1,14 @@
 // The loops of lookups of one instruction set level; what they do is said in bag_loops.h.
 #include "lookup/bag_loops.h"
 
-#include "vector/half.h"
+#include "vector/narrow_loads.h"
 #include "vector/prefetch.h"
 #include "vector/simd.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {
 
-// Elements of two bytes, which are added up as f32.
-struct Half {
-  uint16_t bits;
-};
-struct BrainHalf {
-  uint16_t bits;
-};
+// Elements of two bytes are added up as f32.
 template <class T>
 struct SumOf {
   using type = float;
@@ -33,11 +27,7 @@ SumVector<T> get(const T* x) {
   if constexpr (sizeof(T) > 2) {
     return load<Vector<T>>(x);
   } else {
-    const VU bits = __builtin_convertvector(load<typename VectorOf<uint16_t, vector_bytes / 2>::type>(x), VU);
-    if constexpr (__is_same(T, BrainHalf))
-      return cast_bits<VF>(bits << 16);
-    else
-      return half_to_float<VF>(bits);
+    return load_narrow(x);
   }
 }
 // The last elements of a row, fewer than a vector.

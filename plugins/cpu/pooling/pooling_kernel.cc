@@ -16,6 +16,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/float_tiles.h"
 
 namespace heddle::cpu {
 namespace {
@@ -69,9 +70,10 @@ struct GroupedSum {
   }
 };
 
-// Only f32 without indices, and powers that have vector loops.
+// Floats of up to 32 bits without indices, and powers that have vector loops.
 bool has_channels_last(const heddle_type* x, bool indices, const PoolRule& rule) {
-  return x && x->dtype == HEDDLE_F32 && x->rank >= 3 && !indices && (rule.kind != PoolKind::lp || rule.power <= 2);
+  return x && (x->dtype == HEDDLE_F32 || in_float_tiles(x->dtype)) && x->rank >= 3 && !indices &&
+         (rule.kind != PoolKind::lp || rule.power <= 2);
 }
 
 }  // namespace
@@ -99,6 +101,7 @@ Status PoolDriver::prepare(PrepareContext& context) {
   HEDDLE_PLUGIN_CHECK(resolve_pool(attributes_, global_, dims_of(x), &window_));
   channels_ = x.dims[1];
   channels_last_ = x.layout.rank != 0;
+  dtype_ = static_cast<heddle_dtype>(x.dtype);
   if (channels_last_ != (y.layout.rank != 0)) return unsupported("pooling wants input and output in one layout");
   if (y.element_count == 0) {  // the other extents of an empty output may be anything
     context.set_tiles(0);
@@ -106,6 +109,8 @@ Status PoolDriver::prepare(PrepareContext& context) {
   }
   const int64_t pixels = x.dims[0] * window_.output_count();
   channel_block_ = pixels < most_tiles ? std::min(channels_, channels_per_unit) : channels_;
+  // One row of sums, in f32 until they are rounded.
+  context.set_scratch(0, channels_last_ && in_float_tiles(dtype_) ? static_cast<uint64_t>(channel_block_) * sizeof(float) : 0);
   double touched = static_cast<double>(y.element_count);
   for (const int64_t extent : window_.kernel) touched *= static_cast<double>(extent);
   touched = std::max(touched, static_cast<double>(x.element_count));
@@ -113,38 +118,48 @@ Status PoolDriver::prepare(PrepareContext& context) {
   return {};
 }
 
+// One output's channels, of which `image` is the first input pixel.
+void PoolDriver::pool_channels(const PoolWindow& window, const char* image, int64_t channels, float* y, CancellationPoll& poll) const {
+  const PoolTable& loops = isa_pooling();
+  const PoolCombine& of_dtype = dtype_ == HEDDLE_F16 ? loops.f16 : dtype_ == HEDDLE_BF16 ? loops.bf16 : loops.f32;
+  auto* combine = rule_.kind == PoolKind::max       ? of_dtype.max
+                  : rule_.kind == PoolKind::average ? of_dtype.sum
+                  : rule_.power == 1                ? of_dtype.sum_absolute
+                                                    : of_dtype.sum_squares;
+  const int64_t apart = channels_ * static_cast<int64_t>(byte_width(dtype_));
+  const void* sources[group_taps];
+  PoolRows rows = {sources, 0, channels, y, true};
+  window.for_each_tap(poll, channels, [&](int64_t input_pixel) {
+    sources[rows.count++] = image + input_pixel * apart;
+    if (rows.count < group_taps) return;
+    combine(rows);
+    rows.count = 0;
+    rows.first = false;
+  });
+  if (rows.count > 0) combine(rows);
+  if (rows.first && rows.count == 0) std::fill_n(y, channels, rule_.kind == PoolKind::max ? lowest<float>() : 0.0f);
+  const double divisor = window.divisor(rule_.count_include_pad);
+  if (rule_.kind == PoolKind::average && divisor > 1) loops.divide(y, channels, static_cast<float>(divisor));
+  if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(y, channels);
+}
+
 // Units: output pixels of all images, each in blocks of channels.
 void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
-  const auto* x = static_cast<const float*>(context.inputs[0]->data);
-  auto* y = static_cast<float*>(context.outputs[0]->data);
-  const PoolTable& loops = isa_pooling();
-  auto* combine = rule_.kind == PoolKind::max       ? loops.max
-                  : rule_.kind == PoolKind::average ? loops.sum
-                  : rule_.power == 1                ? loops.sum_absolute
-                                                    : loops.sum_squares;
+  const auto* x = static_cast<const char*>(context.inputs[0]->data);
+  void* const y = context.outputs[0]->data;
+  auto* sums = in_float_tiles(dtype_) ? thread_scratch<float>(context) : nullptr;
+  const auto width = static_cast<int64_t>(byte_width(dtype_));
   const int64_t blocks = (channels_ + channel_block_ - 1) / channel_block_;
   const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
   PoolWindow window(window_);
   for (int64_t unit = first; unit < last && !poll.stopped(); ++unit) {
     const int64_t pixel = unit / blocks, channel = unit % blocks * channel_block_;
     const int64_t channels = std::min(channel_block_, channels_ - channel);
-    const float* image = x + pixel / output_pixels * input_pixels * channels_ + channel;
-    float* target = y + pixel * channels_ + channel;
+    const int64_t at = pixel * channels_ + channel;
+    const char* image = x + (pixel / output_pixels * input_pixels * channels_ + channel) * width;
     window.move_to(pixel % output_pixels);
-    const float* sources[group_taps];
-    PoolRows rows = {sources, 0, channels, target, true};
-    window.for_each_tap(poll, channels, [&](int64_t input_pixel) {
-      sources[rows.count++] = image + input_pixel * channels_;
-      if (rows.count < group_taps) return;
-      combine(rows);
-      rows.count = 0;
-      rows.first = false;
-    });
-    if (rows.count > 0) combine(rows);
-    if (rows.first && rows.count == 0) std::fill_n(target, channels, rule_.kind == PoolKind::max ? lowest<float>() : 0.0f);
-    const double divisor = window.divisor(rule_.count_include_pad);
-    if (rule_.kind == PoolKind::average && divisor > 1) loops.divide(target, channels, static_cast<float>(divisor));
-    if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(target, channels);
+    pool_channels(window, image, channels, sums ? sums : static_cast<float*>(y) + at, poll);
+    if (sums) store_floats(sums, dtype_, y, {at, 1, channels, channels});
   }
 }
 

@@ -1,6 +1,7 @@
 // The kernel of all pooling operators: 1 to 3 spatial dimensions, any stride, dilation and padding.
 //
-// f32 runs channels-last or row-major with the same bits; other dtypes, indices and powers other than 1 and 2 run row-major.
+// f32, f16 and bf16 run channels-last or row-major with the same bits; other dtypes, indices and powers other than 1 and 2 run row-major.
+// The 16-bit types are read as f32, and the result is rounded once.
 #pragma once
 
 #include "pooling/pooling_window.h"
@@ -22,6 +23,7 @@ class PoolDriver {
 
  private:
   void run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
+  void pool_channels(const PoolWindow& window, const char* image, int64_t channels, float* y, CancellationPoll& poll) const;
   template <class T>
   void run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   template <class T>
@@ -33,6 +35,7 @@ class PoolDriver {
   WindowAttributes attributes_;
   Window window_;
   Tiling tiling_;
+  heddle_dtype dtype_ = HEDDLE_F32;
   bool channels_last_ = false;
   int64_t channels_ = 0, channel_block_ = 0;  // channels of one unit of work, channels-last
 };

@@ -7,19 +7,23 @@
 
 namespace heddle::cpu {
 
-// `count` >= 1 rows of `channels` floats. Combined in order; the result is stored, or combined with what y holds.
+// `count` >= 1 rows of `channels` elements, read as f32. Combined in order; the result is stored, or combined with what y holds.
 struct PoolRows {
-  const float* const* sources;
+  const void* const* sources;
   int64_t count;
   int64_t channels;
   float* y;
   bool first;  // store
 };
-struct PoolTable {
+// The loops of one element type.
+struct PoolCombine {
   void (*max)(const PoolRows& rows);
   void (*sum)(const PoolRows& rows);
   void (*sum_absolute)(const PoolRows& rows);
   void (*sum_squares)(const PoolRows& rows);
+};
+struct PoolTable {
+  PoolCombine f32, f16, bf16;
   void (*divide)(float* y, int64_t channels, float divisor);
   void (*square_root)(float* y, int64_t channels);
   void (*add)(const float* x, int64_t channels, float* y);

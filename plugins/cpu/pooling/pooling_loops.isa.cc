@@ -3,7 +3,7 @@
 // Every lane does what the row-major loops of pooling.cc do, in the same order: layouts give the same bits.
 #include "pooling/pooling_loops.h"
 
-#include "vector/simd.h"
+#include "vector/narrow_loads.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {
@@ -14,7 +14,6 @@ struct Max {
     return x;
   }
   static VF combine(VF total, VF x) { return larger(x, total); }
-  static float combine(float total, float x) { return x > total || x != x ? x : total; }
 };
 struct Sum {
   template <class V>
@@ -28,7 +27,6 @@ struct Sum {
 };
 struct SumAbsolute : Sum {
   static VF read(VF x) { return abs(x); }
-  static float read(float x) { return __builtin_fabsf(x); }
 };
 struct SumSquares : Sum {
   template <class V>
@@ -37,29 +35,46 @@ struct SumSquares : Sum {
   }
 };
 
-// One vector of channels, or one channel.
-template <class Op, class V>
-V combine_column(const PoolRows& rows, int64_t channel) {
-  auto at = [&](int64_t i) {
-    V v;
-    __builtin_memcpy(&v, rows.sources[i] + channel, sizeof(v));
-    return Op::read(v);
-  };
-  V total = at(0);
-  for (int64_t i = 1; i < rows.count; ++i) total = Op::combine(total, at(i));
-  if (rows.first) return total;
-  V before;
-  __builtin_memcpy(&before, rows.y + channel, sizeof(before));
-  return Op::combine(before, total);
+// A vector of a row, or its last elements, fewer than a vector.
+template <class T>
+VF get(const void* row, int64_t channel) {
+  const T* x = static_cast<const T*>(row) + channel;
+  if constexpr (sizeof(T) == sizeof(float))
+    return load<VF>(x);
+  else
+    return load_narrow(x);
+}
+template <class T>
+VF get(const void* row, int64_t channel, int64_t count) {
+  T padded[lanes<float>] = {};
+  __builtin_memcpy(padded, static_cast<const T*>(row) + channel, static_cast<size_t>(count) * sizeof(T));
+  return get<T>(padded, 0);
 }
 
-template <class Op>
+template <class Op, class Get>
+VF combine_column(const PoolRows& rows, Get get_row) {
+  VF total = Op::read(get_row(rows.sources[0]));
+  for (int64_t i = 1; i < rows.count; ++i) total = Op::combine(total, Op::read(get_row(rows.sources[i])));
+  return total;
+}
+
+template <class Op, class T>
 void combine_rows(const PoolRows& rows) {
   constexpr int64_t width = lanes<float>;
   int64_t c = 0;
-  for (; c + width <= rows.channels; c += width) store(rows.y + c, combine_column<Op, VF>(rows, c));
-  for (; c < rows.channels; ++c) rows.y[c] = combine_column<Op, float>(rows, c);
+  for (; c + width <= rows.channels; c += width) {
+    const VF total = combine_column<Op>(rows, [&](const void* row) { return get<T>(row, c); });
+    store(rows.y + c, rows.first ? total : Op::combine(load<VF>(rows.y + c), total));
+  }
+  const int64_t rest = rows.channels - c;
+  if (rest == 0) return;
+  VF total = combine_column<Op>(rows, [&](const void* row) { return get<T>(row, c, rest); });
+  if (!rows.first) total = Op::combine(get<float>(rows.y, c, rest), total);
+  __builtin_memcpy(rows.y + c, &total, static_cast<size_t>(rest) * sizeof(float));
 }
+
+template <class T>
+constexpr PoolCombine combine = {combine_rows<Max, T>, combine_rows<Sum, T>, combine_rows<SumAbsolute, T>, combine_rows<SumSquares, T>};
 
 void divide(float* y, int64_t channels, float divisor) {
   for (int64_t c = 0; c < channels; ++c) y[c] /= divisor;
@@ -89,7 +104,6 @@ void keep_larger(const float* x, int64_t channels, int32_t position, float* best
 }  // namespace
 
 extern const PoolTable pooling;
-const PoolTable pooling = {
-    combine_rows<Max>, combine_rows<Sum>, combine_rows<SumAbsolute>, combine_rows<SumSquares>, divide, square_root, add, keep_larger};
+const PoolTable pooling = {combine<float>, combine<Half>, combine<BrainHalf>, divide, square_root, add, keep_larger};
 
 }  // namespace heddle::cpu::HEDDLE_ISA
