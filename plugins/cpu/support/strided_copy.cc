@@ -65,6 +65,22 @@ void transpose_square<uint32_t, 4>(const char* source, char* target, int64_t sou
   store(target + 2 * target_row, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
   store(target + 3 * target_row, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
 }
+using Short8 = uint16_t __attribute__((vector_size(16)));
+// Eight registers, 24 shuffles: 8 x 8 elements of two bytes. Interleaving line i with line i + 4 moves the first bit of an element's line
+// behind the last of its place; after three times, line and place have changed roles.
+template <>
+void transpose_square<uint16_t, 8>(const char* source, char* target, int64_t source_column, int64_t target_row) {
+  Short8 lines[8], next[8];
+  for (int i = 0; i < 8; ++i) lines[i] = load<Short8>(source + i * source_column);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(lines[i], lines[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(lines[i], lines[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::copy_n(next, 8, lines);
+  }
+  for (int i = 0; i < 8; ++i) store(target + i * target_row, lines[i]);
+}
 #endif
 
 // Target rows of contiguous columns; in the source the rows are contiguous.
