@@ -179,6 +179,8 @@ Status conv_transpose_gradient(GradientContext& g) {
 
 void add_conv_gradient(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<int64_t>()};
+  const std::vector<heddle_dtype_set> narrow = {dtypes<f16, bf16>(), dtypes<f16, bf16>(), dtypes<int64_t>()};
+  const std::vector<heddle_dtype_set> f64 = {dtypes<double>(), dtypes<double>(), dtypes<int64_t>()};
   const std::vector<heddle_dtype_set> others = {dtypes<f16, bf16, double>(), dtypes<f16, bf16, double>(), dtypes<int64_t>()};
   const auto add_attributes = [](Op& op) {
     op.attribute("auto_pad", "NOTSET").attribute("group", 1);
@@ -194,7 +196,8 @@ void add_conv_gradient(Builder& plugin) {
   add_attributes(data);
   data.infer(infer_data_gradient).cost<data_gradient_cost>().gradient<data_gradient_gradient>();
   data.cpu<ConvDataGradient>(f32).kernel_name("cpu:conv_data_gradient").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
-  data.cpu<PlainDataGradient>(others).kernel_name("cpu:conv_data_gradient_plain");
+  data.cpu<NarrowConvolution<ConvKind::data_gradient>>(narrow).kernel_name("cpu:conv_data_gradient_float_tiles");
+  data.cpu<PlainDataGradient>(f64).kernel_name("cpu:conv_data_gradient_plain");
   data.example("f32[1,1,3] = -4 -3 3, f32[1,1,3] = -4 -3 3, i64[3] = 1 1 5 -> f32[1,1,5] = 16 24 -15 -18 9", "by hand")
       .example(
           "f32[1,2,2] = 1 2 3 4, f32[2,1,2] = 1 -1 2 1, i64[3] = 1 2 6; group=2, strides=[3], pads=[1,0] -> f32[1,2,6] = -1 0 2 -2 0 "

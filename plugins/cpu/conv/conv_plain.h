@@ -1,5 +1,5 @@
-// Conv and ConvTranspose of f64 and ConvDataGradient of f64, f16 and bf16: a plain loop over outputs, row-major. Sums run in float for the
-// 16-bit types, else in the type itself, always in the order channel, tap.
+// Conv, ConvTranspose and ConvDataGradient of f64: a plain loop over outputs, row-major. Sums run in double, always in the order channel,
+// tap.
 #pragma once
 
 #include "conv/conv_tiles.h"
