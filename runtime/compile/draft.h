@@ -95,6 +95,7 @@ Status assign_layouts(Draft& draft);  // inserts Reorder nodes
 Status assign_storage(Draft& draft);  // views, updates, in-place
 Status upload_constants(Draft& draft);
 Status order_steps(Draft& draft);      // order, hazard edges, tail
+Status pace_sums(Draft& draft);        // terms of long sums are computed one after the other
 Status assign_streams(Draft& draft);   // which stream each step is enqueued on, and their order
 Status prepare_kernels(Draft& draft);  // create, prepare, prepack, nested plans
 Status plan_staging(Draft& draft);     // what lies behind the arena
