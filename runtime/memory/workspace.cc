@@ -140,30 +140,31 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
            std::all_of(needs.on_devices.begin(), needs.on_devices.end(),
                        [&](const auto& need) { return workspace.bytes_on(*need.first) >= need.second; });
   };
-  std::list<std::shared_ptr<Workspace>> dropped, taken;  // freed after the lock
+  std::shared_ptr<Workspace> taken;
+  std::vector<std::shared_ptr<Workspace>> dropped;  // freed after the lock
   {
     const std::lock_guard lock(mutex_);
+    for (auto& workspace : idle_)
+      if (workspace->keeps_retired()) dropped.push_back(std::move(workspace));
+    std::erase(idle_, nullptr);
     auto best = idle_.end();
     bool best_has_all = false;
-    for (auto at = idle_.begin(); at != idle_.end();) {
-      const auto here = at++;
-      const Workspace& workspace = **here;
-      if (workspace.keeps_retired()) {
-        dropped.splice(dropped.end(), idle_, here);
-        continue;
-      }
-      const int64_t held = workspace.bytes();
-      const bool all = has_all(workspace);
+    for (auto at = idle_.begin(); at != idle_.end(); ++at) {
+      const int64_t held = (*at)->bytes();
+      const bool all = has_all(**at);
       // One of the right size or, to grow, one that is not much smaller.
       if (held / most_times > total || (!all && held < total / most_times)) continue;
       const bool better = best == idle_.end() || (all != best_has_all ? all : all ? held <= (*best)->bytes() : held >= (*best)->bytes());
       if (!better) continue;
-      best = here;
+      best = at;
       best_has_all = all;
     }
-    if (best != idle_.end()) taken.splice(taken.end(), idle_, best);
+    if (best != idle_.end()) {
+      taken = std::move(*best);
+      idle_.erase(best);
+    }
   }
-  return taken.empty() ? std::make_shared<Workspace>() : std::move(taken.front());
+  return taken ? taken : std::make_shared<Workspace>();
 }
 
 void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) noexcept {
@@ -173,13 +174,14 @@ void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) noexcept {
 }
 
 void WorkspacePool::trim(int64_t keep_bytes) noexcept {
-  std::list<std::shared_ptr<Workspace>> dropped;  // freed after the lock
-  const std::lock_guard lock(mutex_);
-  int64_t held = 0;
-  for (const auto& workspace : idle_) held += workspace->bytes();
-  while (!idle_.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
-    held -= idle_.front()->bytes();
-    dropped.splice(dropped.end(), idle_, idle_.begin());
+  for (;;) {
+    std::shared_ptr<Workspace> dropped;  // freed after the lock
+    const std::lock_guard lock(mutex_);
+    int64_t held = 0;
+    for (const auto& workspace : idle_) held += workspace->bytes();
+    if (idle_.empty() || (keep_bytes > 0 && held <= keep_bytes)) return;
+    dropped = std::move(idle_.front());
+    idle_.erase(idle_.begin());
   }
 }
 

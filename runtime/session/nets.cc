@@ -8,7 +8,7 @@
 #include "base/exceptions.h"
 #include "base/findings.h"
 #include "base/text.h"
-#include "derive/predictor.h"
+#include "derive/predictor/predictor.h"
 #include "derive/training_net.h"
 #include "infer/registry_evaluator.h"
 #include "load/load.h"

@@ -131,6 +131,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::make_plan(const TensorView* in
     }
   entry->times = load_times;
   HEDDLE_TRY(entry->plan, build_plan(net, registry, target, p, &entry->times));
+  entry->needs = needs_of(*entry->plan);
   for (const ValueId id : entry->plan->inputs) entry->types.push_back(entry->plan->values[id.index].type);
   return entry;
 }
@@ -257,7 +258,7 @@ Session::Impl::~Impl() {
 }
 
 ExecutionLoan::ExecutionLoan(Session::Impl& session, PlanEntry& entry)
-    : session_(session), entry_(entry), workspace_(session.runtime->workspaces.take(needs_of(*entry.plan))) {
+    : session_(session), entry_(entry), workspace_(session.runtime->workspaces.take(entry.needs)) {
   auto taken = session_.take(entry_, *workspace_);
   if (taken.ok())
     execution_ = std::move(*taken);
@@ -277,7 +278,7 @@ Session Internals::make(std::shared_ptr<Session::Impl> impl) {
 }
 Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry) {
   auto state = std::make_unique<Context::State>();
-  state->workspace = session->runtime->workspaces.take(needs_of(*entry->plan));
+  state->workspace = session->runtime->workspaces.take(entry->needs);
   HEDDLE_TRY(state->execution, session->take(*entry, *state->workspace));
   state->session = session;
   state->entry = std::move(entry);

@@ -44,6 +44,7 @@ struct PlanEntry {
   bool as_declared = false;                      // made for the types that the net declares
   std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
   std::shared_ptr<const Plan> plan;
+  WorkspaceNeeds needs;  // of the plan
   PlanInfo::Times times;
   int64_t number = 0;                    // of the plans that were made of the net
   int64_t footprint = 0;                 // bytes that go with it (plan_footprint.h)

@@ -419,7 +419,9 @@ void add_variable_calls(Calls& calls) {
                        return {std::move(status), right};
                      };
                    }});
-  on_learning(calls, "Session::plan_counts", "", true, [](World&, Session& s) -> Answer { return {{}, s.plan_counts().made > 0}; });
+  on_learning(calls, "Session::plan_counts", "", true, [](World&, Session& s) -> Answer {
+    return {{}, s.plan_counts().kept == s.plan_counts().made};
+  });
   on_learning(calls, "Session::variable_bytes", "", true, [](World&, Session& s) -> Answer { return {{}, s.variable_bytes() > 0}; });
 }
 
