@@ -10,10 +10,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <new>
 #include <system_error>
+#include <thread>
 
 #include "base/limit_names.h"
 #include "base/text.h"
@@ -71,6 +73,11 @@ pid_t writer_of(const std::string& file, const std::string& name) {
   return process > 0 && process <= INT_MAX ? static_cast<pid_t>(process) : 0;
 }
 
+void remove_unlocked(const std::filesystem::path& file) {
+  const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
+}
+
 // Of processes that are gone. Not being able to is no reason not to write.
 void remove_left_behind(const std::filesystem::path& path) {
   const Result<std::vector<std::string>> names = names_in(folder_of(path));
@@ -78,9 +85,7 @@ void remove_left_behind(const std::filesystem::path& path) {
   for (const std::string& file : *names) {
     const pid_t writer = writer_of(file, path.filename().native());
     if (writer == 0 || writer == ::getpid() || ::kill(writer, 0) == 0 || errno != ESRCH) continue;
-    const std::filesystem::path left = folder_of(path) / file;
-    const FileDescriptor fd(::open(left.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(left.c_str());
+    remove_unlocked(folder_of(path) / file);
   }
 }
 
@@ -249,7 +254,15 @@ void FileReplacement::remove_staged(const std::string& tag) const {
   for (const std::string& file : *names)
     if (file.starts_with(begin) && file.size() == begin.size() + tag.size() &&
         file.find_first_not_of("0123456789abcdef", begin.size()) == std::string::npos)
-      ::unlink((folder_of(path_) / file).c_str());
+      remove_unlocked(folder_of(path_) / file);
+}
+
+FileDescriptor FileReplacement::lock_folder() const {
+  FileDescriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  constexpr int tries = 3000;
+  for (int i = 0; folder.valid() && i < tries && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return folder;
 }
 
 }  // namespace heddle

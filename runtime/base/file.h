@@ -77,8 +77,13 @@ class FileReplacement {
   Status stage(const std::string& tag);
   // ".NAME.TAG"
   static std::string staged_name(const std::string& name, const std::string& tag);
-  // After commit(): removes what earlier writers of this name staged and did not live to commit, with tags of the length of `tag`.
+  // After commit(): removes what earlier writers of this name staged and did not live to commit, with tags of the length of `tag`. What a
+  // living writer has locked stays.
   void remove_staged(const std::string& tag) const;
+  // Holds a lock on the folder of this file while two files change their names together, so that writers of the same two do it one after
+  // the other. It waits some seconds for another writer, who may have been stopped, and goes on then; so it does where folders can't be
+  // locked.
+  FileDescriptor lock_folder() const;
   // [signal handler] Removes what every replacement of the process has written so far, for one that is about to end.
   static void remove_unfinished();
 

@@ -136,10 +136,11 @@ struct NewWeights {
 };
 
 // Both files are complete before the first name changes. At each moment the net that is there finds its weights: the new ones lie beside
-// the old ones under a name that has their identity (weights/attach.h) when the net takes its place, and take theirs behind it.
+// the old ones under a name that has their identity (weights/attach.h) when the net takes its place, and take theirs after it.
 Status replace_both(FileReplacement& net, NewWeights& weights) {
   const std::string tag = weights.identity.text();
   HEDDLE_CHECK(net.sync());
+  const FileDescriptor turn = weights.file.lock_folder();
   HEDDLE_CHECK(weights.file.stage(tag));
   HEDDLE_CHECK(net.commit());
   HEDDLE_CHECK(weights.file.commit());
