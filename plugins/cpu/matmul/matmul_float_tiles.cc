@@ -19,8 +19,7 @@ int64_t images_of(const MatrixStrides& strides, int64_t images) {
 
 MatrixStrides dense_form(const MatrixStrides& from, int64_t images, int64_t rows, int64_t columns) {
   MatrixStrides dense = from;
-  dense.row = from.is_transposed() ? 1 : columns;
-  dense.column = from.is_transposed() ? rows : 1;
+  static_cast<MatrixSteps&>(dense) = MatMulFloatTiles::dense_steps(from, rows, columns);
   if (images > 1 && from.batch[0] != 0) dense.batch[0] = rows * columns;
   return dense;
 }
@@ -71,6 +70,10 @@ uint64_t MatMulFloatTiles::place(uint64_t at) {
     end += operand_bytes_[i];
   }
   return end;
+}
+
+MatrixSteps MatMulFloatTiles::dense_steps(const MatrixSteps& from, int64_t rows, int64_t columns) {
+  return from.is_transposed() ? MatrixSteps{1, rows} : MatrixSteps{columns, 1};
 }
 
 MatMulProblem MatMulFloatTiles::laid_out(const MatMulProblem& problem, const MatMulPrimitive::Extents& tile) {

@@ -19,7 +19,9 @@ class MatMulFloatTiles {
   uint64_t place(uint64_t at);
   bool is_used() const { return in_float_tiles(dtype_); }
 
-  // The problem whose operands are the f32 forms.
+  // How an f32 form of so many rows and columns lies.
+  static MatrixSteps dense_steps(const MatrixSteps& from, int64_t rows, int64_t columns);
+  // [compile] The problem whose operands are the f32 forms.
   static MatMulProblem laid_out(const MatMulProblem& problem, const MatMulPrimitive::Extents& tile);
 
   // [run] `first`: the tile's first element in the tensor.

@@ -212,7 +212,7 @@ struct MatMulDriver::Place {
   const float* a = nullptr;
   const float* b = nullptr;
   float* y = nullptr;
-  MatrixStrides a_strides, b_strides;
+  MatrixSteps a_steps, b_steps;
   int64_t y_row = 0, y_apart = 0;  // from a row to the next, from an image to the next
   const float* bias = nullptr;
   std::array<const float*, most_stages> operands = {};
@@ -228,8 +228,8 @@ MatMulDriver::Place MatMulDriver::find(const RunContext& context, const PlacedTi
   const MatMulTile& tile = placed.tile;
   const int64_t y_offset = first_of_y(tile, image);
   Place place;
-  place.a_strides = problem_.a;
-  place.b_strides = problem_.b;
+  place.a_steps = problem_.a;
+  place.b_steps = problem_.b;
   place.y_row = problem_.y.row;
   if (!problem_.y.batch.empty()) place.y_apart = problem_.y.batch[0];
   place.first_row = tile.first_row;
@@ -251,10 +251,9 @@ MatMulDriver::Place MatMulDriver::find(const RunContext& context, const PlacedTi
 MatMulDriver::Place MatMulDriver::load(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const {
   const MatMulTile& tile = placed.tile;
   const MatMulPrimitive::Extents extents = extents_of(placed);
-  const MatMulProblem dense = MatMulFloatTiles::laid_out(problem_, extents);
   Place place;
-  place.a_strides = dense.a;
-  place.b_strides = dense.b;
+  place.a_steps = MatMulFloatTiles::dense_steps(problem_.a, tile.rows, problem_.depth);
+  place.b_steps = MatMulFloatTiles::dense_steps(problem_.b, problem_.depth, tile.columns);
   place.y_row = tile.columns;
   place.y_apart = tile.rows * tile.columns;
   place.y = float_tiles_.y(scratch);
@@ -284,10 +283,10 @@ Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile
   product.a = place.a;
   product.b = place.b;
   product.y = place.y;
-  product.a_row = place.a_strides.row;
-  product.a_column = place.a_strides.column;
-  product.b_row = place.b_strides.row;
-  product.b_column = place.b_strides.column;
+  product.a_row = place.a_steps.row;
+  product.a_column = place.a_steps.column;
+  product.b_row = place.b_steps.row;
+  product.b_column = place.b_steps.column;
   product.y_row = place.y_row;
   CancellationPoll poll(context);
   multiply(product, poll);

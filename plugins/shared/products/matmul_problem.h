@@ -9,11 +9,15 @@
 namespace heddle::operators {
 
 // One operand: matrices `row` and `column` apart inside, `batch[i]` apart along batch dimension i (0: the same matrix).
-struct MatrixStrides {
+// From an element to the one below it and to the one beside it.
+struct MatrixSteps {
   int64_t row = 0, column = 1;
-  std::vector<int64_t> batch;
 
   bool is_transposed() const { return row == 1 && column > 1; }  // its rows are one element apart
+};
+
+struct MatrixStrides : MatrixSteps {
+  std::vector<int64_t> batch;
 };
 
 struct MatMulProblem {
