@@ -64,7 +64,7 @@ void div(Local& l) {
 
 // Named for max; min gives them the other way round. Comparisons are written so that a NaN takes the gradient where PyTorch gives it one:
 // maximum and threshold_backward mask what is not chosen, clamp_backward what is outside.
-void extremum(Local& l, Opcode less, Opcode less_or_equal, Opcode greater, Opcode greater_or_equal) {
+void extremum(Local& l, Opcode less, Opcode less_or_equal, Opcode greater) {
   const int zero = l.build.constant(0);
   switch (l.tie()) {
     case Tie::halves: {
@@ -76,7 +76,7 @@ void extremum(Local& l, Opcode less, Opcode less_or_equal, Opcode greater, Opcod
     case Tie::a:
     case Tie::b: {
       const int x = l.tie() == Tie::a ? 0 : 1, bound = 1 - x;
-      if (l.wants(x)) l.give_if(l.build.make(greater_or_equal, l.operands[x], l.operands[bound]), true, x, l.dy);
+      if (l.wants(x)) l.give_if(l.build.make(greater, l.operands[x], l.operands[bound]), true, x, l.dy);
       if (l.wants(bound)) l.give_if(l.build.make(less, l.operands[x], l.operands[bound]), true, bound, l.dy);
       return;
     }
@@ -86,10 +86,10 @@ void extremum(Local& l, Opcode less, Opcode less_or_equal, Opcode greater, Opcod
   }
 }
 void max(Local& l) {
-  extremum(l, Opcode::lt, Opcode::le, Opcode::gt, Opcode::ge);
+  extremum(l, Opcode::lt, Opcode::le, Opcode::gt);
 }
 void min(Local& l) {
-  extremum(l, Opcode::gt, Opcode::ge, Opcode::lt, Opcode::le);
+  extremum(l, Opcode::gt, Opcode::ge, Opcode::lt);
 }
 
 void pow_of_base(Local& l) {

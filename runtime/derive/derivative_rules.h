@@ -7,12 +7,12 @@
 
 namespace heddle {
 
-// Which operand of a min or max has the derivative where both are equal.
+// Which operand of a min or max has the derivative where both are equal, and where one is a NaN.
 enum class Tie {
   halves,   // each one half of it: max(x, z)
-  a,        // clamps: the first, which is clamped by the second
+  a,        // the first is clamped by the second: neither where they are equal, nor where the first is a NaN
   b,        // clamps, the other way round
-  neither,  // rectifies: max(x, 0)
+  neither,  // rectifies, max(x, 0): neither where they are equal; a NaN has it
 };
 
 // How a rule sees the instruction that it is the rule of, and what it gives.

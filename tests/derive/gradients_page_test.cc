@@ -19,7 +19,7 @@ using testing_derive::OperatorGradient;
 // Operators that take and give real numbers and whose gradient would say nothing: why, mathematically. What the registry tells by itself
 // is not here.
 const std::map<std::string, std::string> without = {
-    {"EyeLike", "made of its input's shape alone"},
+    {"EyeLike", "0: made of its input's shape alone"},
     {"Hardmax", "piecewise constant"},
     {"heddle::StopGradient", "none by its meaning: what it gives is taken as constant"},
     {"heddle::ZeroGradient", "none by its meaning; it gives its input zeros"},
@@ -41,7 +41,7 @@ Absence absence_of(const std::string& name, const OperatorGradient& of) {
   if (!of.takes_reals() && !of.gives_reals()) return {"no real numbers"};
   if (!of.takes_reals()) return {"takes no real numbers"};
   if (!of.gives_reals()) return {"gives no real numbers"};
-  if (of.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return {"random: what is drawn is no function of its input"};
+  if (of.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return {"0: what is drawn is no function of its input"};
   if (const auto found = without.find(name); found != without.end()) return {found->second};
   if (of.schema->updates_variable()) return {"through a step of learning", true};
   if (name.ends_with("Gradient")) return {"second derivatives", true};

@@ -62,6 +62,7 @@ void add_eye_like(Builder& plugin) {
   plugin.add(Op("EyeLike", "", 9)
                  .doc("ones on the k-th diagonal, zeros elsewhere")
                  .in("input", any_dtype, nullptr)
+                 .not_differentiable()
                  .out("output", {}, any_dtype, nullptr)
                  .maybe("dtype", HEDDLE_ATTRIBUTE_INT)
                  .attribute("k", 0)

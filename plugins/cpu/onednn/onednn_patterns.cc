@@ -32,6 +32,8 @@ const Pattern patterns[] = {
     {"select(le(acc, a), a, select(ge(acc, b), b, acc))", dnnl_eltwise_clip, 0, 0, Set::ab},
     {"max(acc, a)", dnnl_eltwise_clip, 0, no_bound, Set::a},
     {"min(acc, b)", dnnl_eltwise_clip, -no_bound, 0, Set::b},
+    {"select(le(acc, a), a, max(acc, a))", dnnl_eltwise_clip, 0, no_bound, Set::a},
+    {"select(ge(acc, b), b, min(acc, b))", dnnl_eltwise_clip, -no_bound, 0, Set::b},
     {"acc * acc", dnnl_eltwise_square, 0, 0},
     {"acc * a", dnnl_eltwise_linear, 0, -0.0, Set::a},
     {"acc + b", dnnl_eltwise_linear, 1, 0, Set::b},

@@ -5,9 +5,12 @@
 namespace heddle::cpu {
 namespace {
 
+// At a bound the derivative by the input is 0 (PyTorch 2.15: clamp_backward). Of the pair of two bounds that is the derivative's own
+// convention; one bound alone would be Max or Min, of which equal operands have half each, so that it is taken first.
 constexpr const char* clip_expression =
-    "lower = select(has_min, max(input, min), input);"
-    "select(has_max, min(lower, max), lower)";
+    "one = select(has_min, select(le(input, min), min, max(input, min)),"
+    "             select(has_max, select(ge(input, max), max, min(input, max)), input));"
+    "select(has_min, select(has_max, min(max(input, min), max), one), one)";
 constexpr const char* gelu_expression =
     "select(approximate_is_tanh,"
     "       0.5 * X * (1 + tanh(0.7978845608028654 * (X + 0.044715 * X * X * X))),"
@@ -46,7 +49,7 @@ void add_activation(Builder& plugin) {
           .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = -0.8646647 -0.3934693 0 0.5 3", "NumPy: np.where(x > 0, x, alpha * np.expm1(x))")
           .example("f32[5] = -2 -0.5 0 0.5 3; alpha=0.5 -> f32[5] = -0.4323324 -0.1967347 0 0.5 3",
                    "NumPy: np.where(x > 0, x, alpha * np.expm1(x))"));
-  plugin.add(unary_operator("Celu", 12, "max(X, 0) + min(alpha * expm1(X / alpha), 0)", float_dtypes)
+  plugin.add(unary_operator("Celu", 12, "select(gt(X, 0), X, alpha * expm1(X / alpha))", float_dtypes)
                  .attribute("alpha", 1.0)
                  .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = -0.8646647 -0.3934693 0 0.5 3",
                           "NumPy: np.maximum(x, 0) + np.minimum(alpha * np.expm1(x / alpha), 0)")
