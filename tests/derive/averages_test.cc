@@ -2,7 +2,7 @@
 #include "net/averages.h"
 
 #include "derive/derived_run.h"
-#include "derive/predictor.h"
+#include "derive/predictor/predictor.h"
 
 namespace heddle {
 namespace {

@@ -1,6 +1,6 @@
 // What is refused of gradients through If, Scan and Loop; nets that learn through them, and what predicts then.
 #include "derive/control_nets.h"
-#include "derive/predictor.h"
+#include "derive/predictor/predictor.h"
 #include "derive/training_net.h"
 
 namespace heddle {

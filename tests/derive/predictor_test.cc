@@ -1,5 +1,5 @@
 // What predicts, taken out of what learns.
-#include "derive/predictor.h"
+#include "derive/predictor/predictor.h"
 
 #include "derive/control_nets.h"
 #include "derive/training_net.h"

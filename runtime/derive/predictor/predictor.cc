@@ -1,70 +1,19 @@
-#include "derive/predictor.h"
+#include "derive/predictor/predictor.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
+#include "derive/predictor/without_training.h"
 #include "net/averages.h"
 
 namespace heddle {
 namespace {
 
-bool is_a(const Node& node, const char* domain, const char* type) {
-  return node.domain == domain && node.type == type;
-}
-
 bool is_view_of_training(const Node& node) {
-  return is_a(node, "heddle", "StopGradient") || is_a(node, "heddle", "ZeroGradient");
-}
-
-// An operator as it is when nothing learns.
-void end_training(Node& node) {
-  const bool drops = is_a(node, "", "Dropout"), normalises = is_a(node, "", "BatchNormalization");
-  if (drops && node.inputs.size() > 2) node.inputs.resize(2);  // without training_mode
-  if (!drops && !normalises) return;
-  std::erase_if(node.attributes, [](const Attribute& a) { return a.name == "training_mode"; });
-  node.outputs.resize(1);
-}
-
-// In the nets inside an operator too. What they give is fixed there: a mask is made as before, and running statistics stay what they were.
-void end_training_inside(Node& node) {
-  for (Attribute& attribute : node.attributes) {
-    auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
-    if (!subnet) continue;
-    auto inner = std::make_shared<Net>(**subnet);
-    std::vector<Node> nodes;
-    const auto add = [&](Node added) {
-      for (size_t i = 0; i < added.outputs.size(); ++i) {
-        if (!added.outputs[i].valid()) continue;
-        Value& value = (*inner)[added.outputs[i]];
-        value.producer = NodeId(nodes.size());
-        value.output = static_cast<uint32_t>(i);
-      }
-      nodes.push_back(std::move(added));
-    };
-    for (const Node& original : inner->nodes) {
-      Node each = original;
-      each.control.clear();
-      end_training(each);
-      end_training_inside(each);
-      const bool normalises = is_a(each, "", "BatchNormalization");
-      if (!normalises) each.outputs = original.outputs;
-      add(each);
-      for (size_t i = 1; normalises && i < original.outputs.size(); ++i) {
-        if (!original.outputs[i].valid()) continue;
-        Node same;
-        same.name = fmt::format("{}.{}", original.name, i == 1 ? "running_mean" : "running_variance");
-        same.type = "Identity";
-        same.device = original.device;
-        same.inputs = {original.inputs[i + 2]};
-        same.outputs = {original.outputs[i]};
-        add(std::move(same));
-      }
-    }
-    inner->nodes = std::move(nodes);
-    *subnet = std::move(inner);
-  }
+  return node.domain == "heddle" && (node.type == "StopGradient" || node.type == "ZeroGradient");
 }
 
 // In subnets too.
@@ -91,7 +40,7 @@ class Extraction {
     forget_averages(made_);
     made_.keep_alive = net_.keep_alive;
     places_.assign(net_.values.size(), ValueId());
-    needed_.assign(net_.nodes.size(), false);
+    needed_.resize(net_.nodes.size());
     if (options_.outputs.empty()) return Status(Code::invalid_argument, "no output was named", "name what is to be predicted");
     for (const std::string& name : options_.inputs) {
       HEDDLE_TRY(const ValueId value, named(name));
@@ -104,14 +53,13 @@ class Extraction {
     for (const std::string& name : options_.outputs) {
       HEDDLE_TRY(const ValueId value, named(name));
       outputs.push_back(value);
-      HEDDLE_CHECK(need(value));
     }
-    find_read(outputs);
+    HEDDLE_CHECK(find_needed(outputs));
     HEDDLE_CHECK(check_read());
     for (const ValueId input : given_.empty() ? net_.inputs : given_)
       if (!given_.empty() || is_read(input)) HEDDLE_CHECK(place(input).status());
     for (size_t i = 0; i < net_.nodes.size(); ++i)
-      if (needed_[i]) HEDDLE_CHECK(add(net_.nodes[i]));
+      if (needed_[i]) HEDDLE_CHECK(add(std::move(*needed_[i]), net_.nodes[i]));
     for (const ValueId output : outputs) {
       HEDDLE_TRY(const ValueId value, place(output));
       made_.outputs.push_back(value);
@@ -151,17 +99,39 @@ class Extraction {
   bool is_given(ValueId id) const { return std::find(given_.begin(), given_.end(), id) != given_.end(); }
 
   // Whether an operator that is needed reads it, or it is an output.
-  bool is_read(ValueId id) const { return read_[id.index]; }
-  void find_read(const std::vector<ValueId>& outputs) {
-    read_.assign(net_.values.size(), false);
-    for (const ValueId output : outputs) read_[output.index] = true;
-    for (size_t i = 0; i < net_.nodes.size(); ++i) {
-      if (!needed_[i]) continue;
-      Node node = net_.nodes[i];
-      end_training(node);
-      for (const ValueId input : node.inputs)
-        if (input.valid()) read_[input.index] = true;
+  bool is_read(ValueId id) const { return wanted_for_[id.index].valid(); }
+
+  // From the last operator to the first: all that reads what one makes has been seen before it.
+  Status find_needed(const std::vector<ValueId>& outputs) {
+    wanted_for_.assign(net_.values.size(), ValueId());
+    for (const ValueId output : outputs) HEDDLE_CHECK(read(output, output));
+    for (size_t i = net_.nodes.size(); i-- > 0;) {
+      const Node& node = net_.nodes[i];
+      std::vector<bool> wanted;
+      ValueId wanted_for;
+      for (const ValueId output : node.outputs) {
+        wanted.push_back(output.valid() && is_read(output) && !is_given(output));
+        if (wanted.back() && !wanted_for.valid()) wanted_for = wanted_for_[output.index];
+      }
+      if (!wanted_for.valid()) continue;
+      needed_[i] = without_training(node, wanted);
+      for (const ValueId input : needed_[i]->inputs) HEDDLE_CHECK(read(input, wanted_for));
     }
+    return {};
+  }
+  // `by`: the output that is made of it.
+  Status read(ValueId id, ValueId by) {
+    if (!id.valid() || is_read(id)) return {};
+    wanted_for_[id.index] = by;
+    const Value& value = net_[id];
+    if (is_given(id)) return {};
+    if (value.kind == Value::Kind::variable && value.version > 0)
+      return {Code::invalid_argument, fmt::format("{} is made of {}, which the net has updated", quoted(net_[by].name), quoted(value.name)),
+              "name an output that comes before the updates"};
+    if (value.kind == Value::Kind::input && !given_.empty())
+      return {Code::missing_input, fmt::format("{} needs input {} too", quoted(net_[by].name), quoted(value.name)),
+              "name it among the inputs, or another value between them"};
+    return {};
   }
   // What the operators that are needed read must not be something that only training makes: a mask, statistics of the batch.
   Status check_read() const {
@@ -174,30 +144,6 @@ class Extraction {
           return {Code::invalid_argument,
                   fmt::format("{} is needed, which operator {} makes in training alone", quoted(net_[gone].name), quoted(node.name)),
                   "name an output of what is computed without gradients"};
-    }
-    return {};
-  }
-
-  // Marks what makes it.
-  Status need(ValueId id) {
-    std::vector<ValueId> open = {id};
-    while (!open.empty()) {
-      const ValueId next = open.back();
-      open.pop_back();
-      if (!next.valid() || is_given(next)) continue;
-      const Value& value = net_[next];
-      if (value.kind == Value::Kind::variable && value.version > 0)
-        return {Code::invalid_argument,
-                fmt::format("{} is made of {}, which the net has updated", quoted(net_[id].name), quoted(value.name)),
-                "name an output that comes before the updates"};
-      if (value.kind == Value::Kind::input && !given_.empty())
-        return {Code::missing_input, fmt::format("{} needs input {} too", quoted(net_[id].name), quoted(value.name)),
-                "name it among the inputs, or another value between them"};
-      if (!value.producer.valid() || needed_[value.producer.index]) continue;
-      needed_[value.producer.index] = true;
-      Node node = net_[value.producer];
-      end_training(node);
-      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
     }
     return {};
   }
@@ -226,10 +172,7 @@ class Extraction {
     return places_[id.index] = made;
   }
 
-  Status add(const Node& original) {
-    Node node = original;
-    end_training(node);
-    end_training_inside(node);
+  Status add(Node node, const Node& original) {
     node.control.clear();
     for (ValueId& input : node.inputs) {
       HEDDLE_TRY(input, place(input));
@@ -247,14 +190,11 @@ class Extraction {
     const NodeId id(made_.nodes.size());
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.outputs[i].valid()) continue;
-      Value value = net_[original.outputs[i]];
-      // What a Scan or Loop has stacked for its gradient alone is not wanted of it any more.
-      if (node.has_subnet() && value.kind == Value::Kind::node_output && !is_read(original.outputs[i])) {
-        node.outputs[i] = {};
-        continue;
-      }
+      const ValueId before = node.outputs[i];
+      Value value = net_[before];
       value.producer = id;
-      places_[original.outputs[i].index] = node.outputs[i] = ValueId(made_.values.size());
+      value.output = static_cast<uint32_t>(i);
+      places_[before.index] = node.outputs[i] = ValueId(made_.values.size());
       made_.values.push_back(std::move(value));
     }
     made_.nodes.push_back(std::move(node));
@@ -265,9 +205,9 @@ class Extraction {
   const PredictorOptions& options_;
   Net made_;
   std::vector<ValueId> given_;
-  std::vector<ValueId> places_;  // by value of the net: in the one that is made
-  std::vector<bool> needed_;     // by node
-  std::vector<bool> read_;       // by value of the net
+  std::vector<ValueId> places_;              // by value of the net: in the one that is made
+  std::vector<std::optional<Node>> needed_;  // by node: as it is when nothing learns
+  std::vector<ValueId> wanted_for_;          // by value of the net: the first output that is made of it
 };
 
 }  // namespace

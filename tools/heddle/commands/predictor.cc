@@ -1,5 +1,5 @@
 // predictor: the part of a training net that predicts.
-#include "derive/predictor.h"
+#include "derive/predictor/predictor.h"
 
 #include <fmt/format.h>
 
