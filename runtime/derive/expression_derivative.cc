@@ -190,6 +190,22 @@ bool reads_none(const Program& derivative, size_t count) {
   return true;
 }
 
+// Whether what dy is multiplied by may be infinite or a NaN: something that is no constant.
+bool multiplies_by_values(const Program& derivative, size_t dy) {
+  std::vector<bool> of_dy;  // by instruction
+  const auto has_dy = [&](int value) { return value >= 0 && of_dy[static_cast<size_t>(value)]; };
+  const auto is_constant = [&](int value) { return derivative.code[static_cast<size_t>(value)].op == Opcode::constant; };
+  for (const Instruction& i : derivative.code) {
+    const bool is_input = i.op == Opcode::input;
+    of_dy.push_back(is_input ? static_cast<size_t>(i.a) == dy : has_dy(i.a) || has_dy(i.b) || has_dy(i.c));
+    if (is_input || !of_dy.back()) continue;
+    const bool passes = i.op == Opcode::neg || i.op == Opcode::add || i.op == Opcode::sub || (i.op == Opcode::select && !has_dy(i.a));
+    const bool scales = (i.op == Opcode::mul && (is_constant(i.a) || is_constant(i.b))) || (i.op == Opcode::div && is_constant(i.b));
+    if (!passes && !scales) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::vector<Program>> expression_derivatives(const Program& program, std::span<const size_t> inputs, ResultOfForward result) {
@@ -214,6 +230,28 @@ Result<Program> expression_derivative(const Program& program, size_t input, Resu
 bool is_zero(const Program& derivative) {
   const Instruction& result = derivative.code.back();
   return result.op == Opcode::constant && result.literal == 0;
+}
+
+bool is_chosen(const Program& program, const Program& derivative) {
+  const auto is_select = [](const Instruction& i) { return i.op == Opcode::select; };
+  const auto is_zero_at = [&](int value) {
+    const Instruction& i = derivative.code[static_cast<size_t>(value)];
+    return i.op == Opcode::constant && i.literal == 0;
+  };
+  const Instruction& result = derivative.code.back();
+  return std::any_of(program.code.begin(), program.code.end(), is_select) && is_select(result) &&
+         (is_zero_at(result.b) || is_zero_at(result.c));
+}
+
+Program where_chosen(const Program& derivative, size_t dy) {
+  if (!multiplies_by_values(derivative, dy)) return derivative;
+  Program program = derivative;
+  const int whole = static_cast<int>(program.code.size()) - 1;
+  const int zero = program.push({Opcode::constant, -1, -1, -1, 0});
+  const int arrived = program.push({Opcode::input, static_cast<int32_t>(dy), -1, -1, 0});
+  const int none = program.push({Opcode::eq, arrived, zero, -1, 0});
+  program.push({Opcode::select, none, zero, whole, 0});
+  return program;
 }
 
 bool reads_input(const Program& program, size_t input) {

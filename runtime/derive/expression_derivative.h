@@ -17,8 +17,8 @@
 // Where there is no derivative the conventions are PyTorch's:
 // - abs'(0) = 0; floor, ceil, round, sign, comparisons, logical operations and the condition of a select have the derivative 0 everywhere;
 // - max and min of equal operands give half to each. With a constant, or as the pair min(max(x, low), high) or max(min(x, high), low),
-//   they clamp: at its bounds x has the whole gradient and the bound none. max(x, 0) on its own is relu: 0 at 0. Of a pair without
-//   constants the first operand of the inner one, which nothing else may read, is x, as in Clip;
+//   they clamp: at its bounds neither x nor the bound has any (PyTorch since 2.15). max(x, 0) on its own is relu: 0 at 0, too, but a NaN
+//   keeps the gradient. Of a pair without constants the first operand of the inner one, which nothing else may read, is x, as in Clip;
 // - max(x, 0) + log1p(exp(-abs(x))), which is smooth, has the derivative sigmoid(x), at 0 too, where its parts have none;
 // - pow(x, n) by x is 0 where n = 0, by n it is 0 where x = 0 and n >= 0 and NaN where x < 0; sqrt'(0) = inf;
 // - mod and fmod by the divisor are minus the whole quotient, as if that did not jump;
@@ -48,6 +48,10 @@ Result<expression::Program> expression_derivative(const expression::Program& pro
 
 // Whether a derivative is the constant 0: the input has none.
 bool is_zero(const expression::Program& derivative);
+// Whether a derivative is 0 wherever a select of the program took another branch.
+bool is_chosen(const expression::Program& program, const expression::Program& derivative);
+// The derivative where dy is not 0, else 0: of a dy that has zeros for what a select further on has not taken. `dy`: its place.
+expression::Program where_chosen(const expression::Program& derivative, size_t dy);
 bool reads_input(const expression::Program& program, size_t input);
 
 }  // namespace heddle

@@ -39,21 +39,22 @@ DType index_dtype(const Net& net, const PolymorphicTypes& types, NodeId reader) 
 
 }  // namespace
 
-Status GradientSum::add(const Net& net, ValueId part, NodeId from, bool alone, Emitter& emitter) {
+Status GradientSum::add(const Net& net, const GradientPart& part, NodeId from, bool alone, Emitter& emitter) {
   dense_from_ = from;  // backward goes from the last reader to the first
+  chosen_ = chosen_ && part.chosen;
   if (!dense_.valid()) {
-    dense_ = part;
+    dense_ = part.dense;
     return {};
   }
   std::optional<ValueId> scattered;
   if (alone) {
-    HEDDLE_TRY(scattered, scattered_into(net, part, dense_, emitter));
+    HEDDLE_TRY(scattered, scattered_into(net, part.dense, dense_, emitter));
   }
   if (scattered) {
     dense_ = *scattered;
     return {};
   }
-  HEDDLE_TRY(dense_, emitter.emit1("", "Add", {dense_, part}));
+  HEDDLE_TRY(dense_, emitter.emit1("", "Add", {dense_, part.dense}));
   return {};
 }
 
@@ -98,6 +99,7 @@ Result<GradientPart> GradientSum::total(const Net& net, ValueId of, const Polymo
     return (a.from.valid() ? a.from.index : UINT32_MAX) < (b.from.valid() ? b.from.index : UINT32_MAX);
   });
   if (form == Form::dense) {
+    chosen_ = chosen_ && rows_.empty();
     for (const Rows& p : rows_) {
       HEDDLE_TRY(dense_, spread_rows(p.part, dense_, of, types, emitter));
     }
@@ -105,7 +107,7 @@ Result<GradientPart> GradientSum::total(const Net& net, ValueId of, const Polymo
   } else {
     HEDDLE_CHECK(check_rows(net, of));
   }
-  if (rows_.empty()) return GradientPart{dense_, {}, {}, false, false};
+  if (rows_.empty()) return GradientPart{dense_, {}, {}, false, false, dense_.valid() && chosen_};
   HEDDLE_TRY(const GradientPart joined, joined_rows(net, types, emitter));
   rows_ = {{joined, NodeId()}};
   return joined;

@@ -11,8 +11,9 @@ namespace heddle {
 class GradientSum {
  public:
   // Adds a part of the whole shape to the sum so far, by operators that `emitter` emits now. The result's order of additions is that of
-  // the calls. `from`: the reader; invalid: a loss. `alone`: nothing else was emitted for that reader that is still to be read.
-  Status add(const Net& net, ValueId part, NodeId from, bool alone, Emitter& emitter);
+  // the calls. `part`: not by rows. `from`: the reader; invalid: a loss. `alone`: nothing else was emitted for that reader that is still
+  // to be read.
+  Status add(const Net& net, const GradientPart& part, NodeId from, bool alone, Emitter& emitter);
   // Parts by rows are kept until total().
   void add_rows(GradientPart part, NodeId from) { rows_.push_back({part, from}); }
   bool any() const { return dense_.valid() || !rows_.empty(); }
@@ -30,8 +31,9 @@ class GradientSum {
   Status check_rows(const Net& net, ValueId of) const;
   Result<GradientPart> joined_rows(const Net& net, const PolymorphicTypes& types, Emitter& emitter) const;
 
-  ValueId dense_;      // the sum of all parts of the whole shape so far
-  NodeId dense_from_;  // the first, in program order, of the readers in it
+  ValueId dense_;       // the sum of all parts of the whole shape so far
+  bool chosen_ = true;  // of all of them: GradientPart::chosen
+  NodeId dense_from_;   // the first, in program order, of the readers in it
   std::vector<Rows> rows_;
 };
 

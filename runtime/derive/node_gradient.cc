@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "base/half.h"
 #include "base/text.h"
@@ -32,6 +34,13 @@ auto subnet_gradient_of(const Node& node) -> Result<std::vector<GradientPart>> (
   return node.type == "Scan" ? scan_gradient : nullptr;
 }
 
+// Operators without a pointwise form whose gradients hold elements of dy and sums of them alone: what is 0 in dy stays 0.
+bool moves_elements(const Node& node) {
+  static const std::set<std::string_view> types = {"Cast", "CastLike",  "Concat", "Expand", "Gather", "GatherElements", "GatherND",
+                                                   "Pad",  "ReduceSum", "Slice",  "Split",  "Tile",   "Transpose"};
+  return node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (node.domain.empty() && types.count(node.type) > 0);
+}
+
 }  // namespace
 
 GradientForm gradient_form(const Node& node) {
@@ -46,7 +55,9 @@ Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Em
   const Node& node = call.forward();
   emitter.derive_from(call.node, "gradient");
   Result<std::vector<GradientPart>> made = std::vector<GradientPart>();
-  switch (gradient_form(node)) {
+  // The derivative of the expression alone sees which elements a choice further on has taken.
+  const bool chooses = call.chosen && has_pointwise_form(node);
+  switch (chooses ? GradientForm::pointwise : gradient_form(node)) {
     case GradientForm::callback:
       made = callback_gradient(call, emitter);
       break;
@@ -64,6 +75,8 @@ Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Em
                     fmt::format("operator {} of node {} has no gradient", display_name(node.domain, node.type), quoted(node.name)),
                     "put heddle::StopGradient before it where none is to go through, or differentiate by something else");
   }
+  if (made.ok() && call.chosen && moves_elements(call.forward()))
+    for (GradientPart& part : *made) part.chosen = part.dense.valid();
   if (made.ok()) return made;
   return Status(made.status()).during(fmt::format("in the gradient of node {}", quoted(call.forward().name)));
 }

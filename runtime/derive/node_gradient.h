@@ -14,8 +14,11 @@ namespace heddle {
 // The gradient of one value as one reader of it gives it: a tensor of its shape, or rows of it.
 struct GradientPart {
   ValueId dense;
-  ValueId indices, values;  // of rows: dense is invalid then
+  ValueId indices{}, values{};  // of rows: dense is invalid then
   bool unique = false, sorted = false;
+  // Of `dense`: it has zeros for what a choice of the forward (Where, a select) has not taken. What it is multiplied by further back may
+  // be infinite or a NaN there, and is not to be seen.
+  bool chosen = false;
   bool any() const { return dense.valid() || values.valid(); }
   bool by_rows() const { return values.valid(); }
 };
@@ -26,6 +29,7 @@ struct NodeGradientCall {
   const PolymorphicTypes& types;          // of what was there before anything was emitted
   std::vector<ValueId> output_gradients;  // invalid: none arrives
   std::vector<bool> wanted;               // by input: a real value whose gradient is needed
+  bool chosen = false;                    // of every output gradient that arrives: GradientPart::chosen
   const Node& forward() const { return net[node]; }
 };
 

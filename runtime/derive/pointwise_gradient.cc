@@ -1,7 +1,9 @@
 // The gradient of a pointwise operator: the symbolic derivative of its expression by each input, summed over what was broadcast.
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include <algorithm>
+#include <optional>
+
 #include "derive/expression_derivative.h"
 #include "derive/node_gradient.h"
 #include "plugin/pointwise_lowering.h"
@@ -45,18 +47,35 @@ class PointwiseGradient {
     operands_.push_back(node.outputs[0]);
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (is_zero(derivatives[i])) continue;
-      const ValueId input = node.inputs[wanted[i]];
-      const auto spread = call_.types.spread(input, node.outputs[0]);
-      if (!spread)
-        return Status(Code::unsupported, fmt::format("how {} is broadcast can't be told before it runs", quoted(call_.net[input].name)),
-                      "give its extents, or the same symbols to equal ones");
-      HEDDLE_TRY(const ValueId whole, emit(derivatives[i], call_.types.dtype(node.outputs[0])));
-      HEDDLE_TRY(parts[wanted[i]].dense, sum_over(emitter_, whole, *spread));
+      const Program derivative = call_.chosen ? where_chosen(derivatives[i], node.inputs.size()) : derivatives[i];
+      HEDDLE_TRY(const ValueId whole, emit(derivative, call_.types.dtype(node.outputs[0])));
+      HEDDLE_TRY(parts[wanted[i]].dense, summed(node, wanted[i], whole));
+      parts[wanted[i]].chosen = call_.chosen || is_chosen(program, derivative);
     }
     return parts;
   }
 
  private:
+  // What arrived at the elements of an input, where it was broadcast.
+  Result<ValueId> summed(const Node& node, size_t i, ValueId whole) {
+    const ValueId input = node.inputs[i];
+    if (const auto spread = call_.types.spread(input, node.outputs[0])) return sum_over(emitter_, whole, *spread);
+    if (decides_shape(node, input)) return whole;
+    // The run will tell.
+    HEDDLE_TRY(const ValueId dims, emitter_.emit1("", "Shape", {input}));
+    return emitter_.emit1("heddle", "SumTo", {whole, dims});
+  }
+
+  // Whether the other inputs have one element each, so that the output has the shape of this one.
+  bool decides_shape(const Node& node, ValueId input) const {
+    const int rank = call_.types.abi(input).rank;
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId other) {
+      if (!other.valid() || other == input) return true;
+      const std::optional<Shape> shape = call_.types.shape(other);
+      return shape && shape->element_count() == 1 && shape->rank() <= rank;
+    });
+  }
+
   Result<ValueId> emit(const Program& derivative, DType dtype) {
     std::vector<size_t> read;
     const Program program = narrowed(derivative, &read);

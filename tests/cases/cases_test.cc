@@ -111,8 +111,10 @@ class Case {
     const Json trained = Json::parse(read_text(text));
     for (size_t i = 0; i < case_["variables"].size(); ++i) {
       const std::string name = case_["variables"][i];
-      for (const Json& variable : trained["variables"])
-        if (variable["name"] == name) wrong += compared(name, variable, (folder_ / ("out_" + std::to_string(i) + ".npy")).string());
+      const Json& variables = trained["variables"];
+      const auto variable = std::find_if(variables.begin(), variables.end(), [&](const Json& v) { return v["name"] == name; });
+      wrong += variable == variables.end() ? "the net that has learned has no variable " + name + "\n"
+                                           : compared(name, *variable, (folder_ / ("out_" + std::to_string(i) + ".npy")).string());
     }
     return wrong;
   }

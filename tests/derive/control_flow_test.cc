@@ -182,6 +182,9 @@ struct Turns {
   int64_t most = -1;      // constant M; -1: none
   bool computed = false;  // M is computed in the run
   int64_t stops = -1;     // the body says so
+  // What is made of the scan output, or of one turn's.
+  std::function<ValueId(NetBuilder&, const std::string& prefix, ValueId, ValueId w)> read =
+      [](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) { return b.add1("Exp", prefix + "exp", {stack}); };
   int64_t trips() const { return most < 0 ? stops : stops < 0 ? most : std::min(most, stops); }
 
   static std::vector<ValueId> turn(NetBuilder& b, const std::string& prefix, ValueId state, ValueId w) {
@@ -197,7 +200,7 @@ struct Turns {
       for (int64_t t = 0; t < trips(); ++t) {
         const auto made = turn(b, "turn" + std::to_string(t) + ".", state, w);
         state = made[0];
-        losses.push_back(sum_of(b, "of" + std::to_string(t), b.add1("Exp", "exp" + std::to_string(t), {made[1]})));
+        losses.push_back(sum_of(b, "of" + std::to_string(t), read(b, "read" + std::to_string(t) + ".", made[1], w)));
       }
     } else {
       NetBuilder body("body");
@@ -211,7 +214,7 @@ struct Turns {
       const auto given = b.add("Loop", "loop", {m, stops < 0 ? ValueId() : testing_nets::yes(b), start, w}, 2,
                                {{"body", subnet(body)}, {"captured", int64_t{1}}});
       state = given[0];
-      losses.push_back(sum_of(b, "of stack", b.add1("Exp", "exp", {given[1]})));
+      losses.push_back(sum_of(b, "of stack", read(b, "", given[1], w)));
     }
     losses.push_back(sum_of(b, "of state", b.add1("Mul", "squares", {state, state})));
     losses.push_back(sum_of(b, "of w", b.add1("Mul", "squares of w", {w, w})));
@@ -242,6 +245,49 @@ TEST(LoopGradient, WithoutABound) {
     SCOPED_TRACE(trips);
     expect_near(gradients_of(*made, {Shape{2, 3}, Shape{3, 3}, Shape{}}, {turn_at()[0], turn_at()[1], {static_cast<double>(trips)}}),
                 gradients_of(Turns{trips}.net(true), turn_shapes, turn_at()));
+  }
+}
+
+// Pointwise operators of what it stacks: with itself, with one number, and with what is broadcast to it.
+TEST(LoopGradient, OfPointwiseOperatorsAfterOneWithoutABound) {
+  using Read = decltype(Turns::read);
+  const auto one = [](const char* type) -> Read {
+    return [type](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) { return b.add1(type, prefix + type, {stack}); };
+  };
+  const auto two = [](const char* type, bool first) -> Read {
+    return [type, first](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) {
+      const ValueId half = b.constant(prefix + "half", blob(first ? Shape{} : Shape{1, 1}, {0.5}));
+      return b.add1(type, prefix + type, first ? std::vector<ValueId>{stack, half} : std::vector<ValueId>{half, stack});
+    };
+  };
+  const Read square = [](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) {
+    return b.add1("Mul", prefix + "square", {stack, stack});
+  };
+  const Read chain = [](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) {
+    const ValueId soft = b.add1("Softplus", prefix + "soft", {b.add1("Sigmoid", prefix + "sigmoid", {stack})});
+    return b.add1("Mul", prefix + "product", {soft, b.add1("Sin", prefix + "sin", {stack})});
+  };
+  const Read row = [](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId w) {
+    const ValueId sum = b.add1("ReduceSum", prefix + "row", {w, b.constant_ints(prefix + "axis", {0})}, {{"keepdims", int64_t{0}}});
+    return b.add1("Mul", prefix + "by row", {stack, sum});
+  };
+  const Read number_of_w = [](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId w) {
+    return b.add1("Div", prefix + "by number", {stack, b.add1("Exp", prefix + "of sum", {sum_of(b, prefix + "sum of w", w)})});
+  };
+  for (const Read& read : {one("Sigmoid"), one("Softplus"), one("Elu"), two("Mul", true), two("Sub", false), two("Clip", true), square,
+                           chain, row, number_of_w}) {
+    Turns turns{9, true};
+    turns.read = read;
+    const Net net = turns.net(false);
+    const auto made = derived(net, all_inputs(net));
+    ASSERT_TRUE(made.ok()) << made.status().text();
+    for (const int64_t trips : {3, 0, 1}) {
+      SCOPED_TRACE(trips);
+      Turns unrolled{trips};
+      unrolled.read = read;
+      expect_near(gradients_of(*made, {Shape{2, 3}, Shape{3, 3}, Shape{}}, {turn_at()[0], turn_at()[1], {static_cast<double>(trips)}}),
+                  gradients_of(unrolled.net(true), turn_shapes, turn_at()));
+    }
   }
 }
 

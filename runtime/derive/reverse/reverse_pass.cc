@@ -15,7 +15,7 @@ void ReversePass::want(const std::vector<ValueId>& values) {
 }
 
 Status ReversePass::seed(ValueId of, ValueId gradient) {
-  return depends_[of.index] ? add({gradient, {}, {}, false, false}, of, NodeId(), false) : Status();
+  return depends_[of.index] ? add({.dense = gradient}, of, NodeId(), false) : Status();
 }
 
 Status ReversePass::add(const GradientPart& part, ValueId of, NodeId from, bool alone) {
@@ -25,7 +25,7 @@ Status ReversePass::add(const GradientPart& part, ValueId of, NodeId from, bool 
     return {};
   }
   derive_from_value(of);
-  return sum.add(net_, part.dense, from, alone, emitter_);
+  return sum.add(net_, part, from, alone, emitter_);
 }
 
 Status ReversePass::run() {
@@ -40,7 +40,7 @@ Status ReversePass::seed_zeros(NodeId id) {
   if (!sends_zeros(node) || !depends_[node.inputs[0].index]) return {};
   emitter_.derive_from(id, "gradient");
   HEDDLE_TRY(const ValueId zeros, filled_like(emitter_, types_, node.inputs[0], 0));
-  return add({zeros, {}, {}, false, false}, node.inputs[0], id, false);
+  return add({.dense = zeros}, node.inputs[0], id, false);
 }
 
 // The gradients that arrive at a node go on to its inputs.
@@ -48,11 +48,13 @@ Status ReversePass::visit(NodeId id) {
   const Node node = net_[id];  // a copy: the net grows
   NodeGradientCall call{net_, id, types_, std::vector<ValueId>(node.outputs.size()), std::vector<bool>(node.inputs.size(), false)};
   bool arrives = false;
+  call.chosen = true;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId output = node.outputs[i];
     if (!output.valid() || !sums_[output.index].any()) continue;
     HEDDLE_TRY(const GradientPart total, total_of(output, GradientSum::Form::dense));
     call.output_gradients[i] = total.dense;
+    call.chosen = call.chosen && total.chosen;
     arrives = true;
   }
   bool wanted = false;
