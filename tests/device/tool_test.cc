@@ -142,9 +142,11 @@ TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   };
   const std::string then_branch = net("then", R"("inner")", fault("inner", "x"));
   const std::string else_branch = net("else", R"("a")", R"({"name": "a", "type": "Abs", "inputs": ["x"], "outputs": ["a"]})");
-  const std::string branch =
-      R"({"name": "if", "type": "If", "inputs": ["c", "x"], "outputs": ["z"], "attributes": {"then_branch": {"net": )" + then_branch +
-      R"(}, "else_branch": {"net": )" + else_branch + "}}}";
+  const auto branching = [](const std::string& then, const std::string& otherwise) {
+    return R"({"name": "if", "type": "If", "inputs": ["c", "x"], "outputs": ["z"], "attributes": {"then_branch": {"net": )" + then +
+           R"(}, "else_branch": {"net": )" + otherwise + "}}}";
+  };
+  const std::string branch = branching(then_branch, else_branch);
   const std::string cond = R"(, {"name": "c", "kind": "input", "dtype": "bool", "dims": []})";
   std::ofstream(net_) << net("top", R"("f2", "z")", fault("f1", "x") + ", " + fault("f2", "f1") + ", " + branch, cond);
   Json out;
@@ -156,19 +158,30 @@ TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
     EXPECT_EQ(d["type"], kind().name + "::Fault");
     operators.push_back(d["operator"]);
   }
-  EXPECT_EQ(operators, (std::vector<std::string>{"f1", "f2", "if/inner"}));
+  EXPECT_EQ(operators, (std::vector<std::string>{"f1", "f2"}));
   EXPECT_EQ(tool("run " + net_ + " --random 1", &out), 3);
   EXPECT_EQ(out["diagnostics"][0]["code"], "no-kernel");
-  // In a subnet alone: run says the same of it.
+  // In one branch alone: a warning, and a run that takes the other one is right. run and check say the same of it.
   std::ofstream(net_) << net("top", R"("z")", branch, cond);
+  for (const bool checks : {false, true}) {
+    ASSERT_EQ(tool(checks ? "check " + net_ : "run " + net_ + " --random 1", &out), 0) << out.dump(1);
+    ASSERT_EQ(out["diagnostics"].size(), 1u) << out.dump(1);
+    const Json& said = out["diagnostics"][0];
+    EXPECT_EQ(said["severity"], "warning");
+    EXPECT_EQ(said["operator"], "if/inner");
+    EXPECT_EQ(said["code"], "no-kernel");
+    EXPECT_NE(said["message"].get<std::string>().find("in subnet \"then\""), std::string::npos);
+  }
+  // In both: an error before anything runs.
+  std::ofstream(net_) << net("top", R"("z")", branching(then_branch, net("else", R"("other")", fault("other", "x"))), cond);
   ASSERT_EQ(tool("run " + net_ + " --random 1", &out), 3) << out.dump(1);
   const Json said = out["diagnostics"];
   ASSERT_EQ(tool("check " + net_, &out), 1);
   EXPECT_EQ(out["diagnostics"], said);
-  ASSERT_EQ(said.size(), 1u);
+  ASSERT_FALSE(said.empty());
+  for (const Json& d : said) EXPECT_EQ(d["code"], "no-kernel") << d.dump(1);
+  EXPECT_EQ(said[0]["severity"], "error");
   EXPECT_EQ(said[0]["operator"], "if/inner");
-  EXPECT_EQ(said[0]["code"], "no-kernel");
-  EXPECT_NE(said[0]["message"].get<std::string>().find("in subnet \"then\""), std::string::npos);
   // Beside a wrong shape.
   std::ofstream(net_) << net("top", R"("f1", "m")",
                              fault("f1", "x") + R"(, {"name": "m", "type": "Concat", "inputs": ["x", "f1"], "outputs": ["m"],

@@ -23,7 +23,7 @@ NUMBER = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "f32": Tenso
           "i8": TensorProto.INT8, "i16": TensorProto.INT16, "i32": TensorProto.INT32, "i64": TensorProto.INT64, "u8": TensorProto.UINT8,
           "u16": TensorProto.UINT16, "u32": TensorProto.UINT32, "u64": TensorProto.UINT64, "bool": TensorProto.BOOL}
 FLOATS = ("f16", "bf16", "f32", "f64")
-NEWEST_OPSET = 21
+NEWEST_OPSET = 24
 EXTENTS = (1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 
 

@@ -16,10 +16,10 @@ HardSigmoid HardSwish Cast CastLike Range ReduceMax ReduceMin MaxPool GlobalMaxP
 # Sums of products: errors are relative to what was summed, not to the sum.
 SUMS = set("""MatMul Gemm Einsum Conv ConvTranspose AveragePool LpPool GlobalAveragePool GlobalLpPool ReduceSum ReduceMean ReduceL1 ReduceL2
 ReduceLogSum ReduceLogSumExp ReduceSumSquare ReduceProd CumSum Resize Upsample GridSample RoiAlign BatchNormalization InstanceNormalization
-GroupNormalization LayerNormalization LpNormalization MeanVarianceNormalization LRN RNN GRU LSTM NegativeLogLikelihoodLoss
+GroupNormalization LayerNormalization RMSNormalization LpNormalization MeanVarianceNormalization LRN RNN GRU LSTM NegativeLogLikelihoodLoss
 SoftmaxCrossEntropyLoss Softmax LogSoftmax ScatterElements ScatterND Sum Mean Loop Scan""".split())
 # Differences of numbers near 1, or functions near a zero: errors are relative to 1 or to the argument.
-NEAR_ONE = set("""Gelu Elu Celu Selu Sigmoid Mish HardSwish HardSigmoid Softplus Tanh Sin Cos Tan Acos Acosh Asinh Atanh Log Pow Cosh Sinh Exp Erf
+NEAR_ONE = set("""Gelu Elu Celu Selu Sigmoid Mish Swish HardSwish HardSigmoid Softplus Tanh Sin Cos Tan Acos Acosh Asinh Atanh Log Pow Cosh Sinh Exp Erf
 LeakyRelu Shrink""".split())
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 

@@ -256,6 +256,15 @@ def group_normalization(g):
                   {"num_groups": groups, "epsilon": g.maybe(g.pick(1e-3, 0.5))})
 
 
+@operator("RMSNormalization")
+def rms_normalization(g):
+    dtype = g.dtype()
+    shape = g.shape(1, 4)
+    axis = g.between(-len(shape), len(shape) - 1)
+    return g.node("RMSNormalization", [g.operand(dtype, shape), g.operand(dtype, shape[axis:])],
+                  {"axis": g.maybe(axis, 1 if axis not in (-1, len(shape) - 1) else 2), "epsilon": g.maybe(g.pick(1e-3, 1e-2))})
+
+
 @operator("LayerNormalization")
 def layer_normalization(g):
     dtype = g.dtype()

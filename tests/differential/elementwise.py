@@ -74,6 +74,7 @@ activation("Selu", alpha=(0.5, 2.0), gamma=(0.5, 1.5))
 activation("ThresholdedRelu", alpha=(0.0, 0.5, -1.0, 3.0))
 activation("Shrink", bias=(0.5, -0.5), lambd=(0.0, 1.0, 0.1))
 activation("HardSigmoid", alpha=(0.5, 0.0, -0.3), beta=(0.0, 1.0, 0.25))
+activation("Swish", alpha=(0.5, 1.702, -1.0))
 activation("Gelu", approximate=("none", "tanh"))
 activation("IsInf", detect_negative=(0, 1), detect_positive=(0, 1))
 

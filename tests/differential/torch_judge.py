@@ -181,6 +181,16 @@ def layer_norm(t, a, o):
     return [F.layer_norm(t[0], t[0].shape[a.get("axis", -1):], t[1], t[2] if len(t) > 2 else None, a.get("epsilon", 1e-5))]
 
 
+@judge("RMSNormalization")
+def rms_norm(t, a, o):
+    return [F.rms_norm(t[0], t[0].shape[a.get("axis", -1):], t[1], a.get("epsilon", 1e-5))]
+
+
+@judge("Swish")
+def swish(t, a, o):
+    return [t[0] * torch.sigmoid(a.get("alpha", 1.0) * t[0])]
+
+
 @judge("GridSample")
 def grid_sample(t, a, o):
     text = lambda v: v.decode() if isinstance(v, bytes) else v

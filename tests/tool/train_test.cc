@@ -125,7 +125,7 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   const Samples samples;
   const auto says = [&](const Words& more, int status) { return codes(heddle_json(samples.train(more), status)); };
   EXPECT_EQ(says({"--optimizer", "sdg"}, 2), Words{"unknown-name"});
-  EXPECT_EQ(says({"--schedule", "line"}, 3), Words{"syntax"});
+  EXPECT_EQ(says({"--schedule", "line"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--set", "momentum=x"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--batch", "9"}, 2), Words{"invalid-argument"});
   EXPECT_EQ(says({"--average", "1"}, 2), Words{"invalid-argument"});

@@ -1,4 +1,9 @@
 // The flags that say how a net learns, of heddle train and of heddle model --train: each changes what it says.
+#include <array>
+#include <filesystem>
+#include <regex>
+#include <tuple>
+
 #include "learning_samples.h"
 
 namespace heddle::tool_tests {
@@ -35,6 +40,32 @@ TEST(ToolTrainingFlags, GradientsAreClippedByValueAndByNorm) {
   EXPECT_LT(free, by_value);
   EXPECT_LT(by_value, by_norm);
   EXPECT_LT(by_norm, first);
+}
+
+// Whose loss is a number, and the gradient of w at 0 infinite; in each dtype that gradients may have.
+TEST(ToolTrainingFlags, AnInfiniteNormOfGradientsEndsIt) {
+  constexpr const char* text = R"json({"heddle": 1, "name": "train", "inputs": ["x"], "outputs": ["loss"],
+   "variables": [{"name": "w", "dtype": "DTYPE", "dims": [2], "trainable": true, "data": [0, 4]}],
+   "values": [{"name": "x", "kind": "input", "dtype": "DTYPE", "dims": ["N"]},
+    {"name": "w", "kind": "variable", "variable": "w", "version": 0}],
+   "nodes": [{"name": "root", "type": "Sqrt", "inputs": ["w"], "outputs": ["root"]},
+    {"name": "of_w", "type": "ReduceSum", "inputs": ["root"], "outputs": ["of_w"], "attributes": {"keepdims": {"int": 0}}},
+    {"name": "of_x", "type": "ReduceSum", "inputs": ["x"], "outputs": ["of_x"], "attributes": {"keepdims": {"int": 0}}},
+    {"name": "loss", "type": "Add", "inputs": ["of_w", "of_x"], "outputs": ["loss"]}]})json";
+  for (const auto& [dtype, type, width] : {std::tuple("f32", "<f4", 4), std::tuple("f64", "<f8", 8), std::tuple("f16", "<f2", 2)}) {
+    SCOPED_TRACE(dtype);
+    const TemporaryFolder folder;
+    const std::string net = (folder / "net.json").string(), trained = (folder / "trained.heddle").string();
+    write_text(net, std::regex_replace(text, std::regex("DTYPE"), dtype));
+    const std::array<double, 4> zeros = {};
+    write_text(folder / "x.npy", npy_of(type, "4,", zeros.data(), static_cast<size_t>(4 * width)));
+    const Json object = heddle_json({"train", net, "--steps", "2", "--batch", "1", "--optimizer", "sgd", "--clip-norm", "1", "--data",
+                                     "x=" + (folder / "x.npy").string(), "-o", trained},
+                                    1);
+    EXPECT_EQ(codes(object), Words{"numerics"});
+    EXPECT_NE(object.dump().find("the norm of the gradients of step 1 is inf"), std::string::npos) << object.dump();
+    EXPECT_FALSE(std::filesystem::exists(trained));
+  }
 }
 
 TEST(ToolTrainingFlags, SettingsAreTheOptimizers) {

@@ -36,7 +36,7 @@ TEST(FuseEpilogues, ABiasPerChannelThenAResidualThenAnActivation) {
   EXPECT_EQ(b.fused(), R"net(chain(x: f32[1, 2, 3, 3]) -> (y)
 w: f32[2, 2, 1, 1] = [1, 2, 3, 4]
 bias: f32[2, 1, 1] = [1, 2]
-y: f32[1, 2, 3, 3] = Conv(x, w, bias, x) then Add(add(acc, operand)) operand=bias per channel then Add(add(operand, acc)) operand=x same shape then LeakyRelu(select(lt(acc, 0), mul(0.5, acc), acc)) # conv
+y: f32[1, 2, 3, 3] = Conv(x, w, bias, x) then Add(add(acc, operand)) operand=bias per channel then Add(add(operand, acc)) operand=x same shape then LeakyRelu(select(gt(acc, 0), acc, mul(0.5, acc))) # conv
 )net");
 }
 

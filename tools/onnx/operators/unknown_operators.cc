@@ -64,7 +64,7 @@ class Finder {
 };
 
 Diagnostic describe(const std::string& type, const Use& use, Suggestions& suggestions) {
-  const std::string why = use.attribute.empty() ? std::string(why_not(type)) : "has " + use.attribute;
+  const std::string why = use.attribute.empty() ? std::string(why_not(type)) : fmt::format("has {}", use.attribute);
   Diagnostic d;
   d.code = Code::unknown_operator;
   d.node = use.node;
