@@ -17,8 +17,9 @@
 // Where there is no derivative the conventions are PyTorch's:
 // - abs'(0) = 0; floor, ceil, round, sign, comparisons, logical operations and the condition of a select have the derivative 0 everywhere;
 // - max and min of equal operands give half to each. With a constant, or as the pair min(max(x, low), high) or max(min(x, high), low),
-//   they clamp: at its bounds neither x nor the bound has any (PyTorch since 2.15). max(x, 0) on its own is relu: 0 at 0, too, but a NaN
-//   keeps the gradient. Of a pair without constants the first operand of the inner one, which nothing else may read, is x, as in Clip;
+//   they clamp: at its bounds neither x nor the bound has any (PyTorch since 2.15, where bounds are numbers; of tensors each has half).
+//   max(x, 0) on its own is relu: 0 at 0, too, but a NaN keeps the gradient. Of a pair without constants the first operand of the inner
+//   one, which nothing else may read, is x, as in Clip;
 // - max(x, 0) + log1p(exp(-abs(x))), which is smooth, has the derivative sigmoid(x), at 0 too, where its parts have none;
 // - pow(x, n) by x is 0 where n = 0, by n it is 0 where x = 0 and n >= 0 and NaN where x < 0; sqrt'(0) = inf;
 // - mod and fmod by the divisor are minus the whole quotient, as if that did not jump;

@@ -31,8 +31,10 @@ def truth(function):
 
 
 def clamped(x, bound, is_max):
-    x, bound = tensor(x), tensor(bound)
-    return torch.where(x >= bound if is_max else x <= bound, x, bound)
+    """Where both are equal neither has a gradient."""
+    x, bound = torch.broadcast_tensors(tensor(x), tensor(bound))
+    inside, outside = (x > bound, x < bound) if is_max else (x < bound, x > bound)
+    return torch.where(inside, x, torch.where(outside, bound, torch.where(x.isnan(), x, bound).detach()))
 
 
 def extremum(both, is_max):
