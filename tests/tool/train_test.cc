@@ -256,6 +256,34 @@ TEST(ToolTrain, AnInterruptionSavesWhatWasLearned) {
   }
 }
 
+// What is learned without a file for it is lost: that is said while there is time, and once.
+TEST(ToolTrain, WithoutAnOutputAWarningComesBeforeTheFirstStep) {
+  const Samples samples;
+  const Outcome lost = heddle(samples.train({"--steps", "2"}));
+  EXPECT_EQ(lost.status, 0) << lost.err;
+  EXPECT_EQ(
+      lost.err,
+      "warning[invalid-argument]: nothing of what is learned will be kept, at the end or when it is interrupted: no file is named for "
+      "it; name one with -o NET.heddle, or say --no-output where that is meant\n");
+  EXPECT_EQ(heddle(samples.train({"--steps", "2", "--werror"})).status, 1);
+  for (const Words& meant : {Words{"--no-output"}, Words{"-o", samples.file("trained.heddle")}}) {
+    Words words = meant;
+    words.insert(words.end(), {"--steps", "2", "--werror"});
+    const Outcome outcome = heddle(samples.train(words));
+    EXPECT_EQ(outcome.status, 0) << meant[0] << outcome.err;
+    EXPECT_EQ(outcome.err, "") << meant[0];
+  }
+  EXPECT_EQ(heddle(samples.train({"--no-output", "-o", samples.file("trained.heddle")})).status, 2);
+  const std::string log = samples.file("log.jsonl"), warning = "nothing of what is learned will be kept";
+  Tool tool(samples.train({"--steps", "1000000000", "--log", log}));
+  tool.interrupt(SIGINT, [&](const std::string& err, pid_t) {
+    return err.find(warning) != std::string::npos && std::filesystem::exists(log) && std::filesystem::file_size(log) > 4000;
+  });
+  const Outcome interrupted = tool.run();
+  EXPECT_EQ(interrupted.status, 130) << interrupted.err;
+  EXPECT_EQ(interrupted.err.find(warning), interrupted.err.rfind(warning)) << interrupted.err;
+}
+
 TEST(ToolTrain, UnsignedIntegersAreLabels) {
   const Samples samples;
   std::vector<uint64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1};

@@ -58,7 +58,9 @@ Run declare_train(CLI::App& app) {
   app.add_option("--seed", o->seed, "of the order of samples, random operators and first contents")->check(whole_number());
   app.add_option("--log", o->log, "a line of JSON for each step")->type_name("FILE.jsonl")->check(not_empty());
   app.add_option("--curve", o->curve, "the losses as a picture")->type_name("FILE.svg")->check(not_empty());
-  app.add_option("-o,--output", o->output, "the file with what was learned")->type_name("NET.heddle")->check(not_empty());
+  CLI::Option* const output =
+      app.add_option("-o,--output", o->output, "the file with what was learned")->type_name("NET.heddle")->check(not_empty());
+  app.add_flag("--no-output", o->no_output, "keep nothing of what is learned, without a warning")->excludes(output);
   o->training.declare(app);
   o->limits.declare(app);
   o->commit.declare(app);

@@ -169,6 +169,17 @@ Status Trainer::open_log() {
   return log_ ? Status() : Status(Code::file_unwritable, fmt::format("could not open {}", quoted(o_.log)), "look at the folder");
 }
 
+// Before the first step: after hours it would be too late.
+void Trainer::warn_of_no_output() const {
+  if (!o_.output.empty() || o_.no_output) return;
+  Diagnostic warning;
+  warning.severity = Severity::warning;
+  warning.code = Code::invalid_argument;
+  warning.message = "nothing of what is learned will be kept, at the end or when it is interrupted: no file is named for it";
+  warning.hint = "name one with -o NET.heddle, or say --no-output where that is meant";
+  report_.diagnose(warning);
+}
+
 std::optional<double> Trainer::output(const std::string& name) const {
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].name == name && context_->output(i).shape.element_count() == 1) return element(context_->output(i), 0);
@@ -264,6 +275,7 @@ Status Trainer::run() {
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare_on(memory_, data_->batch(0, batch_, o_.seed)));
   HEDDLE_CHECK(open_log());
+  warn_of_no_output();
   if (!o_.output.empty()) {  // what is not saved is not looked at
     HEDDLE_TRY(infinite_at_first_, not_finite());
   }

@@ -32,7 +32,7 @@ struct TrainArguments {
   uint64_t seed = 0;
   // Of the command line's contract, not there yet: what comes with checkpoints, mixed precision and many devices.
   std::string checkpoint_dir, checkpoint_every, keep, accumulate, precision, devices, rendezvous, rank, ranks, interface, timeout;
-  bool resume = false;
+  bool resume = false, no_output = false;
 };
 
 // In the order of its public functions.
@@ -55,6 +55,7 @@ class Trainer {
   Status open_test(const Session& all, const std::string& learning);
   Status run_init(const Session& all);
   Status open_log();
+  void warn_of_no_output() const;
   Status check_loss() const;
   Status no_loss() const;
   Status save_nets_with_variables();
