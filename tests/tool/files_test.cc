@@ -43,6 +43,36 @@ TEST(ToolModel, RecipesOfSeveralInputsRunOnRandomContent) {
   }
 }
 
+// Dims that a net does not declare are those that inference finds: numbers, the inputs' symbols, or "?" where only a run knows.
+TEST(ToolInspect, OutputsHaveDims) {
+  const auto outputs = [](const NetFolder& folder, const Words& more = {}) {
+    Words arguments = {"inspect", folder.net()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Json object = heddle_json(arguments);
+    EXPECT_TRUE(object["diagnostics"].empty()) << object["diagnostics"];
+    return object["nets"][0]["outputs"];
+  };
+  const auto port = [](const char* name, const Json& shape, const char* dtype = "f32") {
+    return Json{{"name", name}, {"dtype", dtype}, {"shape", shape}};
+  };
+  const NetFolder flat(net_text("flat", R"("x", "z")", R"("y", "size", "all", "where")",
+                                input("x", R"("N", "M", 3)") + ", " + input("z", "null, 3"),
+                                node("Relu", R"("x")", "y") + ", " + node("Shape", R"("x")", "size") + ", " +
+                                    node("Flatten", R"("x")", "all") + ", " + node("NonZero", R"("z")", "where")));
+  EXPECT_EQ(outputs(flat), Json::array({port("y", {"N", "M", 3}), port("size", Json::array({3}), "i64"), port("all", {"N", nullptr}),
+                                        port("where", Json::array({2, nullptr}), "i64")}));
+  EXPECT_NE(heddle({"inspect", flat.net()}).out.find("  output \"all\" f32[N, ?]\n"), std::string::npos)
+      << heddle({"inspect", flat.net()}).out;
+  const NetFolder open(net_text("open", R"("z")", R"("y")", input("z", "null, 3"), node("Relu", R"("z")", "y")));
+  EXPECT_EQ(outputs(open), Json::array({port("y", Json::array({nullptr, 3}))}));
+  // What no plugin has is a note, and the net is shown as it is written.
+  const NetFolder unknown(net_text("unknown", R"("x")", R"("y")", input("x", "3"), node("Relo", R"("x")", "y")));
+  const Json object = heddle_json({"inspect", unknown.net()});
+  EXPECT_EQ(codes(object), Words{"unknown-operator"});
+  EXPECT_EQ(object["diagnostics"][0]["severity"], "note");
+  EXPECT_EQ(object["nets"][0]["outputs"], Json::array({Json{{"name", "y"}, {"dtype", nullptr}, {"shape", nullptr}}}));
+}
+
 TEST(ToolInspect, FlopsTakeTheShapesThatAreGiven) {
   const NetFolder folder(net_text("open", R"("x")", R"("y")", input("x", R"("N", "N")"), node("MatMul", R"("x", "x")", "y")));
   const auto flops = [&](const Words& more) {

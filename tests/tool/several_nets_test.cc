@@ -39,7 +39,31 @@ TEST(ToolSeveralNets, OneIsChosenByName) {
   EXPECT_EQ(heddle({"bench", files.json, "--net", "test", "--repeat", "2"}).status, 0);
   EXPECT_EQ(heddle_json({"plan", files.json, "--net", "test"})["steps"].size(), 1u);
   EXPECT_EQ(heddle_json({"inspect", files.json, "--net", "test"})["net"]["name"], "test");
-  EXPECT_EQ(codes(heddle_json({"inspect", files.json}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(heddle_json({"inspect", files.json, "--net", "other"}, 2)), Words{"unknown-name"});
+  EXPECT_EQ(codes(heddle_json({"inspect", files.json, "--dot"}, 2)), Words{"invalid-argument"}) << "a graph is one net's";
+}
+
+// Without --net each with what goes in and comes out; of one alone all that inspect says of a net.
+TEST(ToolSeveralNets, AreAllShown) {
+  const ModelFolder files;
+  const Outcome shown = heddle({"inspect", files.json});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_EQ(shown.out, R"(net "train": 1 operators, 1 variables
+  input  "g" f32[3]
+  output "w1" f32[3]
+net "test": 1 operators, 1 variables
+  input  "x" f32[3]
+  output "y" f32[3]
+with --net NAME one of them with its operators
+)");
+  const Json object = heddle_json({"inspect", files.json, "--stats"});
+  EXPECT_TRUE(object["net"].is_null());
+  EXPECT_TRUE(object["stats"].is_null());
+  ASSERT_EQ(object["nets"].size(), 2u);
+  EXPECT_EQ(object["nets"][1]["stats"]["operators_by_type"], (Json{{"Mul", 1}}));
+  const Json one = heddle_json({"inspect", files.json, "--net", "test", "--stats"});
+  EXPECT_EQ(one["nets"], Json::array({object["nets"][1]}));
+  EXPECT_EQ(one["stats"], object["nets"][1]["stats"]);
 }
 
 TEST(ToolSeveralNets, AreAllChecked) {

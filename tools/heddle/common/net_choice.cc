@@ -16,19 +16,28 @@ Result<Session> NetChoice::open(const Runtime& runtime, const std::string& file,
   return session.net(name);
 }
 
-Result<Net> NetChoice::load(const std::string& file, const LoadOptions& options) const {
+Result<std::vector<Net>> NetChoice::load_all(const std::string& file, const LoadOptions& options) const {
   HEDDLE_TRY(std::vector<Net> nets, load_nets(file, options));
-  if (name.empty() && nets.size() == 1) return std::move(nets[0]);
-  std::vector<std::string> names, shown;
+  if (name.empty()) return nets;
+  std::vector<std::string> names;
   for (Net& net : nets) {
-    if (!name.empty() && net.name == name) return std::move(net);
+    if (net.name == name) {
+      std::vector<Net> chosen;
+      chosen.push_back(std::move(net));
+      return chosen;
+    }
     names.push_back(net.name);
-    shown.push_back(quoted(net.name));
   }
-  if (name.empty())
-    return Status(Code::invalid_argument, fmt::format("{} holds {} nets: {}", quoted(file), nets.size(), join(shown, ", ")),
-                  "choose one with --net NAME");
   return Status(Code::unknown_name, fmt::format("{} has no net {}", quoted(file), quoted(name)), suggestion(name, names));
+}
+
+Result<Net> NetChoice::load(const std::string& file, const LoadOptions& options) const {
+  HEDDLE_TRY(std::vector<Net> nets, load_all(file, options));
+  if (nets.size() == 1) return std::move(nets[0]);
+  std::vector<std::string> shown;
+  for (const Net& net : nets) shown.push_back(quoted(net.name));
+  return Status(Code::invalid_argument, fmt::format("{} holds {} nets: {}", quoted(file), nets.size(), join(shown, ", ")),
+                "choose one with --net NAME");
 }
 
 }  // namespace heddle::tool

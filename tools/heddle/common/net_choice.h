@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "heddle/session.h"
 #include "load/load.h"
@@ -15,6 +16,8 @@ struct NetChoice {
   void declare(CLI::App& app);
   // A session of all nets of the file; the handle is on the chosen one, else on the first. Errors also: unknown_name.
   Result<Session> open(const Runtime& runtime, const std::string& file, const SessionOptions& options) const;
+  // The chosen net alone, else all nets of the file. Errors also: unknown_name.
+  Result<std::vector<Net>> load_all(const std::string& file, const LoadOptions& options) const;
   // The chosen net alone; of several one has to be chosen. Errors also: invalid_argument, unknown_name.
   Result<Net> load(const std::string& file, const LoadOptions& options) const;
 };

@@ -1,0 +1,23 @@
+// What `heddle inspect` tells of nets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/command.h"
+#include "common/limit_options.h"
+#include "net/net.h"
+
+namespace heddle::tool {
+
+struct NetQuestions {
+  bool stats = false;
+  std::vector<std::string> shapes, symbols;  // of inputs and symbolic dimensions, for flops
+  LimitOptions limits;
+};
+
+// Each net with its inputs and outputs, and of one alone its operators; into the object's "nets", of one alone into "net" and "stats" too.
+// Errors: those of the options.
+Status describe_nets(const std::vector<Net>& nets, const NetQuestions& questions, Report& report);
+
+}  // namespace heddle::tool

@@ -1,0 +1,87 @@
+#include "commands/inspect/output_dims.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "infer/infer.h"
+#include "infer/registry_evaluator.h"
+#include "resolve/resolve.h"
+
+namespace heddle::tool {
+namespace {
+
+using Symbols = std::vector<std::pair<std::string, int64_t>>;
+
+// Extents that nothing else has by chance, others in the second round; what layers of pictures can halve often.
+class ExtentsTried {
+ public:
+  explicit ExtentsTried(int round) : next_(64 * (2 + round)) {}
+  int64_t next() { return std::exchange(next_, next_ + 64); }
+
+ private:
+  int64_t next_;
+};
+
+// One inference: `symbols` become those of the net with their extents.
+Result<TypedNet> inferred(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                          const Limits& limits, int round, Symbols* symbols) {
+  ExtentsTried tried(round);
+  for (const std::string& name : symbol_names(resolved)) symbols->emplace_back(name, tried.next());
+  InferOptions options;
+  options.symbols = *symbols;
+  options.evaluator = &evaluator;
+  options.limits = limits;
+  options.contents_vary = true;
+  for (const ValueId id : resolved.inputs) {
+    const DeclaredType& declared = resolved[id].type;
+    InputBinding binding;
+    bool is_open = false;
+    for (const Dim& dim : declared.dims) is_open = is_open || dim.kind == Dim::Kind::dynamic;
+    if (declared.ranked && is_open) {  // others are as the net declares them
+      binding.type.dtype = declared.dtype;
+      for (const Dim& dim : declared.dims) {
+        int64_t extent = dim.value;
+        if (dim.kind == Dim::Kind::dynamic) extent = tried.next();
+        for (const auto& [name, of_symbol] : *symbols)
+          if (dim.kind == Dim::Kind::symbol && dim.symbol == name) extent = of_symbol;
+        binding.type.shape.push_back(extent);
+      }
+    }
+    options.inputs.push_back(std::move(binding));
+  }
+  return infer(resolved, registry, options);
+}
+
+Dim dim_of(int64_t first, int64_t second, const Symbols& symbols, const Symbols& others) {
+  if (first == second) return Dim::of(first);
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (symbols[i].second == first && others[i].second == second) return Dim::named(symbols[i].first);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<DeclaredType>> output_types(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry,
+                                               const Limits& limits) {
+  HEDDLE_TRY(const Net resolved, resolve(net, registry, limits));
+  const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
+  std::array<Symbols, 2> symbols;
+  HEDDLE_TRY(const TypedNet first, inferred(resolved, registry, *evaluator, limits, 0, &symbols[0]));
+  HEDDLE_TRY(const TypedNet second, inferred(resolved, registry, *evaluator, limits, 1, &symbols[1]));
+  std::vector<DeclaredType> types;
+  for (const ValueId id : first.net.outputs) {
+    const TensorType &a = first.type(id), &b = second.type(id);
+    DeclaredType type;
+    type.dtype = a.dtype;
+    type.ranked = a.shape.rank() == b.shape.rank();
+    for (int d = 0; type.ranked && d < a.shape.rank(); ++d) {
+      const bool late = a.dynamic || a.bounded_axis == d || (a.follows_bounded && a.bounded_axis < 0);
+      type.dims.push_back(late ? Dim() : dim_of(a.shape[d], b.shape[d], symbols[0], symbols[1]));
+    }
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+}  // namespace heddle::tool
