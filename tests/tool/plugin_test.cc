@@ -23,7 +23,8 @@ TEST(ToolPlugin, CheckPassesTheExample) {
                                                {"status", "pass"},
                                                {"mistake", nullptr},
                                                {"reason", nullptr},
-                                               {"never_with", Json::array()}}}));
+                                               {"never_with", Json::array()},
+                                               {"kernels_not_run", Json::array()}}}));
 }
 
 // Without examples, from what the ports declare of their dims.
@@ -49,9 +50,36 @@ TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   const Json verdict = Json::parse(wrong.out)["operators"][0];
   EXPECT_EQ(verdict["status"], "fail");
   EXPECT_NE(verdict["reason"].get<std::string>().find("on sim:0 output 0 has other bits"), std::string::npos) << verdict;
-  const Json nowhere = heddle_json({"plugin", "check", example_plugin, "--device", "sim:9"});
-  EXPECT_EQ(nowhere["operators"][0]["status"], "not-run");
-  EXPECT_NE(nowhere["operators"][0]["reason"].get<std::string>().find("there are 2 of kind \"sim\""), std::string::npos) << nowhere;
+  EXPECT_EQ(heddle({"plugin", "check", example_plugin, "--device", "sim", "--strict"}).status, 0) << "the index may be left out";
+}
+
+// A device that was asked for by name and is not there: nothing was compared on it, and that is no success.
+TEST(ToolPlugin, CheckOnADeviceThatIsNotThereFails) {
+  for (const auto& [device, says] : {std::pair("sim:9", "there are 2 of kind \"sim\""),
+                                     std::pair("none:0", "no loaded plugin brings devices"), std::pair("cpu:1", "there is one cpu")}) {
+    const Json nowhere = heddle_json({"plugin", "check", example_plugin, "--device", device}, 1);
+    EXPECT_EQ(codes(nowhere), Words{"no-such-device"}) << device;
+    EXPECT_NE((nowhere["diagnostics"][0]["message"].get<std::string>() + nowhere["diagnostics"][0]["hint"].dump()).find(says),
+              std::string::npos)
+        << nowhere;
+    EXPECT_TRUE(nowhere["operators"].is_null()) << nowhere;
+  }
+}
+
+// The simulated device runs the kernel for the host: one for another kind of device was not touched, and the suite does not say that it
+// was.
+TEST(ToolPlugin, CheckNamesTheKernelsThatDidNotRun) {
+  for (const Words& more : {Words{}, Words{"--device", "sim:0"}}) {
+    Words words = {"plugin", "check", test_plugin("two_kinds")};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = heddle(words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "ok   two_kinds::Twice\n     kernel for cuda not run\n1 of 1 operators passed, 1 in part\n");
+    const Json object = heddle_json(words);
+    EXPECT_EQ(object["operators"][0]["kernels_not_run"], Json::array({"cuda"}));
+    words.emplace_back("--strict");
+    EXPECT_EQ(heddle(words).status, 1);
+  }
 }
 
 // Every operator of the plugin by its examples and by inputs that the suite makes up, in every dtype, with every optional port and

@@ -6,7 +6,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 
+#include "base/device_name.h"
 #include "base/text.h"
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/check/operator_examination.h"
@@ -15,7 +18,10 @@
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
 #include "common/child_process.h"
+#include "common/interrupt.h"
+#include "common/option_flags.h"
 #include "common/process_counts.h"
+#include "device/device_manager.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
 #include "resolve/rule_reader.h"
@@ -31,6 +37,7 @@ struct CheckArguments {
   bool strict = false;
 };
 
+using Words = std::vector<std::string>;
 using Examination = std::function<OperatorVerdict()>;
 
 std::string as_message(const OperatorVerdict& verdict) {
@@ -80,16 +87,22 @@ OperatorVerdict examine_in_child(const Examination& examine, int timeout_s) {
 
 class PluginSuite {
  public:
-  PluginSuite(const CheckArguments& o, Report& report) : o_(o), report_(report) {}
+  PluginSuite(const CheckArguments& o, Report& report)
+      : o_(o), report_(report), device_(o.device.empty() ? "" : full_device_name(o.device, "")) {}
   int run();
 
  private:
+  // Of --device. Asked in a child: what a driver makes of the question is not for those that are forked later.
+  Status check_device_is_there(const RegistrySnapshot& registry) const;
+  // Kinds of devices that the plugin has kernels of the operator for, and on which none has run.
+  Words kernels_not_run(const LoadedPlugin& plugin, const OperatorSchema& schema) const;
   // `kind` is "operator" or "rule".
-  void tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found);
+  void tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found, const Words& not_run = {});
   OperatorVerdict examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema, CallHost& host) const;
 
   const CheckArguments& o_;
   Report& report_;
+  const std::string device_;  // in full; empty: none is asked for
   std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
   int passed_ = 0, failed_ = 0, not_run_ = 0, partly_ = 0;
 };
@@ -111,12 +124,49 @@ OperatorVerdict PluginSuite::examine_order(const RegistrySnapshot& registry, con
   return other;
 }
 
-void PluginSuite::tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found) {
+Status PluginSuite::check_device_is_there(const RegistrySnapshot& registry) const {
+  if (device_.empty() || device_ == host_name) return {};
+  if (is_host(device_)) return {Code::no_such_device, fmt::format("device {} does not exist", quoted(device_)), "there is one cpu: cpu:0"};
+  HEDDLE_TRY(ChildProcess child, ChildProcess::start([&](const ChildProcess::Send& send) {
+               const Status there = check_device(registry, device_);
+               const Diagnostic said = there.ok() ? Diagnostic() : with_flags(there.diagnostic());
+               send(Json({{"message", said.message}, {"hint", said.hint}}).dump());
+             }));
+  std::string text;
+  switch (child.next(ChildProcess::Clock::now() + std::chrono::seconds(o_.timeout_s), &text)) {
+    case ChildProcess::Event::message:
+      break;
+    case ChildProcess::Event::ended:
+      return {Code::device_failed, fmt::format("its backend, asked for device {}, {}", quoted(device_), child.end_text())};
+    case ChildProcess::Event::late:
+      return {Code::device_failed,
+              fmt::format("its backend, asked for device {}, said nothing within {} s", quoted(device_), o_.timeout_s)};
+    case ChildProcess::Event::interrupted:
+      return interruption();
+  }
+  const Json said = Json::parse(text);
+  const std::string message = said["message"], hint = said["hint"];
+  return message.empty() ? Status() : Status(Code::no_such_device, message, hint);
+}
+
+Words PluginSuite::kernels_not_run(const LoadedPlugin& plugin, const OperatorSchema& schema) const {
+  std::set<std::string> kinds;
+  for (const KernelEntry& entry : plugin.kernels) {
+    const heddle_kernel& kernel = *entry.kernel;
+    if (schema.name == kernel.operator_name && schema.domain == (kernel.domain ? kernel.domain : "")) kinds.insert(kernel.device_kind);
+  }
+  for (const std::string& ran : {device_kind(host_name), device_kind(device_)}) kinds.erase(ran);
+  return {kinds.begin(), kinds.end()};
+}
+
+void PluginSuite::tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found,
+                       const Words& not_run) {
   const Verdict& verdict = found.verdict;
   const std::vector<std::string>& unseen = found.unseen;
   const std::string& reason = verdict.reason;
   const bool skipped = verdict.kind == Verdict::Kind::not_run, bad = verdict.kind == Verdict::Kind::fail;
-  partly_ += unseen.empty() ? 0 : 1;
+  const bool passes = !skipped && !bad;
+  partly_ += unseen.empty() && (not_run.empty() || !passes) ? 0 : 1;
   ++(bad ? failed_ : skipped ? not_run_ : passed_);
   verdicts_[kind].push_back({{kind, name},
                              {"status", bad       ? "fail"
@@ -125,13 +175,16 @@ void PluginSuite::tell(const char* kind, const std::string& name, const std::str
                              {"mistake", verdict.mistake.empty() ? Json(nullptr) : Json(verdict.mistake)},
                              {"reason", reason.empty() ? Json(nullptr) : Json(reason)},
                              {"never_with", unseen}});
+  if (std::string_view(kind) == "operator") verdicts_[kind].back()["kernels_not_run"] = not_run;
   const char* const mark = bad ? "FAIL " : skipped ? "not run " : "ok   ";
   const std::string kind_of = bad ? fmt::format("{}: ", verdict.mistake) : "";
   report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(kind_of + reason))));
   if (!unseen.empty()) report_.say(fmt::format("     never with {}", join(unseen, "; ")));
+  for (const std::string& other : not_run)
+    if (passes) report_.say(fmt::format("     kernel for {} not run", word(other)));
   if (bad)
     report_.say(fmt::format("     again: heddle plugin check {} --operator {} --seed {}{}{}", word(o_.file), word(again), o_.seed,
-                            o_.device.empty() ? "" : fmt::format(" --device {}", word(o_.device)), call_options_text(o_.call)));
+                            device_.empty() ? "" : fmt::format(" --device {}", word(device_)), call_options_text(o_.call)));
 }
 
 int PluginSuite::run() {
@@ -144,6 +197,7 @@ int PluginSuite::run() {
   if (loaded.ok()) loaded = registry.load(o_.file);
   if (!loaded.ok()) return report_.fail(loaded);
   const auto snapshot = registry.snapshot();
+  if (const Status there = check_device_is_there(*snapshot); !there.ok()) return report_.fail(there);
   std::error_code error;
   const auto path = std::filesystem::canonical(o_.file, error);
   for (const auto& plugin : snapshot->plugins()) {
@@ -168,17 +222,17 @@ int PluginSuite::run() {
       }
       const OperatorCase* const given = only ? &*only : nullptr;
       const Examination whole = [&] {
-        if (o_.device.empty()) return examine_operator(*snapshot, schema, o_.seed, &host, nullptr, given);
+        if (device_.empty()) return examine_operator(*snapshot, schema, o_.seed, &host, nullptr, given);
         const Result<Runtime> own = own_runtime();
         if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
-        DeviceExamination device(*own, o_.device);
+        DeviceExamination device(*own, device_);
         return examine_operator(*snapshot, schema, o_.seed, &host, &device, given);
       };
       OperatorVerdict verdict = examine_in_child(whole, o_.timeout_s);
       if (verdict.verdict.kind == Verdict::Kind::pass && !given)
         if (OperatorVerdict ordered = examine_order(*snapshot, schema, host); ordered.verdict.kind == Verdict::Kind::fail)
           verdict = std::move(ordered);
-      tell("operator", display_name(schema.domain, schema.name), schema.name, verdict);
+      tell("operator", display_name(schema.domain, schema.name), schema.name, verdict, kernels_not_run(*plugin, schema));
     }
     const heddle_plugin& table = plugin->library->plugin();
     for (uint32_t i = 0; i < table.rule_count; ++i) {
