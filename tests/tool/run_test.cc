@@ -75,6 +75,72 @@ TEST(ToolRun, FetchReportsTheseOutputsAlone) {
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--fetch", "c"}, 2)), Words{"unknown-name"});
 }
 
+// What another program computed is compared without one more program: within tolerances, and said where it is not.
+TEST(ToolRun, ExpectComparesWithAFile) {
+  const NetFolder folder(two_outputs());
+  write_text(folder / "x.npy", npy("2, 3,", {-1, 2, -3, 4, 0.5f, -0.5f}));
+  write_text(folder / "right.npy", npy("2, 3,", {0, 2.001f, 0, 4, 0.5f, 0}));
+  write_text(folder / "wrong.npy", npy("2, 3,", {0, 2.25f, 0, 4, 0, 0}));
+  write_text(folder / "b.npy", npy("2, 3,", {1, 7.389056f, 1, 54.59815f, 1.6487212f, 1}));
+  const auto run = [&](const Words& more) {
+    Words words = {"run", folder.net(), "--input", "x=" + folder.file("x.npy")};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::string right = "a=" + folder.file("right.npy"), wrong = "a=" + folder.file("wrong.npy"), b = "b=" + folder.file("b.npy");
+  EXPECT_TRUE(heddle_json(run({}))["expected"].is_null());
+  const Json same = heddle_json(run({"--expect", right, "--expect", b}))["expected"];
+  EXPECT_EQ(same["a"]["equal"], true) << same;
+  EXPECT_EQ(same["b"]["equal"], true) << same;
+  EXPECT_EQ(codes(heddle_json(run({"--expect", right, "--rtol", "0", "--atol", "0.0005"}), 1)), Words{"comparison-failed"});
+
+  const Outcome differs = heddle(run({"--expect", wrong}));
+  EXPECT_EQ(differs.status, 1);
+  EXPECT_EQ(differs.err, "error[comparison-failed] \"two\": output \"a\": 2 of 6 elements differ from \"" + folder.file("wrong.npy") +
+                             "\" by more than 4e-05 + 0.001 times its magnitude, the most at [1, 1], which is 0.5 and not 0, by 0.5; find "
+                             "the operator with --dump DIR, or give --rtol and --atol that fit\n");
+  const Json figures = heddle_json(run({"--expect", wrong}), 1)["expected"]["a"];
+  EXPECT_EQ(figures["different"], 2);
+  EXPECT_EQ(figures["worst"], (Json{{"index", {1, 1}}, {"actual", 0.5}, {"expected", 0.0}}));
+  EXPECT_EQ(heddle(run({"--expect", wrong, "--atol", "0.5"})).status, 0);
+  // Each output that differs is said, and which file's type is another.
+  EXPECT_EQ(codes(heddle_json(run({"--expect", wrong, "--expect", "b=" + folder.file("right.npy")}), 1)),
+            (Words{"comparison-failed", "comparison-failed"}));
+  const std::vector<double> wide(6);
+  write_text(folder / "wide.npy", npy_of("<f8", "2, 3,", wide.data(), 48));
+  EXPECT_NE(heddle(run({"--expect", "a=" + folder.file("wide.npy")})).err.find("output \"a\" is f32[2, 3], expected f64[2, 3] as "),
+            std::string::npos);
+
+  EXPECT_EQ(codes(heddle_json(run({"--expect", "c=" + folder.file("b.npy")}), 2)), Words{"unknown-name"});
+  EXPECT_EQ(codes(heddle_json(run({"--expect", "a=" + folder.file("nowhere.npy")}), 3)), Words{"file-not-found"});
+  EXPECT_EQ(codes(heddle_json(run({"--expect", right, "--output", right}), 2)), Words{"invalid-argument"}) << "what is read is not written";
+  EXPECT_EQ(heddle(run({"--atol", "1"})).status, 2) << "of nothing";
+}
+
+// Numbers that are none, and whole numbers that are one as doubles.
+TEST(ToolRun, ExpectTellsNumbersApart) {
+  const NetFolder folder(net_text("two", R"("i", "x")", R"("j", "y")", input("i", "2", "i64") + ", " + input("x", "3"),
+                                  node("Identity", R"("i")", "j") + ", " + node("Identity", R"("x")", "y")));
+  constexpr int64_t large = int64_t{1} << 53;
+  const int64_t i[] = {large, 3}, j[] = {large + 1, 3};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  write_text(folder / "i.npy", npy_of("<i8", "2,", i, 16));
+  write_text(folder / "j.npy", npy_of("<i8", "2,", j, 16));
+  write_text(folder / "x.npy", npy("3,", {nan, 1, 2}));
+  write_text(folder / "y.npy", npy("3,", {nan, nan, 100}));
+  const auto expected = [&](const std::string& what, int status) {
+    return heddle_json({"run", folder.net(), "--input", "i=" + folder.file("i.npy"), "--input", "x=" + folder.file("x.npy"), "--expect",
+                        what.substr(0, 2) + folder.file(what.substr(2))},
+                       status)["expected"][what.substr(0, 1)];
+  };
+  EXPECT_EQ(expected("j=i.npy", 0)["equal"], true);
+  EXPECT_EQ(expected("j=j.npy", 1)["worst"]["index"], Json::array({0}));
+  EXPECT_EQ(expected("y=x.npy", 0)["equal"], true) << "nan is nan";
+  const Json worst = expected("y=y.npy", 1);
+  EXPECT_EQ(worst["different"], 2);
+  EXPECT_EQ(worst["worst"]["expected"], "nan") << worst;
+}
+
 TEST(ToolRun, PrintShowsTheElements) {
   const NetFolder folder(two_outputs());
   write_text(folder / "x.npy", npy("2, 3,", {1, 2, 3, 4, 5, 6}));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "base/text.h"
 #include "tensors/tensor_files.h"
@@ -75,17 +77,29 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
                        expected.shape.text()));
     return c;
   }
-  const int64_t count = expected.shape.element_count();
+  const int64_t count = expected.shape.element_count(), width = byte_width(expected.dtype);
+  // As doubles two whole numbers of 64 bits may be one.
+  const auto same_bytes = [&](int64_t i) {
+    return std::memcmp(static_cast<const std::byte*>(actual.data) + i * width, static_cast<const std::byte*>(expected.data) + i * width,
+                       static_cast<size_t>(width)) == 0;
+  };
+  double largest = -1;
   for (int64_t i = 0; i < count; ++i) {
     const double a = element(actual, i), e = element(expected, i);
     if (std::isnan(a) && std::isnan(e)) continue;
     const double error = a == e ? 0.0 : std::abs(a - e);
-    const bool bad = is_float(expected.dtype) ? !(error <= atol + rtol * std::abs(e)) : a != e;
+    const bool bad = is_float(expected.dtype) ? !(error <= atol + rtol * std::abs(e)) : !same_bytes(i);
     if (std::isfinite(error)) {
       c.max_abs_error = std::max(c.max_abs_error, error);
       if (e != 0) c.max_rel_error = std::max(c.max_rel_error, error / std::abs(e));
     }
-    if (bad) differ(fmt::format("element {} is {}, expected {}", i, shortest(a), shortest(e)));
+    if (!bad) continue;
+    differ(fmt::format("element {} is {}, expected {}", i, shortest(a), shortest(e)));
+    ++c.different;
+    if (const double off = std::isfinite(error) ? error : std::numeric_limits<double>::infinity(); off > largest) {
+      largest = off;
+      c.worst = i;
+    }
   }
   return c;
 }

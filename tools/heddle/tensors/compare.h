@@ -15,7 +15,9 @@ struct Comparison {
   bool equal = true;
   double max_abs_error = 0;
   double max_rel_error = 0;
-  std::string reason;  // of the first difference
+  std::string reason;     // of the first difference
+  int64_t different = 0;  // elements that are too far off
+  int64_t worst = -1;     // the one of them that is farthest off, nan and inf before numbers; none: of another type
 };
 
 // Of floats: |a - e| <= atol + rtol * |e|. What is not said is derived (tolerance_for).

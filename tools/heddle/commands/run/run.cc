@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "commands/commands.h"
 #include "commands/run/dump.h"
+#include "commands/run/expectations.h"
 #include "commands/run/memory_use.h"
 #include "commands/run/report_html.h"
 #include "commands/run/trace.h"
@@ -32,6 +33,7 @@ struct RunArguments {
   std::optional<uint64_t> random;
   std::vector<std::string> outputs, fetches, prints, params;
   std::string output_dir, dump_dir, only, compare_device, trace, report_file, graph;
+  ExpectationArguments expected;
   DeviceOptions devices;
   NetChoice choice;
   LimitOptions limits;
@@ -56,6 +58,7 @@ class Runner {
   Status prepare();
   Status execute();
   Status write_outputs();
+  Status compare_with_files();
   Status compare_devices();
   void describe();
 
@@ -82,6 +85,7 @@ class Runner {
   FileRoles roles_;
   std::vector<std::filesystem::path> output_files_;  // of fetched_, for --output-dir
   Dump dump_;
+  Expectations expectations_;
 };
 
 Result<SessionOptions> Runner::session_options() const {
@@ -146,6 +150,7 @@ Status Runner::check_files() {
     HEDDLE_TRY(const std::vector<NameValue> given, split_name_values(option, *texts));
     for (const NameValue& file : given) roles_.reads(file_of_tensor(file.second));
   }
+  HEDDLE_CHECK(expectations_.read(o_.expected, session_->outputs(), limits_, roles_));
   for (const std::string& text : o_.outputs) {
     HEDDLE_TRY(const NameValue given, split_name_value("--output", text));
     HEDDLE_CHECK(roles_.writes("--output", given.second));
@@ -218,6 +223,12 @@ Status Runner::execute() {
   if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, profile));
   if (o_.report_file.empty()) return {};
   return write_report(o_.report_file, *plan_, profile, {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes()});
+}
+
+// What the last run gave, with what --expect has of it.
+Status Runner::compare_with_files() {
+  if (o_.expected.files.empty()) return {};
+  return expectations_.compare(*context_, session_->name(), &report_.json["expected"]);
 }
 
 // The same runs on another device, from the same inputs and variables; the last results are compared.
@@ -319,6 +330,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("--param", o->params, "content of a variable")->type_name("NAME=FILE");
   app.add_option("--shape", o->inputs.shapes, "shape of an input")->type_name("NAME=2x3x224x224");
   app.add_option("--symbol", o->inputs.symbols, "extent of a symbolic dimension")->type_name("N=8");
+  o->expected.declare(app);
   o->devices.declare(app);
   o->limits.declare(app);
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000000));
@@ -341,6 +353,7 @@ Run declare_run(CLI::App& app) {
     if (status.ok()) status = runner.prepare();
     if (status.ok()) status = runner.execute();
     if (status.ok()) status = runner.write_outputs();
+    if (status.ok()) status = runner.compare_with_files();
     if (status.ok()) status = runner.compare_devices();
     if (!status.ok()) return report.fail(status);
     runner.describe();
@@ -356,6 +369,6 @@ const Command run_command = {"run",
                              declare_run,
                              {{"run",
                                {"outputs", "printed", "latency_ns", "threads", "isa", "devices", "variable_bytes", "resident_peak_bytes",
-                                "steady_state_allocations", "copies", "plans", "graphs", "comparison"}}}};
+                                "steady_state_allocations", "copies", "plans", "graphs", "comparison", "expected"}}}};
 
 }  // namespace heddle::tool
