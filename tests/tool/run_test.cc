@@ -1,5 +1,6 @@
 // heddle run: one test for each option; each fails if the option is ignored.
 #include <limits>
+#include <regex>
 
 #include "tool_runner.h"
 
@@ -362,14 +363,48 @@ TEST(ToolRun, DumpWritesOperatorsAndOnlyChoosesThem) {
 TEST(ToolRun, TraceIsAnEventPerStepAndWorker) {
   const NetFolder folder(slow_net(3));
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--threads", "1", "--trace", folder.file("t.json")}).status, 0);
-  const Json trace = Json::parse(read_text(folder / "t.json"), nullptr, false);
+  const std::string text = read_text(folder / "t.json");
+  const Json trace = Json::parse(text, nullptr, false);
   ASSERT_TRUE(trace.is_object());
-  ASSERT_EQ(trace["traceEvents"].size(), 3u);
+  int steps = 0;
   for (const Json& event : trace["traceEvents"]) {
-    EXPECT_EQ(event["ph"], "X");
+    if (event["ph"] != "X") continue;
+    ++steps;
     EXPECT_EQ(event["cat"], "MatMul");
     EXPECT_GT(event["dur"].get<double>(), 0.0);
   }
+  EXPECT_EQ(steps, 3);
+  // Times are whole nanoseconds.
+  const std::regex time(R"re("(ts|dur)": [0-9]+\.[0-9]{3}[,}])re");
+  EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), time), {}), 6) << text;
+}
+
+// All threads of the run have a row and a name, whether they came to work or not.
+TEST(ToolRun, TraceNamesItsThreads) {
+  const NetFolder folder(two_outputs());
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--threads", "2", "--trace", folder.file("t.json")}).status, 0);
+  Words names;
+  const Json trace = Json::parse(read_text(folder / "t.json"), nullptr, false);
+  for (const Json& event : trace["traceEvents"])
+    if (event["ph"] == "M")
+      names.push_back(event["name"].get<std::string>() + " " + event["tid"].dump() + " " + event["args"]["name"].get<std::string>());
+  EXPECT_EQ(names, (Words{"process_name 0 two", "thread_name 0 worker 0, the caller", "thread_name 1 worker 1"}));
+}
+
+// Of several runs, the one that took as long as the median of all: of up to 101, that one.
+TEST(ToolRun, TraceAndReportShowTheMedianRun) {
+  const NetFolder folder(two_outputs());
+  for (const char* repeat : {"1", "2", "7", "101"}) {
+    const Json object = heddle_json({"run", folder.net(), "--random", "1", "--repeat", repeat, "--warmup", "3", "--trace",
+                                     folder.file("t.json"), "--report", folder.file("r.html")});
+    const Json run = Json::parse(read_text(folder / "t.json"))["otherData"];
+    EXPECT_EQ(run["latency_ns"], object["latency_ns"]["median"]) << repeat;
+    EXPECT_EQ(run["runs"].dump(), repeat);
+    EXPECT_NE(read_text(folder / "r.html").find("Timeline of run " + run["run"].dump() + " of " + repeat + "<"), std::string::npos)
+        << repeat;
+  }
+  ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--repeat", "1000", "--trace", folder.file("t.json")}).status, 0);
+  EXPECT_EQ(Json::parse(read_text(folder / "t.json"))["otherData"]["runs"], 1000);
 }
 
 TEST(ToolRun, ReportIsOnePageWithEscapedNames) {

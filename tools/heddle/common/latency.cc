@@ -31,6 +31,11 @@ Json latency_json(std::vector<double> ns) {
           {"runs", ns.size()}};
 }
 
+double median_ns(std::vector<double> ns) {
+  std::sort(ns.begin(), ns.end());
+  return quantile(ns, 0.5);
+}
+
 std::string latency_text(std::vector<double> ns) {
   std::sort(ns.begin(), ns.end());
   return fmt::format("median {} (min {}, {} runs)", milliseconds(quantile(ns, 0.5)), milliseconds(ns[0]), ns.size());

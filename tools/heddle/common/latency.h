@@ -10,6 +10,8 @@ namespace heddle::tool {
 
 // {"min", "median", "p90", "p99" (null under 100 runs), "runs"}; all null without runs.
 Json latency_json(std::vector<double> ns);
+// Of at least one run: what latency_json says of it, that of one of them.
+double median_ns(std::vector<double> ns);
 std::string latency_text(std::vector<double> ns);
 // What the CPU plugin chose its kernels for: "avx512", "avx2" or "sse"; null: there is no such plugin.
 Json instruction_set(const Runtime& runtime);

@@ -98,7 +98,7 @@ std::string timeline(const PlanInfo& plan, const Profile& profile) {
 
 }  // namespace
 
-Status write_report(const std::string& file, const PlanInfo& plan, const Profile& profile, const RunSummary& summary) {
+Status write_report(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, const RunSummary& summary) {
   const std::string title = escape_xml((plan.net.empty() ? summary.net_file : plan.net));
   const PlanInfo::Memory& m = plan.memory[0];
   std::string page = fmt::format(
@@ -110,9 +110,10 @@ Status write_report(const std::string& file, const PlanInfo& plan, const Profile
       escape_xml(summary.net_file), plan.steps.size(), summary.threads, escape_xml(summary.latency), m.peak_bytes,
       human_bytes(m.peak_bytes), summary.measured_peak_bytes, m.lower_bound_bytes, m.lower_bound_kind, human_bytes(m.sum_bytes),
       human_bytes(m.persistent_bytes));
-  page += fmt::format("<h2>Timeline of the last run</h2>\n{}", timeline(plan, profile));
+  page += fmt::format("<h2>Timeline of run {} of {}</h2>\n<p>It took {} us{}.</p>\n{}", run.number, run.runs, microseconds(run.ns),
+                      run.runs > 1 ? ", as the median" : "", timeline(plan, run.profile));
   page += fmt::format("<h2>Memory</h2>\n{}{}", plan_svg(plan), owner_table(plan));
-  page += fmt::format("<h2>Steps</h2>\n{}</body></html>\n", step_table(plan, profile));
+  page += fmt::format("<h2>Steps</h2>\n{}</body></html>\n", step_table(plan, run.profile));
   HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
   HEDDLE_CHECK(out.write(page));
   return out.commit();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/observe.h"
+#include "commands/run/profiled_runs.h"
 #include "heddle/plan_info.h"
 
 namespace heddle::tool {
@@ -16,7 +16,7 @@ struct RunSummary {
   int64_t measured_peak_bytes = 0;
 };
 
-// Steps with their times, the last run's timeline by worker, memory over the steps. Text from files is escaped.
-Status write_report(const std::string& file, const PlanInfo& plan, const Profile& profile, const RunSummary& summary);
+// Steps with their times, the run's timeline by worker, memory over the steps. Text from files is escaped.
+Status write_report(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, const RunSummary& summary);
 
 }  // namespace heddle::tool

@@ -9,6 +9,7 @@
 #include "commands/run/dump.h"
 #include "commands/run/expectations.h"
 #include "commands/run/memory_use.h"
+#include "commands/run/profiled_runs.h"
 #include "commands/run/report_html.h"
 #include "commands/run/trace.h"
 #include "common/device_options.h"
@@ -206,10 +207,10 @@ Status Runner::execute() {
   if (o_.check_numerics || !o_.dump_dir.empty()) options.observer = &observer;
   const InterruptibleRun interruptible(&*context_);
   report_.step("running");
-  Profile profile;
   const bool profiled = !o_.trace.empty() || !o_.report_file.empty();
+  ProfiledRuns runs(o_.repeat, plan_->steps.size());
   for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
-    options.profile = i >= o_.warmup && profiled ? &profile : nullptr;
+    options.profile = i >= o_.warmup && profiled ? runs.profile() : nullptr;
     double ns = 0;
     {
       const Counting counted(i > 0);
@@ -218,11 +219,14 @@ Status Runner::execute() {
       ns = ticks_to_ns(ticks() - begin);
     }
     if (i >= o_.warmup && !options.observer) latencies_ns_.push_back(ns);
+    if (options.profile) runs.ended(ns);
     HEDDLE_CHECK(interruption());
   }
-  if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, profile));
+  if (!profiled) return {};
+  const ProfiledRun shown = std::move(runs).median();
+  if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, shown, runtime_->threads()));
   if (o_.report_file.empty()) return {};
-  return write_report(o_.report_file, *plan_, profile, {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes()});
+  return write_report(o_.report_file, *plan_, shown, {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes()});
 }
 
 // What the last run gave, with what --expect has of it.
@@ -343,8 +347,8 @@ Run declare_run(CLI::App& app) {
   auto* dump = app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");
   app.add_option("--only", o->only, "dump only this operator (name or type)")->needs("--dump");
   app.add_option("--compare-device", o->compare_device, "run there too and compare")->type_name("D");
-  app.add_option("--trace", o->trace, "Chrome trace of the last run")->type_name("F.json")->excludes(numerics, dump);
-  app.add_option("--report", o->report_file, "the last run as a page: steps, timeline, memory")
+  app.add_option("--trace", o->trace, "Chrome trace of the median run")->type_name("F.json")->excludes(numerics, dump);
+  app.add_option("--report", o->report_file, "the median run as a page: steps, timeline, memory")
       ->type_name("F.html")
       ->excludes(numerics, dump);
   return [o](Report& report) {

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "heddle/observe.h"
+#include "commands/run/profiled_runs.h"
 #include "heddle/plan_info.h"
 
 namespace heddle::tool {
 
-// One complete event per step and worker that took part, times in microseconds from the first step's begin.
-Status write_trace(const std::string& file, const PlanInfo& plan, const Profile& profile);
+// One complete event per step and worker that took part, times in microseconds from the first step's begin; before them the names of all
+// `threads` workers. Which run it is stands in "otherData".
+Status write_trace(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, int threads);
 
 }  // namespace heddle::tool
