@@ -151,6 +151,12 @@ class CreateContext {
   uint32_t input_count() const { return c_->input_count; }
   uint32_t output_count() const { return c_->output_count; }
   const heddle_operator& op() const { return *c_->op; }
+  // Of the device that the node runs on: 1 of "cuda:1".
+  int device_index() const {
+    int index = 0;
+    for (const char* at = c_->device; *at; ++at) index = *at == ':' ? 0 : *at >= '0' && *at <= '9' ? 10 * index + (*at - '0') : 0;
+    return index;
+  }
   // Executing threads that a run may have: for pools made in advance. Nothing that shapes results may depend on it.
   uint32_t max_threads() const { return c_->max_threads; }
   // The stages of the epilogue fused into this node, first to last.

@@ -91,8 +91,6 @@ constexpr const char* cuda_source_file = R"(// Scale on a GPU, compiled by NVIDI
 #include "@NAME@_cuda.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 using namespace heddle::plugin;
 
 // x and y may be the same memory: in_place("y", "x").
@@ -102,7 +100,7 @@ static __global__ void scale_elements(const float* x, float factor, int64_t size
 }
 
 Status ScaleOnGpu::create(const CreateContext& context) {
-  device_ = std::atoi(std::strrchr(context.raw()->device, ':') + 1);  // "cuda:0"
+  device_ = context.device_index();
   factor_ = static_cast<float>(context.attributes.f("factor"));
   return {};
 }
