@@ -49,7 +49,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnap
   HEDDLE_CHECK(one.allocate_outputs());
   HEDDLE_CHECK(one.make(*kernel));
   if (call.conditions.inputs_before) HEDDLE_CHECK(one.use_before(registry));
-  if (call.conditions.observer) call.conditions.observer->prepared(one.made.tiles);
+  if (call.conditions.observer) call.conditions.observer->prepared(one.made.tiles, one.made.kernel->kernel->flags);
   HEDDLE_CHECK(one.run());
   return std::vector<std::shared_ptr<const Blob>>(one.output_blobs.begin(), one.output_blobs.end());
 }

@@ -68,7 +68,7 @@ class TileCounter final : public CallObserver {
     memory_.emplace_back(static_cast<std::byte*>(::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)), alignment)));
     return memory_.back().get();
   }
-  void prepared(int64_t tiles) override { tiles_ = tiles; }
+  void prepared(int64_t tiles, uint32_t) override { tiles_ = tiles; }
   void run_begins() override {}
   void run_ended() override {}
   int64_t tiles() const { return tiles_; }

@@ -50,7 +50,7 @@ class WrittenOutputs final : public CallObserver {
     if (of == Memory::output) places_.push_back({aligned, bytes});
     return aligned;
   }
-  void prepared(int64_t) override {}
+  void prepared(int64_t, uint32_t) override {}
   void run_begins() override {}
   void run_ended() override {}
   bool all_are(std::byte value) const {

@@ -24,7 +24,8 @@ TEST(ToolPlugin, CheckPassesTheExample) {
                                                {"mistake", nullptr},
                                                {"reason", nullptr},
                                                {"never_with", Json::array()},
-                                               {"kernels_not_run", Json::array()}}}));
+                                               {"kernels_not_run", Json::array()},
+                                               {"notes", Json::array()}}}));
 }
 
 // Without examples, from what the ports declare of their dims.
@@ -80,6 +81,27 @@ TEST(ToolPlugin, CheckNamesTheKernelsThatDidNotRun) {
     words.emplace_back("--strict");
     EXPECT_EQ(heddle(words).status, 1);
   }
+}
+
+// What waits for files or networks is made of libraries that allocate and have threads: noted, and no mistake. Without abort it keeps a
+// context beyond a deadline: noted too. The same in a kernel that computes fails.
+TEST(ToolPlugin, CheckNotesWhatAsynchronousKernelsDo) {
+  std::map<std::string, Words> noted;
+  const Json object = heddle_json({"plugin", "check", test_plugin("waits"), "--strict"}, 1);
+  std::map<std::string, std::string> mistakes;
+  for (const Json& one : object["operators"]) {
+    const std::string name = one["operator"];
+    mistakes[name] = one["mistake"].is_null() ? "" : one["mistake"].get<std::string>();
+    for (const Json& note : one["notes"]) noted[name].push_back(note["name"]);
+  }
+  EXPECT_EQ(mistakes,
+            (std::map<std::string, std::string>{{"waits::Reads", ""}, {"waits::ReadsForEver", ""}, {"waits::Computes", "starts-threads"}}));
+  EXPECT_EQ(noted, (std::map<std::string, Words>{{"waits::Reads", {"allocates", "starts-threads"}},
+                                                 {"waits::ReadsForEver", {"allocates", "starts-threads", "no-abort"}}}));
+  const Outcome outcome = heddle({"plugin", "check", test_plugin("waits"), "--operator", "ReadsForEver"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("     note starts-threads: starts threads when it runs (1 in one run)\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("     note no-abort: its asynchronous kernel has no abort()"), std::string::npos) << outcome.out;
 }
 
 // Every operator of the plugin by its examples and by inputs that the suite makes up, in every dtype, with every optional port and

@@ -40,13 +40,20 @@ struct CheckArguments {
 using Words = std::vector<std::string>;
 using Examination = std::function<OperatorVerdict()>;
 
+Json notes_json(const std::vector<Note>& notes) {
+  Json list = Json::array();
+  for (const Note& note : notes) list.push_back({{"name", note.name}, {"text", note.text}});
+  return list;
+}
+
 std::string as_message(const OperatorVerdict& verdict) {
   const Verdict& v = verdict.verdict;
   return Json({{"kind", static_cast<int>(v.kind)},
                {"mistake", v.mistake},
                {"reason", v.reason},
                {"unseen", verdict.unseen},
-               {"results", verdict.results}})
+               {"results", verdict.results},
+               {"notes", notes_json(verdict.notes)}})
       .dump();
 }
 
@@ -82,7 +89,10 @@ OperatorVerdict examine_in_child(const Examination& examine, int timeout_s) {
   }
   const Json said = Json::parse(text, nullptr, false);
   if (!said.is_object()) return failed("crash", "said nothing");
-  return {{static_cast<Verdict::Kind>(said["kind"].get<int>()), said["mistake"], said["reason"]}, said["unseen"], said["results"]};
+  OperatorVerdict verdict = {
+      {static_cast<Verdict::Kind>(said["kind"].get<int>()), said["mistake"], said["reason"]}, said["unseen"], said["results"]};
+  for (const Json& note : said["notes"]) verdict.notes.push_back({note["name"], note["text"]});
+  return verdict;
 }
 
 class PluginSuite {
@@ -149,12 +159,30 @@ Status PluginSuite::check_device_is_there(const RegistrySnapshot& registry) cons
   return message.empty() ? Status() : Status(Code::no_such_device, message, hint);
 }
 
-Words PluginSuite::kernels_not_run(const LoadedPlugin& plugin, const OperatorSchema& schema) const {
-  std::set<std::string> kinds;
+// Of the operator, in the plugin.
+std::vector<const heddle_kernel*> kernels_of(const LoadedPlugin& plugin, const OperatorSchema& schema) {
+  std::vector<const heddle_kernel*> kernels;
   for (const KernelEntry& entry : plugin.kernels) {
     const heddle_kernel& kernel = *entry.kernel;
-    if (schema.name == kernel.operator_name && schema.domain == (kernel.domain ? kernel.domain : "")) kinds.insert(kernel.device_kind);
+    if (schema.name == kernel.operator_name && schema.domain == (kernel.domain ? kernel.domain : "")) kernels.push_back(&kernel);
   }
+  return kernels;
+}
+
+// What is known of a kernel without running it.
+void note_missing_abort(const LoadedPlugin& plugin, const OperatorSchema& schema, std::vector<Note>* notes) {
+  for (const heddle_kernel* kernel : kernels_of(plugin, schema))
+    if ((kernel->flags & HEDDLE_KERNEL_ASYNC) && !kernel->abort) {
+      notes->push_back(
+          {"no-abort",
+           "its asynchronous kernel has no abort(): a step that never completes is given up at a deadline, and its context stays busy"});
+      return;
+    }
+}
+
+Words PluginSuite::kernels_not_run(const LoadedPlugin& plugin, const OperatorSchema& schema) const {
+  std::set<std::string> kinds;
+  for (const heddle_kernel* kernel : kernels_of(plugin, schema)) kinds.insert(kernel->device_kind);
   for (const std::string& ran : {device_kind(host_name), device_kind(device_)}) kinds.erase(ran);
   return {kinds.begin(), kinds.end()};
 }
@@ -175,11 +203,15 @@ void PluginSuite::tell(const char* kind, const std::string& name, const std::str
                              {"mistake", verdict.mistake.empty() ? Json(nullptr) : Json(verdict.mistake)},
                              {"reason", reason.empty() ? Json(nullptr) : Json(reason)},
                              {"never_with", unseen}});
-  if (std::string_view(kind) == "operator") verdicts_[kind].back()["kernels_not_run"] = not_run;
+  if (std::string_view(kind) == "operator") {
+    verdicts_[kind].back()["kernels_not_run"] = not_run;
+    verdicts_[kind].back()["notes"] = notes_json(found.notes);
+  }
   const char* const mark = bad ? "FAIL " : skipped ? "not run " : "ok   ";
   const std::string kind_of = bad ? fmt::format("{}: ", verdict.mistake) : "";
   report_.say(fmt::format("{}{}{}", mark, word(name), reason.empty() ? "" : fmt::format("  {}", quoted(kind_of + reason))));
   if (!unseen.empty()) report_.say(fmt::format("     never with {}", join(unseen, "; ")));
+  for (const Note& note : found.notes) report_.say(fmt::format("     note {}: {}", note.name, note.text));
   for (const std::string& other : not_run)
     if (passes) report_.say(fmt::format("     kernel for {} not run", word(other)));
   if (bad)
@@ -232,6 +264,7 @@ int PluginSuite::run() {
       if (verdict.verdict.kind == Verdict::Kind::pass && !given)
         if (OperatorVerdict ordered = examine_order(*snapshot, schema, host); ordered.verdict.kind == Verdict::Kind::fail)
           verdict = std::move(ordered);
+      note_missing_abort(*plugin, schema, &verdict.notes);
       tell("operator", display_name(schema.domain, schema.name), schema.name, verdict, kernels_not_run(*plugin, schema));
     }
     const heddle_plugin& table = plugin->library->plugin();

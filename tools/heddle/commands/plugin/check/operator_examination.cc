@@ -239,7 +239,9 @@ OperatorVerdict OperatorExamination::examine(const OperatorCase* only) {
 
 OperatorVerdict examine_operator(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, CallHost* host,
                                  DeviceExamination* device, const OperatorCase* only) {
-  return OperatorExamination(registry, schema, seed, host, device).examine(only);
+  OperatorVerdict verdict = OperatorExamination(registry, schema, seed, host, device).examine(only);
+  verdict.notes = notes_of_asynchronous();
+  return verdict;
 }
 
 std::vector<uint64_t> operator_results(const RegistrySnapshot& registry, const OperatorSchema& schema, uint64_t seed, CallHost* host,

@@ -16,6 +16,7 @@ struct OperatorVerdict {
   Verdict verdict;
   std::vector<std::string> unseen;  // of one that passes: what of its declaration has not run (Coverage::missing)
   std::vector<uint64_t> results{};  // of operator_results()
+  std::vector<Note> notes{};        // whatever the verdict
 };
 
 // Runs the operator's examples, which it must not refuse, and inputs that its declaration allows (operator_cases.h): each is run or

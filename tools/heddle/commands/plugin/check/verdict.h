@@ -17,6 +17,11 @@ struct Finding {
   Finding with(const std::string& about) && { return {mistake, ok() ? std::string() : text + about}; }
 };
 
+// What a kernel may do, and its author should know of. `name` is one of a mistake's.
+struct Note {
+  std::string name, text;
+};
+
 struct Verdict {
   enum class Kind : char { pass, fail, not_run };
   Kind kind = Kind::pass;

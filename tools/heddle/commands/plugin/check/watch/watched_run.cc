@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -52,6 +53,9 @@ bool computed_in_place(const OperatorCall& call, uint32_t input) {
   return false;
 }
 
+// By name of the mistake that it would be of others.
+std::map<std::string, std::string> of_asynchronous;
+
 // One at a time: the counts are the process's.
 std::optional<Counting> counting;
 ProcessCounts before;
@@ -94,8 +98,9 @@ std::byte* WatchedRun::allocate(Memory of, uint32_t index, int64_t bytes) {
   return memory.data();
 }
 
-void WatchedRun::prepared(int64_t tiles) {
+void WatchedRun::prepared(int64_t tiles, uint32_t flags) {
   tiles_ = tiles;
+  asynchronous_ = (flags & HEDDLE_KERNEL_ASYNC) != 0;
   for (GuardedBytes* memory : packed_) memory->forbid_writing();
 }
 
@@ -120,9 +125,21 @@ void WatchedRun::look() {
       return;
     }
   if (seen_.printed) found_ = {"prints", "prints to standard output when it runs"};
+  const auto found = [&](const char* mistake, const std::string& text) {
+    if (asynchronous_)
+      of_asynchronous[mistake] = text;
+    else
+      found_ = {mistake, text};
+  };
   if (seen_.allocations > 0 && found_.ok() && !new_thread_)  // which makes what libraries keep for each thread
-    found_ = {"allocates", fmt::format("allocates memory when it runs ({} times in one run)", seen_.allocations)};
-  if (seen_.threads > 0) found_ = {"starts-threads", fmt::format("starts threads when it runs ({} in one run)", seen_.threads)};
+    found("allocates", fmt::format("allocates memory when it runs ({} times in one run)", seen_.allocations));
+  if (seen_.threads > 0) found("starts-threads", fmt::format("starts threads when it runs ({} in one run)", seen_.threads));
+}
+
+std::vector<Note> notes_of_asynchronous() {
+  std::vector<Note> notes;
+  for (const auto& [name, text] : of_asynchronous) notes.push_back({name, text});
+  return notes;
 }
 
 Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call) {

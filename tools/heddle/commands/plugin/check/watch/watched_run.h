@@ -21,13 +21,13 @@ class WatchedRun final : public CallObserver {
   const Result<std::vector<std::shared_ptr<const Blob>>>& outputs() const { return outputs_; }
   const CallEnd& end() const { return end_; }
   // What was written beside its memory, allocated, started or printed by the kernel's run() and finish(); ok: nothing. Where outputs are
-  // allocated while it runs, so may be other memory in the first run of a state.
+  // allocated while it runs, so may be other memory in the first run of a state; asynchronous kernels may allocate and start threads.
   const Finding& found() const { return found_; }
   int64_t tiles() const { return tiles_; }
 
  private:
   std::byte* allocate(Memory of, uint32_t index, int64_t bytes) override;
-  void prepared(int64_t tiles) override;
+  void prepared(int64_t tiles, uint32_t flags) override;
   void run_begins() override;
   void run_ended() override;
   void look();
@@ -43,11 +43,15 @@ class WatchedRun final : public CallObserver {
   };
   Seen seen_;
   int64_t tiles_ = 0;
-  bool ran_ = false, finds_extents_ = false;
+  bool ran_ = false, finds_extents_ = false, asynchronous_ = false;
   Result<std::vector<std::shared_ptr<const Blob>>> outputs_;
   CallEnd end_;
   Finding found_;
 };
+
+// What the asynchronous kernels that ran in this process have done which is a mistake of others: they wait for files and networks, whose
+// libraries allocate and have threads.
+std::vector<Note> notes_of_asynchronous();
 
 // What stays behind when the call is made again and again (memory, threads, open files), refused or not.
 Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call);
