@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "tensors/inputs.h"
-#include "tensors/tensor_files.h"
 
 namespace heddle::tool {
 namespace {

@@ -9,8 +9,8 @@
 #include "common/command.h"
 #include "common/file_roles.h"
 #include "heddle/session.h"
-#include "net/net.h"
 #include "tensors/compare.h"
+#include "tensors/tensor_files.h"
 
 namespace heddle::tool {
 
