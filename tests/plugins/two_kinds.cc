@@ -16,6 +16,7 @@ HEDDLE_PLUGIN("two_kinds", "1.0", plugin) {
   plugin.add(Op("Twice", "two_kinds")
                  .in("x", dtypes<float>())
                  .out("y", same_as("x"), dtypes<float>())
+                 .gradient("Add", {"dy", "dy"}, {"dx"})
                  .cpu<twice>()
                  .kernel<twice>("cuda")
                  .kernel_name("two_kinds:twice_on_gpu"));

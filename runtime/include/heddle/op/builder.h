@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <initializer_list>
 #include <string>
@@ -71,6 +72,9 @@ class Builder {
     if (mistake_.empty()) mistake_ = mistake;
   }
   const heddle_plugin* finish(heddle_status (*at_start)(const heddle_host*, const heddle_call*), void (*at_end)()) {
+    for (OpTables& t : tables_)
+      for (heddle_gradient_node& n : t.gradients)
+        if (!n.domain) n.domain = declares(t.op.domain, n.operator_name) ? t.op.domain : "";
     plugin_.operators = operators_.data();
     plugin_.kernels = kernels_.data();
     plugin_.resources = resources_.data();
@@ -112,6 +116,16 @@ class Builder {
     std::vector<const heddle_example*> pointers;
   };
 
+  // Whether output `i` is the next version of one variable, whose shape it has then.
+  static bool updates_one(const Op& o, size_t i) {
+    return o.outputs_[i].updates >= 0 && (o.inputs_[static_cast<size_t>(o.outputs_[i].updates)].flags & HEDDLE_PORT_VARIADIC) == 0;
+  }
+  bool declares(const char* domain, const char* name) const {
+    for (const heddle_operator* op : operators_)
+      if (std::strcmp(op->domain, domain) == 0 && std::strcmp(op->name, name) == 0) return true;
+    return false;
+  }
+
   static std::string port_mistake(const char* kind, const std::vector<heddle_port>& ports, const std::vector<heddle_dtype_set>& sets) {
     if (ports.size() != sets.size())
       return "a kernel function takes " + std::to_string(sets.size()) + " " + kind + "s, " + std::to_string(ports.size()) + " are declared";
@@ -152,7 +166,7 @@ class Builder {
       n.input_count = static_cast<uint32_t>(g.inputs.size());
       n.output_count = static_cast<uint32_t>(g.outputs.size());
       n.copy_attributes = 1;
-      n.domain = g.domain ? g.domain : o.domain_;
+      n.domain = g.domain;
       n.operator_name = g.name;
       n.inputs = g.inputs.data();
       n.outputs = g.outputs.data();

@@ -158,7 +158,8 @@ class Op {
   // Output 0 as an expression of inputs and float attributes: "max(x, 0)". Gives the kernel, fusion and, unless other rules
   // are given, broadcast shapes. A kernel beside it must be declared equals_pointwise().
   Op& pointwise(const char* expression) { return set(pointwise_, expression); }
-  // One emitted operator of the gradient; call again for more. Roles: port names, "d" + port name, t0, t1, ...
+  // One emitted operator of the gradient; call again for more. Roles: port names, "d" + port name, t0, t1, ... Without a domain: the
+  // plugin's own operator of that name in this one's domain, else ONNX's.
   Op& gradient(const char* op_name, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs,
                const char* domain = nullptr) {
     gradients_.push_back({op_name, domain, inputs, outputs});
@@ -317,7 +318,7 @@ class Op {
   Status (*infer_)(InferContext&) = nullptr;
   Status (*subnets_)(const SubnetContext&) = nullptr;
   const char* pointwise_ = nullptr;
-  std::vector<GradientData> gradients_;
+  std::vector<GradientData> gradients_;  // domain null: found when all operators of the plugin are known
   heddle_gradient_function gradient_callback_ = nullptr;
   heddle_cost_function cost_ = nullptr;
   std::vector<heddle_example> examples_;
