@@ -140,7 +140,7 @@ class Builder {
       if (mistake.empty() && rule.kind == ShapeRule::same && Op::index(o.inputs_, rule.port) < 0)
         mistake = std::string("same_as() names \"") + rule.port + "\", which is no input";
     for (size_t i = 0; i < o.rules_.size() && !o.infer_ && !o.pointwise_ && !o.kernels_only_; ++i)
-      if (mistake.empty() && o.rules_[i].kind == ShapeRule::none && !o.outputs_[i].dims)
+      if (mistake.empty() && o.rules_[i].kind == ShapeRule::none && !o.outputs_[i].dims && !updates_one(o, i))
         mistake = std::string("nothing says the shape of output \"") + o.outputs_[i].name +
                   "\": give it dims() or a rule (same_as(), broadcast(), scalar()), or the operator an infer() function";
     for (const Op::KernelData& k : o.kernels_) {
@@ -245,7 +245,12 @@ class Builder {
       InferContext context(c, &mistakes);
       for (uint32_t i = 0; i < c->output_count && i < o.rules_.size(); ++i) {
         ShapeRule rule = o.rules_[i];
-        if (rule.kind == ShapeRule::none && o.pointwise_ && !o.infer_) rule.kind = ShapeRule::broadcast_all;
+        if (rule.kind == ShapeRule::none && !o.infer_) {
+          if (o.pointwise_)
+            rule.kind = ShapeRule::broadcast_all;
+          else if (updates_one(o, i) && !o.outputs_[i].dims)
+            rule = {ShapeRule::same, o.inputs_[static_cast<size_t>(o.outputs_[i].updates)].name};
+        }
         Status status = apply(rule, o, i, context);
         if (!status.ok()) return status;
       }

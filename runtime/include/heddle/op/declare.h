@@ -125,10 +125,21 @@ class Op {
     if (outputs_.empty()) return mistake("may_update() stands before any output");
     return add(outputs_.back().flags, HEDDLE_PORT_MAY_UPDATE);
   }
-  // `output` is the next version of the variable given as `input`; it shares its bytes.
+  // `output` is the next version of the variable given as `input`; it shares its bytes. It is declared here, with the variable's dtypes and
+  // shape, unless it has been before: to be optional, or variadic as the input is.
   Op& updates(const char* output, const char* input) {
-    const int32_t o = known(outputs_, output, "updates"), i = known(inputs_, input, "updates");
-    if (o >= 0) outputs_[static_cast<size_t>(o)].updates = outputs_[static_cast<size_t>(o)].may_alias = i;
+    const int32_t i = known(inputs_, input, "updates");
+    if (i < 0) return *this;
+    const heddle_port& variable = inputs_[static_cast<size_t>(i)];
+    int32_t o = index(outputs_, output);
+    if (o < 0 && (variable.flags & HEDDLE_PORT_VARIADIC))
+      return mistake(std::string("updates() names \"") + output +
+                     "\", which is not declared before it: declare it with variadic_out(), as \"" + input + "\" is variadic");
+    if (o < 0) {
+      out(output, {}, variable.dtypes, variable.type_variable);
+      o = index(outputs_, output);
+    }
+    outputs_[static_cast<size_t>(o)].updates = outputs_[static_cast<size_t>(o)].may_alias = i;
     return *this;
   }
   // Attributes with defaults, or without (`required` / `maybe`).
