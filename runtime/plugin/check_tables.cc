@@ -91,8 +91,6 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
                                port, quoted(inputs[static_cast<size_t>(named)]->name)));
     if ((p.flags & HEDDLE_PORT_MAY_UPDATE) && (!outputs || p.updates >= 0 || p.may_alias != -1))
       return bad(what, fmt::format("{} may update what the net says, and is an input or names one itself", port));
-    if (outputs && (p.flags & HEDDLE_PORT_NOT_DIFFERENTIABLE))
-      return bad(what, fmt::format("{} is not differentiable, which is said of inputs", port));
     if (p.default_dtype < 0 || p.default_dtype >= HEDDLE_DTYPE_COUNT)
       return bad(what, fmt::format("{} has an unknown default dtype", port));
   }
@@ -144,6 +142,15 @@ Status check_attributes(const std::string& what, const heddle_operator& op) {
   if (subnets && !op.subnets) return bad(what, "has a subnet, and no function that says what it is run with (heddle_operator::subnets)");
   if (!subnets && op.subnets) return bad(what, "says what its subnets are run with, and has none");
   return {};
+}
+
+// A gradient of an operator that none could arrive at.
+Status check_differentiable(const std::string& what, const heddle_operator& op) {
+  if (op.output_count == 0 || (op.gradient_node_count == 0 && !op.gradient)) return {};
+  for (uint32_t i = 0; i < op.output_count; ++i)
+    if (!(op.outputs[i]->flags & HEDDLE_PORT_NOT_DIFFERENTIABLE)) return {};
+  return bad(what,
+             fmt::format("has a gradient, and none of its outputs is differentiable, as is said of port {}", quoted(op.outputs[0]->name)));
 }
 
 Status check_gradients(const std::string& what, const heddle_operator& op) {
@@ -217,6 +224,7 @@ Status check_operator(const heddle_operator& op) {
   HEDDLE_CHECK(check_commutative(what, op));
   HEDDLE_CHECK(check_attributes(what, op));
   HEDDLE_CHECK(check_gradients(what, op));
+  HEDDLE_CHECK(check_differentiable(what, op));
   HEDDLE_CHECK(check_examples(what, op.examples, op.example_count));
   return check_pointwise(what, op);
 }

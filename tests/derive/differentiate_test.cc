@@ -89,6 +89,32 @@ TEST(Differentiate, WhereEverythingIsStoppedNoLossDependsOnIt) {
   EXPECT_NE(refused(b.finish(), {{"loss"}, {"x"}, {}, {}, false}).find("no loss depends on \"x\""), std::string::npos);
 }
 
+// As if heddle::StopGradient stood behind it: d loss / dx is that of y alone, 1 / (1 + exp(-x)).
+TEST(Differentiate, NothingComesFromAnOutputThatIsNotDifferentiable) {
+  const auto net = [] {
+    NetBuilder b("kept");
+    const ValueId x = b.input("x", DType::f64, Shape{2});
+    const std::vector<ValueId> made = b.add("SoftPlus", "soft", {x}, 2, {}, "guide");
+    b.output(b.add1("Add", "loss", {made[0], b.add1("Exp", "exp", {made[1]})}));
+    return b.finish();
+  };
+  DifferentiateOptions options;
+  options.losses = {"loss"};
+  options.wanted = {"x"};
+  options.outputs = true;
+  const auto made = derived(net(), options, {"guide_kept"});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  RuntimeOptions with_plugin;
+  with_plugin.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/guide_kept.so"};
+  with_plugin.default_plugins = false;
+  with_plugin.threads = 1;
+  const auto runtime = Runtime::create(with_plugin);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().text();
+  Session session = testing_nets::open(*runtime, Net(made->net));
+  EXPECT_EQ(outputs_of(session, {Shape{2}}, {{0, 0}})[1], (std::vector<double>{0.5, 0.5}));
+  EXPECT_NE(refused(net(), {{"exp"}, {"x"}, {}, {}, false}, {"guide_kept"}).find("no loss depends on \"x\""), std::string::npos);
+}
+
 TEST(Differentiate, WhatIsWrongWithTheQuestionIsSaid) {
   const auto net = [] {
     NetBuilder b("question");

@@ -21,6 +21,9 @@ HEDDLE_PLUGIN("hostile_declares", "1.0", plugin) {
   if (mistake == "rule") op.out("another", same_as("nothing"));
   if (mistake == "text") op.pointwise("2 * x").cpu<copy>();
   if (mistake == "no_text") op.cpu<copy>().equals_pointwise();
+  if (mistake == "index_after") op.in("index", dtypes<int64_t>(), nullptr).out("other", same_as("x")).indexes("x", 0);
+  if (mistake == "host_after") op.on_host();
+  if (mistake == "update_of_several") op.variadic("more").updates("next", "more");
   if (mistake == "index") op.in("index", dtypes<int64_t>(), nullptr).indexes("table", 0);
 
   if (mistake == "throw") throw std::runtime_error("no space left on the device");

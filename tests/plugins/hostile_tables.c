@@ -74,6 +74,10 @@ static heddle_status infer(const heddle_infer_context* context) {
   (void)context;
   return HEDDLE_OK;
 }
+static heddle_status gradient_of_none(const heddle_gradient_builder* builder) {
+  (void)builder;
+  return HEDDLE_OK;
+}
 static heddle_status run(const heddle_run_context* context, int64_t begin, int64_t end) {
   (void)context, (void)begin, (void)end;
   return HEDDLE_OK;
@@ -261,6 +265,7 @@ static void damage_operator(void) {
       break;
     case output_not_differentiable:
       y.flags = HEDDLE_PORT_NOT_DIFFERENTIABLE, nothing.outputs = outputs, nothing.output_count = 1;
+      nothing.gradient = gradient_of_none;
       break;
     case dims_without_meaning:
       x.dims = "N ?", nothing.inputs = inputs, nothing.input_count = 1;

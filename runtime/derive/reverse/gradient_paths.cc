@@ -13,6 +13,13 @@ bool carries_gradient(const Node& node, size_t input, const PolymorphicTypes& ty
   return !port || (port->flags & HEDDLE_PORT_NOT_DIFFERENTIABLE) == 0;
 }
 
+bool gives_gradient(const Node& node, size_t output, const PolymorphicTypes& types) {
+  const ValueId id = node.outputs[output];
+  if (!id.valid() || !types.is_real(id)) return false;
+  const heddle_port* const port = node.schema->output_port(output);
+  return !port || (port->flags & HEDDLE_PORT_NOT_DIFFERENTIABLE) == 0;
+}
+
 bool sends_zeros(const Node& node) {
   return node.domain == "heddle" && node.type == "ZeroGradient";
 }
@@ -23,8 +30,8 @@ std::vector<bool> dependents(const Net& net, const PolymorphicTypes& types, cons
   for (const Node& node : net.nodes) {
     bool any = false;
     for (size_t i = 0; i < node.inputs.size() && !any; ++i) any = carries_gradient(node, i, types) && depends[node.inputs[i].index];
-    for (const ValueId output : node.outputs)
-      if (any && output.valid() && types.is_real(output)) depends[output.index] = true;
+    for (size_t i = 0; any && i < node.outputs.size(); ++i)
+      if (gives_gradient(node, i, types)) depends[node.outputs[i].index] = true;
   }
   return depends;
 }

@@ -12,6 +12,8 @@ namespace heddle {
 
 // Whether a gradient goes from the outputs of `node` to that input: it is a real value, and its port lets gradients through.
 bool carries_gradient(const Node& node, size_t input, const PolymorphicTypes& types);
+// Whether one comes from that output: it is a real value, and its port lets gradients through.
+bool gives_gradient(const Node& node, size_t output, const PolymorphicTypes& types);
 // heddle::ZeroGradient, which sends its input zeros.
 bool sends_zeros(const Node& node);
 

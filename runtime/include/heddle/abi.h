@@ -283,7 +283,7 @@ enum {
   HEDDLE_PORT_MAY_UPDATE = 32u,    /* outputs: may be the next version of a variable, as the net says, that is one of the inputs: its bytes
                                       are those of the input, and the operator hands both to its subnets */
   HEDDLE_PORT_NOT_DIFFERENTIABLE =
-      64u, /* inputs of real numbers that no gradient goes through: the operator's, where it has one, gives it none */
+      64u, /* real numbers without a gradient: an input is given none; from an output none comes, its output_gradients is 0 */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)

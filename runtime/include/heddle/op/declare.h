@@ -93,7 +93,7 @@ class Op {
   }
   // The last declared input lives on the host.
   Op& on_host() {
-    if (inputs_.empty()) return mistake("on_host() stands before any input");
+    if (!follows_input("on_host")) return *this;
     return add(inputs_.back().flags, HEDDLE_PORT_HOST);
   }
   // What the dims of the last declared port are (heddle_port::dims): "... M K". Inputs are compared with it before infer() is called; an
@@ -103,14 +103,15 @@ class Op {
     (this->*last_ports_).back().dims = text;
     return *this;
   }
-  // The gradient gives the last declared input none, though it holds real numbers: a threshold, a mask.
+  // Of the last declared port, though it holds real numbers. An input: the gradient gives it none, as a threshold or a mask. An output: no
+  // gradient comes from it, as if heddle::StopGradient stood behind it; its dy is absent. So is an output that is there for the gradient.
   Op& not_differentiable() {
-    if (inputs_.empty()) return mistake("not_differentiable() stands before any input");
-    return add(inputs_.back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
+    if (!last_ports_) return mistake("not_differentiable() stands before any port");
+    return add((this->*last_ports_).back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
   }
   // The last declared input holds indices into input `port` along `axis` (-1: the attribute "axis").
   Op& indexes(const char* of_port, int axis) {
-    if (inputs_.empty()) return mistake("indexes() stands before any input");
+    if (!follows_input("indexes")) return *this;
     inputs_.back().index_bound_port = known(inputs_, of_port, "indexes");
     inputs_.back().index_bound_axis = axis;
     return *this;
@@ -282,6 +283,15 @@ class Op {
     if (!kernels_.empty()) return kernels_.back();
     mistake(std::string(asked) + "() stands before any kernel");
     return no_kernel_;
+  }
+  // Whether what `asked` says of the last declared input can be of it: behind an output an author means that one.
+  bool follows_input(const char* asked) {
+    if (inputs_.empty())
+      mistake(std::string(asked) + "() stands before any input");
+    else if (last_ports_ == &Op::outputs_)
+      mistake(std::string(asked) + "() stands after output \"" + outputs_.back().name +
+              "\", and is said of inputs: put it behind its input");
+    return last_ports_ == &Op::inputs_;
   }
   int32_t known(const std::vector<heddle_port>& ports, const char* name, const char* asked) {
     const int32_t i = index(ports, name);

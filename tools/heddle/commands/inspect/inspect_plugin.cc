@@ -61,6 +61,7 @@ Json port_json(const heddle_operator& op, const heddle_port& port, bool is_outpu
                {"dims", port.dims ? Json(port.dims) : Json(nullptr)},
                {"optional", has(HEDDLE_PORT_OPTIONAL)},
                {"variadic", has(HEDDLE_PORT_VARIADIC)}};
+  json["differentiable"] = !has(HEDDLE_PORT_NOT_DIFFERENTIABLE);
   if (is_output) {
     json["in_place"] = port.may_alias == HEDDLE_ALIAS_ANY ? Json("*") : name_of(op, port.may_alias);
     json["updates"] = name_of(op, port.updates);
@@ -68,7 +69,6 @@ Json port_json(const heddle_operator& op, const heddle_port& port, bool is_outpu
   } else {
     json["on_host"] = has(HEDDLE_PORT_HOST) || has(HEDDLE_PORT_SHAPE_OPERAND);
     json["shape_operand"] = has(HEDDLE_PORT_SHAPE_OPERAND);
-    json["differentiable"] = !has(HEDDLE_PORT_NOT_DIFFERENTIABLE);
     json["indexes"] = name_of(op, port.index_bound_port);
   }
   return json;

@@ -252,7 +252,9 @@ std::string GradientExamination::examine_at(const OperatorCall& call, const Blob
   Blobs weights;
   std::vector<Numbers> numbers;
   for (size_t o = 0; o < outputs.size(); ++o) {
-    weights.push_back(is_real(outputs[o]) ? random_blob(outputs[o]->dtype, outputs[o]->shape, seed_ + 99 + o) : nullptr);
+    const heddle_port* const port = schema_.output_port(o);
+    const bool counts = is_real(outputs[o]) && !(port && (port->flags & HEDDLE_PORT_NOT_DIFFERENTIABLE));
+    weights.push_back(counts ? random_blob(outputs[o]->dtype, outputs[o]->shape, seed_ + 99 + o) : nullptr);
     numbers.push_back(weights[o] ? numbers_of(*weights[o]) : Numbers());
   }
   if (std::none_of(weights.begin(), weights.end(), [](const auto& w) { return w != nullptr; })) return {};
