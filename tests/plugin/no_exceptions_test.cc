@@ -23,6 +23,10 @@ OperatorCall misread_call(const char* type) {
   call.domain = "misreads";
   call.type = type;
   call.inputs = {floats(Shape{2, 2}, {1, 2, 3, 4})};
+  if (call.type.find("sFloats") != std::string::npos) {
+    const uint16_t halves[] = {0x3c00, 0x4000};
+    call.inputs = {Blob::copy_of(DType::f16, Shape{2}, halves)};
+  }
   if (call.type == "Floats") call.inputs.push_back(floats(Shape{2}, {1, 0}));
   if (call.type == "Refuses") call.attributes = {{"factor", AttributeValue(-1.0)}};
   return call;
@@ -46,15 +50,18 @@ TEST_P(Misreads, AreErrorsWithoutExceptionsToo) {
     with_exceptions = text;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Operators, Misreads,
-                         testing::Values(Misread{"Undeclared", Code::kernel_failed,
-                                                 "operator Undeclared declares no attribute \"nowhere\""},
-                                         Misread{"OtherType", Code::kernel_failed,
-                                                 "attribute \"factor\" of operator OtherType is read as type 3 but has type 2"},
-                                         Misread{"Refuses", Code::kernel_failed, "factor is -1.000000, expected a positive number"},
-                                         Misread{"Absent", Code::shape_mismatch, "infer reads input 1, which is absent"},
-                                         Misread{"Floats", Code::shape_mismatch, "infer reads input 1 as integers"}),
-                         [](const auto& instance) { return std::string(instance.param.type); });
+INSTANTIATE_TEST_SUITE_P(
+    Operators, Misreads,
+    testing::Values(
+        Misread{"Undeclared", Code::kernel_failed, "operator Undeclared declares no attribute \"nowhere\""},
+        Misread{"OtherType", Code::kernel_failed, "attribute \"factor\" of operator OtherType is read as type 3 but has type 2"},
+        Misread{"Refuses", Code::kernel_failed, "factor is -1.000000, expected a positive number"},
+        Misread{"Absent", Code::shape_mismatch, "infer reads input 1, which is absent"},
+        Misread{"Floats", Code::shape_mismatch, "infer reads input 1 as integers"},
+        Misread{"ReadsFloats", Code::kernel_failed, "the port takes f16, the kernel reads input 0 as f32: say which dtypes it takes"},
+        Misread{"WritesFloats", Code::kernel_failed, "the port takes f16, the kernel writes output 0 as f32: say which dtypes it takes"},
+        Misread{"StartsFloats", Code::kernel_failed, "the port takes f16, the kernel reads input 0 as f32"}),
+    [](const auto& instance) { return std::string(instance.param.type); });
 
 TEST(NoExceptions, WhatAsksForNothingButTheCostFails) {
   for (const char* name : {"misreads", "misreads_no_exceptions"}) {

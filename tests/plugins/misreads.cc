@@ -16,6 +16,31 @@ class Copies {
   Status run(const RunContext& c, int64_t, int64_t) const { return copied(input<float>(c, 0), output<float>(c, 0)); }
 };
 
+// Reads and writes f32, whatever its ports are.
+class ReadsFloats {
+ public:
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const In<float> x = input<float>(c, 0);
+    return copied(x, output<float>(c, 0));
+  }
+};
+class StartsFloats {
+ public:
+  Status start(const RunContext& c, Completion done) const {
+    const In<float> x = input<float>(c, 0);
+    const Status status = copied(x, output<float>(c, 0));
+    if (status.ok()) done(status);
+    return status;
+  }
+};
+class WritesFloats {
+ public:
+  Status run(const RunContext& c, int64_t, int64_t) const {
+    const In<uint16_t> bits = input<uint16_t>(c, 0);  // an element's bits are read as unsigned integers of its width
+    return bits.size == c.inputs[0]->element_count ? copied({}, output<float>(c, 0)) : Status();
+  }
+};
+
 // In create: a number, then the first extent of a tensor.
 class Undeclared : public Copies {
  public:
@@ -73,6 +98,10 @@ HEDDLE_PLUGIN(MISREADS_NAME, "1.0", plugin) {
   plugin.add(op("Refuses").cpu<with_positive>());
   plugin.add(Op("Absent", "misreads").in("x", f32).optional("shape", f32).out("y", {}, f32).infer(infer_absent).cpu<Copies>());
   plugin.add(Op("Floats", "misreads").in("x", f32).in("order", f32).out("y", {}, f32).infer(infer_floats).cpu<Copies>());
+  const auto open = [](const char* name) { return Op(name, "misreads").in("x", float_dtypes).out("y", same_as("x"), float_dtypes); };
+  plugin.add(open("ReadsFloats").cpu<ReadsFloats>());
+  plugin.add(open("WritesFloats").cpu<WritesFloats>());
+  plugin.add(open("StartsFloats").cpu<StartsFloats>());
   plugin.add(op("Cost").cost<absent_cost>().cpu<copied>());
   plugin.add(op("Preference").cpu<Preference>());
 }

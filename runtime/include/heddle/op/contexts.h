@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "heddle/abi.h"
 #include "heddle/op/attributes.h"
+#include "heddle/op/dtypes.h"
 #include "heddle/op/mistake.h"
 #include "heddle/op/plugin_status.h"
 #include "heddle/op/tensor_view.h"
@@ -229,16 +232,55 @@ class PrepareContext {
 
 // The ABI's own struct is what run functions see: inputs[], outputs[], scratch, stream, run_state, host, call.
 using RunContext = heddle_run_context;
+
+namespace detail {
+
+template <class T, class = void>
+struct has_dtype : std::false_type {};
+template <class T>
+struct has_dtype<T, std::void_t<decltype(dtype_of<T>::id)>> : std::true_type {};
+
+// Whether elements of `is` may be looked at as T: as what they are, or as unsigned integers of their width, for their bits. void and types
+// without a dtype: as the kernel likes.
+template <class T>
+inline bool is_element(heddle_dtype is) {
+  if constexpr (has_dtype<T>::value)
+    return is == dtype_of<T>::id || (std::is_unsigned<T>::value && !std::is_same<T, bool>::value && byte_width(is) == sizeof(T));
+  else
+    return true;
+}
+
+// The kernel and its port's dtypes do not fit: what it would read or write is not there.
+inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* takes, uint32_t port, heddle_dtype is, heddle_dtype as) {
+  const std::string text = std::string("the port takes ") + dtype_name(is) + ", the kernel " + takes + " " + std::to_string(port) + " as " +
+                           dtype_name(as) +
+                           ": say which dtypes it takes, at the port or behind its class, as in .cpu<Kernel>({dtypes<...>()})";
+#if HEDDLE_PLUGIN_EXCEPTIONS
+  throw std::logic_error(text);
+#else
+  c.host->set_error(c.call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());
+  failed_within = true;
+#endif
+}
+
+}  // namespace detail
+
+// Input and output `i`, absent ones without a tensor. Of other elements than T (detail::is_element) the step fails with a sentence that
+// names both: by an exception, or without exceptions when the kernel returns, and until then the view is of nothing.
 template <class T>
 inline In<T> input(const RunContext& c, uint32_t i) {
   const heddle_tensor* t = i < c.input_count ? c.inputs[i] : nullptr;
   if (!t) return {};
+  if constexpr (detail::has_dtype<T>::value)
+    if (!detail::is_element<T>(t->dtype)) return detail::refuse_elements(c, "reads input", i, t->dtype, dtype_of<T>::id), In<T>();
   return {static_cast<const T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
 template <class T>
 inline Out<T> output(const RunContext& c, uint32_t i) {
   heddle_tensor* t = i < c.output_count ? c.outputs[i] : nullptr;
   if (!t) return {};
+  if constexpr (detail::has_dtype<T>::value)
+    if (!detail::is_element<T>(t->dtype)) return detail::refuse_elements(c, "writes output", i, t->dtype, dtype_of<T>::id), Out<T>();
   return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
 

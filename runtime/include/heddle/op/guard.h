@@ -61,7 +61,8 @@ heddle_status guard(const Context& context, Body&& body) noexcept {
     return HEDDLE_ERROR_INTERNAL;
   }
 #else
-  return answer_of(context, body);
+  const heddle_status answer = answer_of(context, body);
+  return std::exchange(failed_within, false) && answer == HEDDLE_OK ? HEDDLE_ERROR_INTERNAL : answer;
 #endif
 }
 

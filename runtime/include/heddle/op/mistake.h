@@ -47,6 +47,11 @@ inline void make_mistake([[maybe_unused]] Mistakes* mistakes, const std::string&
 #endif
 }
 
+#if !HEDDLE_PLUGIN_EXCEPTIONS
+// Whether the call of the plugin under way on this thread has failed, whatever it answers: the host has the text. The guard looks.
+__attribute__((visibility("hidden"))) inline thread_local bool failed_within = false;
+#endif
+
 // What stands for a tensor that is not there: of rank 0, without data, whose extents are 0 along any axis that may be asked for.
 inline const heddle_tensor& no_tensor() {
   static const int64_t zeros[2 * HEDDLE_MAX_RANK] = {};
