@@ -141,14 +141,22 @@ class Verifier {
       if (there == here || (!value.producer.valid() && !value.variable.valid()) || typed_.known[node.inputs[i].index]) continue;
       if (target_.copies == Copies::automatic || !devices_[there.index].ok() || !devices_[here.index].ok()) continue;
       if (value.variable.valid() && updates_elsewhere(id, value.variable)) continue;
+      // A host port is asked of what runs on the device itself: an operand that decides shapes above all.
+      const heddle_port* const port = node.schema->input_port(i);
+      const bool on_host = here != locations_.of(id);
+      const char* const role = !on_host                                            ? "but input"
+                               : port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND) ? "and needs on the host what decides shapes: input"
+                                                                                   : "and reads on the host: input";
+      const bool warns = target_.copies == Copies::warn;
+      const char* const mend =
+          on_host ? (warns ? "compute it on the host, or say " : "compute it on the host, or let copies be inserted with ")
+                  : (warns ? "put both on one device, or say " : "put both on one device, or let copies be inserted with ");
       Status crossing(Code::wrong_device,
-                      fmt::format("runs on {} but input {} is on {}, where {}{}", quoted(typed_.devices[locations_.of(id).index]),
+                      fmt::format("runs on {} {} {} is on {}, where {}{}", quoted(typed_.devices[locations_.of(id).index]), role,
                                   quoted(value.name), quoted(typed_.devices[there.index]),
                                   value.producer.valid() ? fmt::format("{} runs", quoted(net_[value.producer].name)) : "the variable lives",
-                                  target_.copies == Copies::warn ? ": it is copied in each run" : ""),
-                      hint_with(target_.copies == Copies::warn ? "put both on one device, or say "
-                                                               : "put both on one device, or let copies be inserted with ",
-                                option_names::automatic_copies));
+                                  warns ? ": it is copied in each run" : ""),
+                      hint_with(mend, option_names::automatic_copies));
       if (target_.copies == Copies::warn) crossing.diagnostic().severity = Severity::warning;
       report(node, std::move(crossing));
     }

@@ -102,6 +102,22 @@ TEST(Verify, CrossingsAreRefusedWarnedOfOrTaken) {
   EXPECT_EQ(b.found(Copies::automatic), "");
 }
 
+// Both are on one device, and yet it crosses: said is why.
+TEST(Verify, AnOperandThatDecidesShapesIsNeededOnTheHost) {
+  Placed b("shapes");
+  const ValueId shape = b.on("bare:0", "NonZero", "shape", {b.x});
+  b.output(b.on("bare:0", "Expand", "y", {b.x, b.on("bare:0", "Flatten", "flat", {shape})}));
+  EXPECT_EQ(
+      b.found(Copies::strict),
+      R"net(error[wrong-device] "shapes": "y" (Expand): runs on "bare:0" and needs on the host what decides shapes: input "flat" is on "bare:0", where "flat" runs; compute it on the host, or let copies be inserted with SessionOptions::copies = Copies::automatic
+)net");
+  EXPECT_EQ(
+      b.found(Copies::warn),
+      R"net(warning[wrong-device] "shapes": "y" (Expand): runs on "bare:0" and needs on the host what decides shapes: input "flat" is on "bare:0", where "flat" runs: it is copied in each run; compute it on the host, or say SessionOptions::copies = Copies::automatic
+)net");
+  EXPECT_EQ(b.found(Copies::automatic), "");
+}
+
 TEST(Verify, InputsConstantsAndOutputsOfTheNetAreNoCrossing) {
   Placed b("ports");
   b.output(b.on("bare:0", "Add", "y", {b.x, b.constant("a", blob(Shape{2}, 1, 1))}));
