@@ -98,6 +98,10 @@ TEST(ToolImport, WritesNetAndWeights) {
   EXPECT_EQ(heddle({"import", (folder / "bad.onnx").string(), "-o", net}).status, 3);
 }
 
+TEST(ToolImport, HelpNamesTheOpsetsThatAreRead) {
+  EXPECT_NE(heddle({"import", "--help"}).out.find("an ONNX model of opset 1 to 28"), std::string::npos);
+}
+
 TEST(ToolImport, ListsEveryUnsupportedOperator) {
   if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const TemporaryFolder folder;

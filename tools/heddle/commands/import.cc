@@ -10,6 +10,7 @@
 #include "common/limit_options.h"
 #include "common/written_net.h"
 #include "load/save.h"
+#include "onnx/operators/operators.h"
 #include "plugin/search.h"
 #include "resolve/resolve.h"
 
@@ -41,7 +42,9 @@ Status import_model(const std::string& model, const std::string& output, const L
 
 Run declare_import(CLI::App& app) {
   auto model = std::make_shared<std::string>(), output = std::make_shared<std::string>();
-  app.add_option("model", *model, "an ONNX model")->required()->type_name("MODEL");
+  app.add_option("model", *model, fmt::format("an ONNX model of opset {} to {}", importer::oldest_opset, importer::newest_opset))
+      ->required()
+      ->type_name("MODEL");
   app.add_option("-o,--output", *output, "the net; weights go to NET.safetensors beside it")->required()->type_name("NET.heddle");
   auto limits = std::make_shared<LimitOptions>();
   limits->declare(app);
