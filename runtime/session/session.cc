@@ -103,12 +103,15 @@ std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_
   const std::lock_guard lock(mutex);
   // Those of a device that was lost: the next one is for the device that is opened anew.
   const auto lost = [](const PlanDevice& d) { return d.device->lost(); };
-  plans.remove_if([&](const auto& entry) { return std::any_of(entry->plan->devices.begin(), entry->plan->devices.end(), lost); });
+  plans_evicted += static_cast<int64_t>(
+      plans.remove_if([&](const auto& entry) { return std::any_of(entry->plan->devices.begin(), entry->plan->devices.end(), lost); }));
   for (auto it = plans.begin(); it != plans.end(); ++it) {
     if (!matches(**it, inputs, count)) continue;
     if (it != plans.begin()) plans.splice(plans.begin(), plans, it);
+    ++plan_hits;
     return plans.front();
   }
+  ++plan_misses;
   return nullptr;
 }
 
@@ -180,6 +183,7 @@ void Session::Impl::make_room() {
     bytes -= plans.back()->footprint;
     if (dropped_plans.size() < most_remembered) dropped_plans.insert(hash_of(*plans.back()));
     plans.pop_back();
+    ++plans_evicted;
   }
 }
 
@@ -499,7 +503,12 @@ std::vector<std::string> Session::files() const {
 Session::PlanCounts Session::plan_counts() const {
   if (!impl_->runtime->made.holds()) return {};
   const std::lock_guard lock(impl_->mutex);
-  PlanCounts counts{impl_->plans_made, static_cast<int64_t>(impl_->plans.size()), 0};
+  PlanCounts counts;
+  counts.made = impl_->plans_made;
+  counts.kept = static_cast<int64_t>(impl_->plans.size());
+  counts.hits = impl_->plan_hits;
+  counts.misses = impl_->plan_misses;
+  counts.evicted = impl_->plans_evicted;
   for (const auto& entry : impl_->plans) counts.kept_bytes += entry->footprint;
   return counts;
 }
@@ -518,6 +527,7 @@ void Session::trim(int64_t keep_bytes) {
     while (!net->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
       held -= net->plans.back()->plan->memory.persistent_bytes;
       dropped.splice(dropped.end(), net->plans, std::prev(net->plans.end()));
+      ++net->plans_evicted;
     }
   }
   impl_->runtime->workspaces.trim(keep_bytes - held);

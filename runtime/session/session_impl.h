@@ -81,7 +81,7 @@ struct Session::Impl {
   SpareFindings spare_findings;                 // of check()
   mutable std::mutex mutex;                     // of what follows
   std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
-  int64_t plans_made = 0;
+  int64_t plans_made = 0, plan_hits = 0, plan_misses = 0, plans_evicted = 0;  // Session::PlanCounts
   std::unordered_set<uint64_t> dropped_plans;  // hashes of what plans were made for that had no room; as many as are told apart
   bool told_of_thrashing = false;
 

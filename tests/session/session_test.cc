@@ -117,6 +117,32 @@ TEST(Session, PlansAreKeptByTheirBytes) {
   EXPECT_LE(counts.kept_bytes, SessionOptions().plan_cache_bytes);
 }
 
+// 50 shapes, room for 8 plans.
+TEST(Session, HitsMissesAndEvictionsAreCounted) {
+  const Runtime r = runtime();
+  SessionOptions options;
+  options.plan_cache = 8;
+  Session session = open(r, open_length(), options);
+  const auto counts = [&] {
+    const Session::PlanCounts c = session.plan_counts();
+    return std::vector<int64_t>{c.made, c.kept, c.hits, c.misses, c.evicted};
+  };
+  using Counts = std::vector<int64_t>;
+  EXPECT_EQ(counts(), (Counts{0, 0, 0, 0, 0}));
+  for (int64_t n = 1; n <= 50; ++n)
+    for (int again = 0; again < 3; ++again) run_once(session, Shape{n, 3});
+  EXPECT_EQ(counts(), (Counts{50, 8, 100, 50, 42}));
+  for (int64_t n = 43; n <= 50; ++n) run_once(session, Shape{n, 3});  // those that are kept
+  EXPECT_EQ(counts(), (Counts{50, 8, 108, 50, 42}));
+  run_once(session, Shape{1, 3});
+  EXPECT_EQ(counts(), (Counts{51, 8, 108, 51, 43}));
+  session.trim();
+  EXPECT_EQ(counts(), (Counts{51, 0, 108, 51, 51}));
+  // What is refused is asked for, and not made.
+  EXPECT_FALSE(session.plan({{DType::f32, Shape{2, 4}, nullptr}}).ok());
+  EXPECT_EQ(counts(), (Counts{51, 0, 108, 52, 51}));
+}
+
 TEST(Session, PlansThatHaveNoRoomAreMadeAgainAndThatIsToldOnce) {
   static std::vector<std::string> lines;
   lines.clear();

@@ -244,9 +244,11 @@ class HEDDLE_API Session {
   // (also: a checksum that does not fit), duplicate_name, limit_exceeded; those of write_variable.
   Status load_variables(const std::string& path, const LoadVariablesOptions& what = {}, const RunOptions& options = {});
   int64_t variable_bytes() const;  // of all of them
-  // Of the net's plans: how many were made since it was opened, and what is kept of them.
+  // Of the net's plans, since it was opened: how many were made, and what is kept of them; how often one was asked for that was kept, and
+  // that was not; and how many went that were kept, for want of room, by trim(), or with a device that was lost.
   struct PlanCounts {
     int64_t made = 0, kept = 0, kept_bytes = 0;
+    int64_t hits = 0, misses = 0, evicted = 0;
   };
   PlanCounts plan_counts() const;
   // Frees cached plans of all nets with their packed constants, and run memory that no context uses, until about `keep_bytes` are held.

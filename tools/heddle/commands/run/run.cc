@@ -307,7 +307,8 @@ void Runner::describe() {
   for (const PlanInfo::Change& copy : plan_->copies) copied += copy.bytes;
   report_.json["copies"] = {{"count", plan_->copies.size()}, {"bytes", copied}};
   const Session::PlanCounts plans = session_->plan_counts();
-  report_.json["plans"] = {{"made", plans.made}, {"kept", plans.kept}, {"kept_bytes", plans.kept_bytes}};
+  report_.json["plans"] = {{"made", plans.made}, {"kept", plans.kept},     {"kept_bytes", plans.kept_bytes},
+                           {"hits", plans.hits}, {"misses", plans.misses}, {"evicted", plans.evicted}};
   report_.json["graphs"] = {{"captured", 0}, {"replayed", 0}, {"updated", 0}};
   const auto ports = session_->outputs();
   for (const size_t i : fetched_) {
