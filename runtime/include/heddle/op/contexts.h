@@ -258,7 +258,7 @@ inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* ta
 #if HEDDLE_PLUGIN_EXCEPTIONS
   throw std::logic_error(text);
 #else
-  c.host->set_error(c.call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());
+  if (!failed_within) c.host->set_error(c.call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());  // else it follows from the first
   failed_within = true;
 #endif
 }
