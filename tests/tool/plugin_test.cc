@@ -41,6 +41,16 @@ TEST(ToolPlugin, CheckPassesOneWithoutExceptions) {
   for (const Json& one : operators) EXPECT_EQ(one["status"], "pass") << one;
 }
 
+// What the kernel's code reads and what its ports allow do not fit: no memory behind an input, and no failure in general.
+TEST(ToolPlugin, CheckNamesElementsThatAreTakenForOthers) {
+  for (const char* name : {"misreads", "misreads_no_exceptions"}) {
+    const Json object = heddle_json({"plugin", "check", test_plugin(name), "--operator", "ReadsFloats"}, 1);
+    EXPECT_EQ(object["operators"][0]["mistake"], "dtype") << object;
+    EXPECT_NE(object["operators"][0]["reason"].dump().find("the kernel reads input 0 as f32: say which dtypes it takes"),
+              std::string::npos);
+  }
+}
+
 TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   const Words words = {"plugin", "check", example_plugin, "--device", "sim:0"};
   EXPECT_EQ(heddle_json(words)["operators"][0]["status"], "pass");

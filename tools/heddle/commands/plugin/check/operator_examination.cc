@@ -72,9 +72,10 @@ int64_t elements_of(const OperatorCall& call) {
   return count;
 }
 
-// Of a call that failed and did not refuse: extents and outputs are the host's words (operator_runner.h).
+// Of a call that failed and did not refuse: extents and outputs are the host's words (operator_runner.h), elements those of op/contexts.h.
 const char* broken_promise(const Status& status) {
   const std::string& said = status.diagnostic().message;
+  if (said.find("the port takes ") != std::string::npos) return "dtype";
   return said.find("wrote extent") != std::string::npos || said.find("allocated no output") != std::string::npos ? "extent" : "error-path";
 }
 
