@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"hostile_declares_rule", invalid_plugin, "same_as() names \"nothing\""},
         Refusal{"hostile_declares_index", invalid_plugin, "indexes() names \"table\""},
         Refusal{"hostile_declares_index_after", invalid_plugin,
-                "operator Copy: indexes() stands after output \"other\", and is said of inputs: put it behind its input"},
+                "operator Copy: indexes() stands after output \"other\", and is said of inputs: put it after its input"},
         Refusal{"hostile_declares_host_after", invalid_plugin, "on_host() stands after output \"y\""},
         Refusal{"hostile_declares_update_of_several", invalid_plugin, "declare it with variadic_out(), as \"more\" is variadic"},
         Refusal{"hostile_declares_dtype", invalid_plugin, "operator Wrong: a kernel function takes no dtype that input \"x\" allows"},

@@ -254,7 +254,7 @@ inline bool is_element(heddle_dtype is) {
 inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* takes, uint32_t port, heddle_dtype is, heddle_dtype as) {
   const std::string text = std::string("the port takes ") + dtype_name(is) + ", the kernel " + takes + " " + std::to_string(port) + " as " +
                            dtype_name(as) +
-                           ": say which dtypes it takes, at the port or behind its class, as in .cpu<Kernel>({dtypes<...>()})";
+                           ": say which dtypes it takes, at the port or after its class, as in .cpu<Kernel>({dtypes<...>()})";
 #if HEDDLE_PLUGIN_EXCEPTIONS
   throw std::logic_error(text);
 #else

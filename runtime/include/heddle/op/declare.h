@@ -104,7 +104,7 @@ class Op {
     return *this;
   }
   // Of the last declared port, though it holds real numbers. An input: the gradient gives it none, as a threshold or a mask. An output: no
-  // gradient comes from it, as if heddle::StopGradient stood behind it; its dy is absent. So is an output that is there for the gradient.
+  // gradient comes from it, as if heddle::StopGradient stood after it; its dy is absent. So is an output that is there for the gradient.
   Op& not_differentiable() {
     if (!last_ports_) return mistake("not_differentiable() stands before any port");
     return add((this->*last_ports_).back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
@@ -284,13 +284,13 @@ class Op {
     mistake(std::string(asked) + "() stands before any kernel");
     return no_kernel_;
   }
-  // Whether what `asked` says of the last declared input can be of it: behind an output an author means that one.
+  // Whether what `asked` says of the last declared input can be of it: after an output an author means that one.
   bool follows_input(const char* asked) {
     if (inputs_.empty())
       mistake(std::string(asked) + "() stands before any input");
     else if (last_ports_ == &Op::outputs_)
       mistake(std::string(asked) + "() stands after output \"" + outputs_.back().name +
-              "\", and is said of inputs: put it behind its input");
+              "\", and is said of inputs: put it after its input");
     return last_ports_ == &Op::inputs_;
   }
   int32_t known(const std::vector<heddle_port>& ports, const char* name, const char* asked) {
