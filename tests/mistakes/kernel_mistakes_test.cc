@@ -1,0 +1,323 @@
+// Each kind of mistake of docs/kernel_mistakes.md, made in several ways (tests/plugins/kernel_mistakes.h), is seen by whom the page says:
+// with one thread, with four, on the simulated device, by `heddle plugin check`, in the log. Nothing hangs, and the next call is right.
+#include "../plugins/kernel_mistakes.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "heddle/session.h"
+#include "watched_child.h"
+
+namespace heddle::mistakes {
+namespace {
+
+using Json = nlohmann::json;
+const std::string mistaken_plugin = HEDDLE_BINARY_DIR "/lib/test/kernel_mistakes.so";
+
+// By kind, the words of its line's last cell.
+std::map<std::string, std::set<std::string>> table() {
+  std::map<std::string, std::set<std::string>> lines;
+  std::ifstream file(HEDDLE_SOURCE_DIR "/docs/kernel_mistakes.md");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("| `", 0) != 0) continue;
+    const std::string kind = line.substr(3, line.find('`', 3) - 3);
+    std::string words = line.substr(line.rfind('|', line.size() - 2) + 1);
+    for (char& c : words)
+      if (c == ',' || c == '|') c = ' ';
+    std::istringstream split(words);
+    for (std::string word; split >> word;) lines[kind].insert(word);
+  }
+  return lines;
+}
+
+struct Mistaken {
+  const KernelMistake* mistake;
+  int64_t variant;
+  bool is(const char* kind) const { return std::string(kind) == mistake->kind; }
+  std::string name() const { return std::string(mistake->kind) + " " + std::to_string(variant) + " of " + mistake->type; }
+  std::string type() const { return mistake->type; }
+};
+
+std::vector<Mistaken> all_of(const std::string& kind) {
+  std::vector<Mistaken> all;
+  for (const KernelMistake& one : kernel_mistakes)
+    for (int64_t v = one.first; kind == one.kind && v < one.first + one.count; ++v) all.push_back({&one, v});
+  return all;
+}
+
+// ---------------------------------------------------------------- nets
+
+std::string node(const std::string& name, const std::string& type, const std::string& inputs, const std::string& attributes = "") {
+  return R"({"name": ")" + name + R"(", "domain": "mistaken", "type": ")" + type + R"(", "inputs": [)" + inputs + R"(], "outputs": [")" +
+         name + R"("], "attributes": {)" + attributes + "}}";
+}
+
+constexpr const char* body = R"({"heddle": 1, "name": "body", "inputs": ["a"], "outputs": ["b"],
+  "values": [{"name": "a", "kind": "input"}],
+  "nodes": [{"name": "b", "domain": "mistaken", "type": "Plain", "inputs": ["a"], "outputs": ["b"]}]})";
+
+// x -> before -> culprit -> behind, the last one where it says "Plain" or "Reading".
+std::string net(int64_t elements, const std::string& type, const std::string& attributes, const std::string& behind) {
+  const bool packs = type == "Packing";
+  std::string own = attributes;
+  if (type == "Holder") own += std::string(own.empty() ? "" : ", ") + R"("body": {"net": )" + body + "}";
+  return R"({"heddle": 1, "name": "net", "inputs": ["x"], "outputs": [")" + std::string(behind.empty() ? "culprit" : "behind") +
+         R"("], "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [)" + std::to_string(elements) + "]}" +
+         (packs ? R"(, {"name": "w", "kind": "constant", "dtype": "f32", "dims": [2], "data": [1, 2]})" : "") + R"(], "nodes": [)" +
+         node("before", "Plain", R"("x")") + ", " + node("culprit", type, packs ? R"("before", "w")" : R"("before")", own) +
+         (behind.empty() ? "" : ", " + node("behind", behind, R"("culprit")")) + "]}";
+}
+
+std::string net_of(const Mistaken& m, int64_t callback) {
+  std::string behind = m.type() == "Bool" ? "" : "Plain";
+  if (m.is("extent")) behind = std::array<const char*, 3>{"Plain", "", "Reading"}[static_cast<size_t>(m.variant / 4)];
+  const std::string attributes = R"("mistake": {"string": ")" + std::string(m.mistake->kind) + R"("}, "variant": {"int": )" +
+                                 std::to_string(m.variant) + R"(}, "callback": {"int": )" + std::to_string(callback) + "}";
+  return net(elements_of_mistake(m.mistake->kind, m.variant), m.type(), attributes, behind);
+}
+
+// ---------------------------------------------------------------- runs
+
+struct Place {
+  int threads = 1;
+  std::string device = "cpu";
+};
+
+Runtime runtime_of(const Place& place) {
+  RuntimeOptions options;
+  options.default_plugins = false;
+  options.threads = place.threads;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", mistaken_plugin, HEDDLE_BINARY_DIR "/lib/sim.so"};
+  auto made = Runtime::create(options);
+  if (!made.ok()) ::_exit(96);
+  return *made;
+}
+
+Status run_once(Session& session, int64_t elements) {
+  std::vector<float> x(static_cast<size_t>(elements), 1);
+  return session.run({TensorView{DType::f32, Shape{elements}, x.data()}}).status();
+}
+
+Result<Session> open(const Runtime& runtime, const Place& place, const std::string& text) {
+  SessionOptions options;
+  options.device = place.device;
+  return runtime.open_bytes(text.data(), text.size(), "", options);
+}
+
+Status run_new(const Runtime& runtime, const Place& place, const std::string& text, int64_t elements, int times) {
+  HEDDLE_TRY(Session session, open(runtime, place, text));
+  for (int i = 0; i < times; ++i) HEDDLE_CHECK(run_once(session, elements));
+  return {};
+}
+
+// What a kernel calls from inside of its run.
+struct Inside : RuntimeCall {
+  Inside(const Runtime& of, const Place& at) : RuntimeCall{answer}, runtime(of), place(at) {}
+  static bool answer(const RuntimeCall* self, bool run, char* why, size_t size) {
+    const auto& inside = *static_cast<const Inside*>(self);
+    Status status = [&]() -> Status {
+      HEDDLE_TRY(Session session, open(inside.runtime, inside.place, net(5, "Plain", "", "Plain")));
+      if (run) return run_once(session, 5);
+      return session.prepare().status();
+    }();
+    std::snprintf(why, size, "a session inside of a kernel: %s", status.text().c_str());
+    return status.ok();
+  }
+  const Runtime& runtime;
+  const Place place;
+};
+
+struct Outcome {
+  std::string mistake;
+  ChildEnd end;
+  // What was said: of the first call that failed; of the log; of a net without a mistake behind it.
+  std::string error, log, next;
+  void read() {
+    std::istringstream lines(end.said);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.rfind("error ", 0) == 0) error = line;
+      // Not: that an operator runs on the host.
+      if (line.rfind("log ", 0) == 0 && line.find("warning[no-kernel]") == std::string::npos) log += line + "\n";
+      if (line.rfind("next ", 0) == 0) next = line.substr(5);
+    }
+  }
+};
+
+Outcome run_mistaken(const Mistaken& m, const Place& place) {
+  Outcome outcome;
+  outcome.mistake = m.name();
+  outcome.end = in_child([&](const auto& say) {
+    static std::string log;
+    set_log_function([](void*, int, const char* text, size_t length) { log += "log " + std::string(text, length) + "\n"; }, nullptr);
+    {
+      const Runtime runtime = runtime_of(place);
+      const Inside inside(runtime, place);
+      const bool calls = m.is("calls-the-runtime");
+      const std::string text = net_of(m, calls ? reinterpret_cast<int64_t>(static_cast<const RuntimeCall*>(&inside)) : 0);
+      const int64_t elements = elements_of_mistake(m.mistake->kind, m.variant);
+      Status status;
+      // Twice in one session, or in two.
+      const bool anew = m.is("completes-a-run-that-is-over") && m.variant == 1;
+      for (int i = 0; i < (anew ? 2 : 1) && status.ok(); ++i) status = run_new(runtime, place, text, elements, anew ? 1 : 2);
+      if (!status.ok()) say("error " + status.text() + "\n");
+      const Status next = run_new(runtime, place, net(5, "Plain", "", "Plain"), 5, 1);
+      say("next " + next.text() + "\n");
+    }
+    say(log);
+  });
+  outcome.read();
+  return outcome;
+}
+
+// ---------------------------------------------------------------- plugin check
+
+std::string checked(const Mistaken& m) {
+  std::vector<std::string> words = {HEDDLE_BINARY_DIR "/bin/heddle", "plugin", "check", mistaken_plugin, "--operator", m.type(), "--json"};
+  const std::string elements = std::to_string(elements_of_mistake(m.mistake->kind, m.variant));
+  const std::string variant = "variant=" + std::to_string(m.variant);
+  if (m.type() == "Holder") {
+    words.insert(words.end(), {"--example", "f32[5]; mistake=\"" + std::string(m.mistake->kind) + "\", " + variant +
+                                                R"(, body={"inputs": ["a"], "outputs": ["b"], "nodes": [)" +
+                                                R"({"type": "Neg", "inputs": ["a"], "outputs": ["b"]}]})"});
+  } else {
+    words.insert(words.end(), {"--shape", elements, "--attribute", "mistake=" + std::string(m.mistake->kind), "--attribute", variant});
+    if (m.type() == "Packing") words.insert(words.end(), {"--shape", "2"});
+  }
+  const ChildEnd end = in_child(
+      [&](const auto&) {
+        // The pipe is the child's standard output.
+        std::vector<char*> pointers;
+        for (std::string& word : words) pointers.push_back(word.data());
+        pointers.push_back(nullptr);
+        ::execv(pointers[0], pointers.data());
+        ::_exit(99);
+      },
+      true);
+  if (end.hangs) return "hangs";
+  const Json said = Json::parse(end.said, nullptr, false);
+  if (!said.is_object() || !said.contains("operators") || said["operators"].size() != 1) return "said " + end.said;
+  const Json& one = said["operators"][0];
+  const std::set<std::string> not_examined = said["not_examined"];  // by a build with sanitizers
+  if (not_examined.contains(m.mistake->kind)) return "";
+  return one["status"] == "fail" && one["mistake"] != "hangs" ? "" : "said " + one.dump();
+}
+
+// ---------------------------------------------------------------- the tests
+
+// What is not seen yet, by kind.
+const std::map<std::string, std::set<std::string>> open_ones = {
+    {"allocate", {"run", "sim", "check"}},
+    {"calls-the-runtime", {"sim"}},
+    {"cancelled", {"run", "sim"}},
+    {"changes-view", {"check"}},
+    {"completes-a-run-that-is-over", {"log"}},
+    {"completes-and-fails", {"run", "sim", "log"}},
+    {"completes-as-pending", {"log"}},
+    {"completes-twice", {"log", "check"}},
+    {"completes-what-is-not-asynchronous", {"log", "check"}},
+    {"declares", {"run", "sim", "check"}},
+    {"extent", {"run", "sim"}},
+    {"formats", {"run", "sim", "check"}},
+    {"moves", {"run", "sim"}},
+    {"need", {"run", "sim", "check"}},
+    {"pending", {"sim"}},
+    {"prepack", {"run", "sim", "check"}},
+    {"subnet", {"run", "sim", "check"}},
+    {"throws", {"sim"}},
+    {"waits", {"check"}},
+    {"writes-behind", {"sim"}},
+    {"writes-input", {"sim"}},
+};
+
+class KernelMistakes : public testing::TestWithParam<std::string> {
+ protected:
+  // Failures of the kind's mistakes, of which there are none; or some, where it is not seen yet.
+  void expect_none(const std::string& word, const std::vector<std::string>& failures) {
+    const auto known = open_ones.find(GetParam());
+    if (known != open_ones.end() && known->second.contains(word)) {
+      EXPECT_FALSE(failures.empty()) << "is seen by " << word << ": take it from the list";
+      return;
+    }
+    for (const std::string& failure : failures) ADD_FAILURE() << failure;
+  }
+  void run_all(const std::string& word, const Place& place) {
+    const std::set<std::string> seers = table()[GetParam()];
+    std::vector<std::string> failures, unlogged;
+    for (const Mistaken& m : all_of(GetParam())) {
+      const Outcome outcome = run_mistaken(m, place);
+      const std::string said = outcome.mistake + " ended with " + std::to_string(outcome.end.status) + " and said:\n" + outcome.end.said;
+      if (outcome.end.hangs) {
+        failures.push_back("hangs: " + said);
+        continue;
+      }
+      const auto names = [&](const std::string& text) {
+        return text.find("\"culprit\"") != std::string::npos || text.find("mistaken::" + m.type()) != std::string::npos ||
+               text.find("kernel_mistakes:" + m.type()) != std::string::npos;
+      };
+      const bool whole = outcome.end.status == 0 && outcome.next == "ok";
+      // Nobody has cancelled anything.
+      const bool named = outcome.error.find("\"culprit\" (mistaken::" + m.type() + ")") != std::string::npos &&
+                         outcome.error.find("error[cancelled]") == std::string::npos;
+      if (seers.contains(word) && !(whole && named)) failures.push_back(said);
+      if (seers.contains("log") && !(whole && names(outcome.log))) unlogged.push_back(said);
+    }
+    expect_none(word, failures);
+    expect_none("log", unlogged);
+  }
+};
+
+TEST_P(KernelMistakes, AreSeenWithOneThread) {
+  run_all("run", {1, "cpu"});
+}
+TEST_P(KernelMistakes, AreSeenWithFourThreads) {
+  run_all("run", {4, "cpu"});
+}
+TEST_P(KernelMistakes, AreSeenOnTheSimulatedDevice) {
+  run_all("sim", {1, "sim:0"});
+}
+TEST_P(KernelMistakes, AreSeenByPluginCheck) {
+  if (!table()[GetParam()].contains("check")) return;
+  std::vector<std::string> failures;
+  for (const Mistaken& m : all_of(GetParam()))
+    if (const std::string wrong = checked(m); !wrong.empty()) failures.push_back(m.name() + ": " + wrong);
+  expect_none("check", failures);
+}
+
+std::vector<std::string> kinds() {
+  std::vector<std::string> all;
+  for (const auto& [kind, seers] : table()) all.push_back(kind);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, KernelMistakes, testing::ValuesIn(kinds()), [](const auto& instance) {
+  std::string name = instance.param;
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
+});
+
+TEST(KernelMistakesTable, HasEveryKindThatIsMadeAndNobodyIsBlind) {
+  std::set<std::string> made, told;
+  int64_t count = 0;
+  for (const KernelMistake& one : kernel_mistakes) made.insert(one.kind), count += one.count;
+  for (const auto& [kind, seers] : table()) {
+    told.insert(kind);
+    EXPECT_FALSE(seers.empty()) << kind;
+    for (const std::string& word : seers)
+      EXPECT_TRUE((std::set<std::string>{"run", "sim", "check", "log"}.contains(word))) << kind << ": " << word;
+  }
+  EXPECT_EQ(told, made);
+  EXPECT_GE(count, 200);
+}
+
+}  // namespace
+}  // namespace heddle::mistakes
