@@ -70,7 +70,10 @@ Status OneCall::infer() {
     if (view && call.conditions.hides_content && !(port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND))) view->data = nullptr;
     seen_inputs.push_back(view);
   }
-  return infer_operator(*node.schema, table, std::span(seen_inputs).first(own_inputs()), wanted, output_types, &packs, &end);
+  const std::span<const heddle_tensor* const> own = std::span(seen_inputs).first(own_inputs());
+  HEDDLE_CHECK(infer_operator(*node.schema, table, own, wanted, output_types, &packs, &end));
+  if (!node.schema->op->subnets || !call.host) return {};
+  return ask_subnets(*node.schema, table, own, wanted, packs, &end);
 }
 
 // Behind select(): kernels find the true extent where they run.
@@ -201,6 +204,38 @@ Status OneCall::use_before(const RegistrySnapshot& registry) {
   if (prepare_kernel(before.made, before.prepare_request(), &before.packs, &ignored).ok()) static_cast<void>(before.run());
   made = std::move(before.made);
   return prepare_kernel(made, prepare_request(), &packs, &end);
+}
+
+// What failed is not there for those who ask next.
+const void* PackedConstants::find_or_pack(const OperatorCall& call, uint32_t input, const std::string& key, uint64_t bytes,
+                                          heddle_prepack_fill fill, void* user, std::string& error) {
+  const auto& of = input < call.inputs.size() ? call.inputs[input] : nullptr;
+  if (!of || !call.constant_inputs) {
+    error = fmt::format("input {} is not a constant and can not be packed", input);
+    return nullptr;
+  }
+  const Key whole = {of->data, key, bytes};
+  if (const auto known = packs_.find(whole); known != packs_.end()) {
+    if (known->second.filled) return known->second.bytes.data;
+    known->second.asked_for = true;
+    error = own_packing;
+    return nullptr;
+  }
+  Pack& made =
+      packs_
+          .try_emplace(
+              whole, Pack{{call.conditions, CallBytes::Memory::packed, static_cast<uint32_t>(packs_.size()), static_cast<int64_t>(bytes)}})
+          .first->second;
+  error = "packing a constant failed";
+  try {
+    made.filled = fill(user, made.bytes.data) == HEDDLE_OK && !made.asked_for;
+  } catch (...) {
+    error = threw_packing;
+  }
+  if (made.asked_for) error = own_packing;
+  if (made.filled) return made.bytes.data;
+  packs_.erase(whole);
+  return nullptr;
 }
 
 }  // namespace heddle

@@ -21,18 +21,14 @@ class Packs : public CallServices {
   explicit Packs(const OperatorCall& call) : call_(call), kept_(call.conditions.packed ? *call.conditions.packed : own_) {}
   const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                       std::string& error) override {
-    const void* const of = input < call_.inputs.size() && call_.inputs[input] ? call_.inputs[input]->data : nullptr;
-    const auto [at, made] = kept_.packs_.try_emplace({of, key, bytes}, call_.conditions, CallBytes::Memory::packed,
-                                                     static_cast<uint32_t>(kept_.packs_.size()), static_cast<int64_t>(bytes));
-    if (made && fill(user, at->second.data) != HEDDLE_OK) {
-      error = "packing a constant failed";
-      return nullptr;
-    }
-    return at->second.data;
+    return kept_.find_or_pack(call_, input, key, bytes, fill, user, error);
   }
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     return call_.host ? call_.host->infer_subnet(subnet, inputs, outputs) : Status(Code::unsupported, "subnets need a session");
   }
+  // They are made when they are run.
+  Status declare_subnet(const heddle_subnet*, heddle_call::Views) override { return {}; }
+  const std::vector<Attribute>* attributes() const override { return &call_.attributes; }
   Result<uint32_t> need(const heddle_resource_need& need) override {
     return call_.host ? call_.host->need(need) : CallServices::need(need);
   }

@@ -61,7 +61,7 @@ Status OneCall::run() {
   for (uint32_t t = 0; t < threads; ++t)
     of_threads.emplace_back(conditions, CallBytes::Memory::thread_scratch, t, made.thread_scratch_bytes, conditions.thread_scratch_fill);
   const heddle_run_state state = {call.random_seed, call.step, 0};
-  RunCall run(outputs, call.limit_bytes, conditions, call.host);
+  RunCall run(outputs, output_types, node.attributes, node.schema->op->subnets != nullptr, call.limit_bytes, conditions, call.host);
   std::vector<void*> resources;
   if (call.host) {
     HEDDLE_TRY(resources, call.host->resources());
@@ -82,7 +82,7 @@ Status OneCall::run() {
   c.host = host_table();
   c.call = &run;
   const heddle_status status = run_ranges(run, c, of_threads);
-  end = {OperatorStage::run, status};
+  end = {OperatorStage::run, status != HEDDLE_OK && run.error.misused ? HEDDLE_ERROR_INTERNAL : status};
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, run.error);
   const auto overrun = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;
@@ -104,6 +104,10 @@ Status OneCall::collect(const RunCall& run) {
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_types[i].dynamic) {
+      if (!run.dynamic_outputs[i] && !run.error.missing.ok()) {
+        end.answer = HEDDLE_ERROR_INTERNAL;
+        return run.error.missing;
+      }
       if (!run.dynamic_outputs[i]) return broken(fmt::format("allocated no output {}", i));
       if (run.dynamic_outputs[i]->overrun()) return broken(fmt::format("wrote behind the end of output {}", i));
       output_blobs[i] = run.dynamic_outputs[i]->blob;

@@ -87,7 +87,7 @@ Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& regi
   HEDDLE_TRY(one.node.schema, schema_of(registry, call));
   HEDDLE_CHECK(one.infer());
   const KernelEntry* kernel = one.select();
-  return kernel ? one.kernel_call->formats(*kernel) : std::vector<heddle_format>();
+  return kernel ? one.kernel_call->formats(*kernel) : Result(std::vector<heddle_format>());
 }
 
 Result<EpilogueAnswer> operator_epilogue(const RegistrySnapshot& registry, const OperatorCall& call) {

@@ -9,14 +9,24 @@
 
 namespace heddle {
 
+struct OperatorCall;
+
+// Of calls that are made one after the other.
 class PackedConstants {
  public:
   bool empty() const { return packs_.empty(); }
+  // As heddle_host::prepack; null, with the reason in `error`: it is no constant, or `fill` fails, throws, or asks for what it fills.
+  const void* find_or_pack(const OperatorCall& call, uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill,
+                           void* user, std::string& error);
 
  private:
-  friend class Packs;
   using Key = std::tuple<const void*, std::string, uint64_t>;  // the constant's bytes, the kernel's words, how many bytes
-  std::map<Key, CallBytes> packs_;
+  struct Pack {
+    CallBytes bytes;
+    bool filled = false;
+    bool asked_for = false;  // by the function that fills it
+  };
+  std::map<Key, Pack> packs_;
 };
 
 }  // namespace heddle

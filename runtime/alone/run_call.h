@@ -12,15 +12,25 @@
 
 #include "alone/call_host.h"
 #include "alone/call_memory.h"
-#include "net/net.h"
+#include "net/typed_net.h"
 #include "plugin/host.h"
 
 namespace heddle {
 
 class RunCall final : public HostCall {
  public:
-  RunCall(std::span<heddle_tensor* const> outputs, int64_t limit_bytes, const CallConditions& conditions, CallHost* host)
-      : dynamic_outputs(outputs.size()), outputs_(outputs), limit_bytes_(limit_bytes), conditions_(conditions), host_(host) {}
+  // `types`: of the outputs, as they were inferred.
+  // `attributes`: of the operator.
+  RunCall(std::span<heddle_tensor* const> outputs, std::span<const TensorType> types, const std::vector<Attribute>& attributes,
+          bool runs_subnets, int64_t limit_bytes, const CallConditions& conditions, CallHost* host)
+      : dynamic_outputs(outputs.size()),
+        outputs_(outputs),
+        types_(types),
+        attributes_(attributes),
+        runs_subnets_(runs_subnets),
+        limit_bytes_(limit_bytes),
+        conditions_(conditions),
+        host_(host) {}
   void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
   uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? index_ : HEDDLE_NO_THREAD; }
   // Who runs from here on: the calling thread, by this index.
@@ -30,11 +40,8 @@ class RunCall final : public HostCall {
     thread_scratch_ = scratch;
   }
   heddle_status complete(heddle_status status, std::string_view text) noexcept override;
-  heddle_status move(uint32_t, void* destination, const void* source, uint64_t bytes) noexcept override {
-    if (bytes > 0 && destination != source) std::memcpy(destination, source, bytes);
-    return HEDDLE_OK;
-  }
-  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+  heddle_status move(uint32_t flags, void* destination, const void* source, uint64_t bytes) noexcept override;
+  void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank) noexcept override;
   heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
                            std::span<heddle_tensor* const> outputs) noexcept override;
   // Behind a run() that only started its work: until it is complete.
@@ -43,7 +50,12 @@ class RunCall final : public HostCall {
   std::vector<std::optional<CallBytes>> dynamic_outputs;
 
  private:
+  Result<void*> allocate(uint32_t output, const int64_t* dims, int32_t rank);
+
   const std::span<heddle_tensor* const> outputs_;
+  const std::span<const TensorType> types_;
+  const std::vector<Attribute>& attributes_;
+  const bool runs_subnets_;
   const int64_t limit_bytes_;
   const CallConditions& conditions_;
   CallHost* const host_;

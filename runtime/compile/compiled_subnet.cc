@@ -7,12 +7,6 @@
 
 namespace heddle {
 
-std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net) {
-  for (const Attribute& a : attributes)
-    if (const auto* candidate = std::get_if<std::shared_ptr<const Net>>(&a.value); candidate && candidate->get() == net) return *candidate;
-  return nullptr;
-}
-
 uint32_t body_id(uint32_t stream, const std::vector<Attribute>& attributes, const Net* body) {
   uint64_t state = stream;
   for (const Attribute& a : attributes)

@@ -9,9 +9,6 @@
 
 namespace heddle {
 
-// The attribute that `net` is; null when it is none of them.
-std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net);
-
 // What tells the random numbers of a subnet from those of others: of the operator it belongs to, by its random stream, and of the attribute
 // that it is. Never 0.
 uint32_t body_id(uint32_t stream, const std::vector<Attribute>& attributes, const Net* body);

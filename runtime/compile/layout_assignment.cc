@@ -47,7 +47,7 @@ class Assignment {
   Status run();
 
  private:
-  void collect();
+  Status collect();
   NodeId before(NodeId id, size_t* input) const;
   void offer_what_comes(NodeId id);
   void solve_chains();
@@ -81,7 +81,7 @@ bool all_same_shape(const TypedNet& typed, const Node& node) {
   return true;
 }
 
-void Assignment::collect() {
+Status Assignment::collect() {
   choices_.resize(net_.nodes.size());
   chosen_.assign(net_.nodes.size(), 0);
   transparent_.assign(net_.nodes.size(), 0);
@@ -98,7 +98,9 @@ void Assignment::collect() {
     plain.inputs.resize(node.inputs.size(), heddle_layout{});
     plain.outputs.resize(node.outputs.size(), heddle_layout{});
     if (d.kernel && !d.view && !d.late && draft_.options.assign_layouts) {
-      for (const heddle_format& format : d.call->formats(*d.kernel)) {
+      auto formats = d.call->formats(*d.kernel);
+      if (!formats.ok()) return draft_.at(NodeId(i), std::move(formats).status());
+      for (const heddle_format& format : *formats) {
         Choice choice = plain;
         choice.cost_ns = format.cost_ns;
         for (size_t k = 0; k < std::min<size_t>(node.inputs.size(), HEDDLE_FORMAT_PORTS); ++k) choice.inputs[k] = format.inputs[k];
@@ -114,6 +116,7 @@ void Assignment::collect() {
     }
     if (choices_[i].empty()) choices_[i].push_back(std::move(plain));
   }
+  return {};
 }
 
 double Assignment::reorder_cost(ValueId value, const heddle_layout& from, const heddle_layout& to) const {
@@ -298,7 +301,7 @@ Status Assignment::insert_reorders() {
 }
 
 Status Assignment::run() {
-  collect();
+  HEDDLE_CHECK(collect());
   solve_chains();
   for (size_t i = 0; i < net_.nodes.size(); ++i) settle(i);
   for (int i = 0; i < sweeps; ++i)

@@ -2,8 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +28,9 @@ struct PackCache::Table {
     std::weak_ptr<const void> owner;
     const std::byte* original = nullptr;
     int64_t original_bytes = 0;
+    // While it is being packed: by whom, and whether its own function has asked for it.
+    std::optional<std::thread::id> packer{};
+    bool in_circle = false;
 
     // False when the bytes are at hand and others.
     bool may_be(const Blob& content) const;
@@ -30,7 +39,11 @@ struct PackCache::Table {
   std::unordered_multimap<std::string, Entry> entries;
   uint64_t next_id = 1;
   mutable std::mutex mutex;
+  std::condition_variable packed;                 // one more is, or it failed
+  std::map<std::thread::id, uint64_t> waits_for;  // which entry a thread waits for
 
+  Entry* find(uint64_t id);
+  bool waits_for_this_thread(const Entry& entry);
   void erase(const std::string& key, uint64_t id);
 };
 
@@ -72,28 +85,91 @@ void PackCache::Table::erase(const std::string& key, uint64_t id) {
 
 PackCache::PackCache(ContentKey content_key) : content_key_(content_key), table_(std::make_shared<Table>()) {}
 
+PackCache::Table::Entry* PackCache::Table::find(uint64_t id) {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& one) { return one.second.id == id; });
+  return found == entries.end() ? nullptr : &found->second;
+}
+
+// Of an entry that is being packed.
+bool PackCache::Table::waits_for_this_thread(const Entry& entry) {
+  for (const Entry* at = &entry; at && at->packer;) {
+    if (*at->packer == std::this_thread::get_id()) return true;
+    const auto next = waits_for.find(*at->packer);
+    at = next == waits_for.end() ? nullptr : find(next->second);
+  }
+  return false;
+}
+
+// The packed form that is there, or will be; null: there is none.
+std::shared_ptr<const Blob> PackCache::find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key,
+                                            bool* in_circle) {
+  Table& table = *table_;
+  for (;;) {
+    uint64_t awaited = 0;
+    std::vector<std::shared_ptr<const Blob>> others;  // released behind the lock, which the last one to let go of an entry takes
+    const auto [first, last] = table.entries.equal_range(key);
+    for (auto at = first; at != last && awaited == 0; ++at) {
+      Table::Entry& entry = at->second;
+      others.push_back(entry.packed.lock());
+      if ((!entry.packer && !others.back()) || !entry.may_be(content)) continue;
+      if (!entry.packer) return others.back();
+      if (table.waits_for_this_thread(entry)) {
+        entry.in_circle = *in_circle = true;
+        return nullptr;
+      }
+      awaited = entry.id;
+    }
+    if (awaited != 0) {
+      table.waits_for[std::this_thread::get_id()] = awaited;
+      table.packed.wait(lock, [&] {
+        const Table::Entry* const entry = table.find(awaited);
+        return !entry || !entry->packer;
+      });
+      table.waits_for.erase(std::this_thread::get_id());
+    }
+    if (!others.empty()) {
+      lock.unlock();
+      others.clear();
+      lock.lock();
+    }
+    if (awaited == 0) return nullptr;
+  }
+}
+
 std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const std::string& key, uint64_t bytes,
-                                                    const std::function<bool(void*)>& fill) {
+                                                    const std::function<bool(void*)>& fill, bool* in_circle) {
+  bool circle = false;
+  bool& is_circle = in_circle ? *in_circle : circle;
   const std::span<const std::byte> read(content.data, content.data ? static_cast<size_t>(content.bytes) : 0);
   const std::string whole = fmt::format("{}{}{}|{}|{}", content_key_(read), to_string(content.dtype), content.shape.text(), bytes, key);
-  // Released behind the lock, which the last one to let go of an entry takes.
   const auto use = std::make_shared<Use>(table_, whole);
-  std::vector<std::shared_ptr<const Blob>> others;
-  // Packing under the lock: the same constant is never packed twice, and packing is rare.
-  const std::lock_guard lock(table_->mutex);
-  const auto [first, last] = table_->entries.equal_range(whole);
-  for (auto at = first; at != last; ++at) {
-    others.push_back(at->second.packed.lock());
-    if (others.back() && at->second.may_be(content)) return others.back();
-  }
-  std::byte* data = nullptr;
-  use->packed = lasting_blob(DType::u8, {static_cast<int64_t>(bytes)}, &data);
-  if (!fill(data)) return nullptr;
-  const std::shared_ptr<const Blob> packed(use, use->packed.get());
+  std::unique_lock lock(table_->mutex);
+  if (std::shared_ptr<const Blob> known = find(lock, content, whole, &is_circle); known || is_circle) return known;
   const uint64_t id = table_->next_id++;
-  table_->entries.emplace(whole, Table::Entry{id, packed, static_cast<int64_t>(bytes), content.owner, content.data, content.bytes});
-  use->id = id;
-  return packed;
+  table_->entries.emplace(
+      whole, Table::Entry{id, {}, static_cast<int64_t>(bytes), content.owner, content.data, content.bytes, std::this_thread::get_id()});
+  lock.unlock();
+  bool filled = false;
+  std::exception_ptr thrown;
+  try {
+    std::byte* data = nullptr;
+    use->packed = lasting_blob(DType::u8, {static_cast<int64_t>(bytes)}, &data);
+    filled = fill(data);
+  } catch (...) {  // those who wait are told in this case too
+    thrown = std::current_exception();
+  }
+  const std::shared_ptr<const Blob> packed(use, use->packed.get());
+  lock.lock();
+  Table::Entry& made = *table_->find(id);
+  made.packer.reset();
+  is_circle = made.in_circle;
+  filled = filled && !is_circle;
+  if (filled) made.packed = packed, use->id = id;
+  lock.unlock();
+  if (!filled) table_->erase(whole, id);
+  table_->packed.notify_all();
+  if (thrown) std::rethrow_exception(thrown);
+  return filled ? packed : nullptr;
 }
 
 size_t PackCache::size() const {

@@ -3,12 +3,13 @@
 // Nets are not trusted, so a constant must not pass for another one. Found by a 128-bit hash of the content that is keyed at random per
 // process (base/content_hash.h), dtype, shape, the kernel's key and the size; where the bytes that an entry was packed from are still in
 // memory, they are compared too. Only a weak reference holds them: the original of a packed constant leaves memory as before.
-// Thread-safe. Entries live as long as a plan holds them, and leave the table with the last one.
+// Thread-safe; packing is done under no lock. Entries live as long as a plan holds them, and leave the table with the last one.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -23,10 +24,11 @@ class PackCache {
   // The part of an entry's key that the content gives; tests give one that collides.
   using ContentKey = std::string (*)(std::span<const std::byte>);
   explicit PackCache(ContentKey content_key = &heddle::content_key);
-  // `fill` writes the packed bytes, once for each content while an entry of it is in use. The result is 64-byte aligned. Null when fill
-  // fails.
+  // `fill` writes the packed bytes, once for each content while an entry of it is in use: others that ask for it wait, and pack it
+  // themselves where that fails. The result is 64-byte aligned. Null when fill fails, or asks for what is being packed by itself, directly
+  // or by way of other threads: then `in_circle` is true.
   std::shared_ptr<const Blob> find_or_pack(const Blob& content, const std::string& key, uint64_t bytes,
-                                           const std::function<bool(void*)>& fill);
+                                           const std::function<bool(void*)>& fill, bool* in_circle = nullptr);
   // Packed forms that are in use, and their bytes.
   size_t size() const;
   int64_t bytes() const;
@@ -34,6 +36,7 @@ class PackCache {
  private:
   struct Table;
   struct Use;
+  std::shared_ptr<const Blob> find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key, bool* in_circle);
   const ContentKey content_key_;
   std::shared_ptr<Table> table_;  // what plans hold knows it weakly
 };

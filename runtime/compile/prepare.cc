@@ -45,12 +45,21 @@ class NodeServices : public CallServices {
       error = fmt::format("input {} is not a constant and can not be packed", input);
       return nullptr;
     }
-    const auto write = [&](void* destination) { return fill(user, destination) == HEDDLE_OK; };
-    PackCache local;
-    PackCache& cache = draft_.options.packs ? *draft_.options.packs : local;
-    std::shared_ptr<const Blob> packed = cache.find_or_pack(*content, draft_.nodes[id_.index].kernel->name + '|' + key, bytes, write);
+    const auto write = [&](void* destination) {
+      try {
+        return fill(user, destination) == HEDDLE_OK;
+      } catch (...) {
+        error = threw_packing;
+        return false;
+      }
+    };
+    PackCache& cache = draft_.options.packs ? *draft_.options.packs : own_packs_;
+    bool in_circle = false;
+    std::shared_ptr<const Blob> packed =
+        cache.find_or_pack(*content, draft_.nodes[id_.index].kernel->name + '|' + key, bytes, write, &in_circle);
+    if (in_circle) error = own_packing;
     if (!packed) {
-      error = fmt::format("packing a constant of {} failed", human_bytes(static_cast<int64_t>(bytes)));
+      if (error.empty()) error = fmt::format("packing a constant of {} failed", human_bytes(static_cast<int64_t>(bytes)));
       return nullptr;
     }
     if (!launched && std::find(packed_.begin(), packed_.end(), value) == packed_.end()) packed_.push_back(value);
@@ -58,6 +67,7 @@ class NodeServices : public CallServices {
     return packed->data;
   }
 
+  const std::vector<Attribute>* attributes() const override { return &draft_.node(id_).attributes; }
   Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override;
 
   // Constants of which this node reads only packed forms.
@@ -75,6 +85,7 @@ class NodeServices : public CallServices {
   Draft& draft_;
   NodeId id_;
   std::vector<ValueId> packed_;
+  PackCache own_packs_;  // where none are kept
   std::vector<ImpossibleSubnet> impossible_;
   BoundResources slots_;
 };
@@ -82,7 +93,6 @@ class NodeServices : public CallServices {
 Status NodeServices::declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) {
   const Node& node = draft_.node(id_);
   const std::shared_ptr<const Net> shared = subnet_attribute(node.attributes, from_abi(subnet));
-  if (!shared) return {Code::subnet_mismatch, "the subnet is not an attribute of this operator"};
   const uint32_t stream = random_stream_in(draft_.options.body, node.random_stream);
   const uint32_t body = body_id(stream, node.attributes, shared.get());
   const heddle_subnet_ports* const ports = ports_of(*node.schema, node.attributes, shared.get());
@@ -229,9 +239,9 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
     return true;
   };
   if (!plain(d.input_layouts) || !plain(d.output_layouts)) {
-    const std::vector<heddle_format> formats = d.call->formats(next);
+    const auto formats = d.call->formats(next);
     const size_t own = node.epilogue.empty() ? node.inputs.size() : node.schema->op->input_count;
-    if (std::none_of(formats.begin(), formats.end(), [&](const heddle_format& f) {
+    if (!formats.ok() || std::none_of(formats->begin(), formats->end(), [&](const heddle_format& f) {
           return same(d.input_layouts, f.inputs, std::min(own, node.inputs.size())) &&
                  same(d.output_layouts, f.outputs, node.outputs.size());
         }))

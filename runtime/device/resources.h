@@ -41,7 +41,7 @@ struct ResourceNeed {
   // Equal for needs that one resource meets, in one place.
   std::string key() const;
 };
-// Errors: invalid_argument (an option without a name, or of a type that options do not have).
+// Errors: plugin_invalid (no name; an option without a name, or of a type that options do not have).
 Result<ResourceNeed> need_from_abi(const heddle_resource_need& need);
 
 // What is bound to one slot of a kernel.

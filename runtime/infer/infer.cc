@@ -23,6 +23,7 @@ class Inference : public CallServices {
   Status node(NodeId id);
   Findings& findings() { return findings_; }
 
+  const std::vector<Attribute>* attributes() const override { return asking_ ? &asking_->attributes : nullptr; }
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override;
 
  private:

@@ -107,7 +107,22 @@ bool fit_attribute(heddle_attribute_type wanted, AttributeValue* value) {
   return false;
 }
 
+namespace {
+
+// Whether the elements of a value that has any are there.
+bool has_elements(const heddle_attribute& a) {
+  if (a.type == HEDDLE_ATTRIBUTE_TENSOR) return a.tensor && (a.tensor->rank == 0 || a.tensor->dims) && a.tensor->rank <= max_rank;
+  if (a.count == 0) return true;
+  if (a.type == HEDDLE_ATTRIBUTE_STRING) return a.s;
+  if (a.type == HEDDLE_ATTRIBUTE_INTS) return a.ints;
+  if (a.type == HEDDLE_ATTRIBUTE_FLOATS) return a.floats;
+  return a.type != HEDDLE_ATTRIBUTE_STRINGS || (a.strings && std::count(a.strings, a.strings + a.count, nullptr) == 0);
+}
+
+}  // namespace
+
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& a) {
+  if (!has_elements(a)) return std::nullopt;
   switch (a.type) {
     case HEDDLE_ATTRIBUTE_INT:
       return a.i;
@@ -127,6 +142,16 @@ std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& a) {
     default:
       return std::nullopt;
   }
+}
+
+std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net) {
+  for (const Attribute& a : attributes)
+    if (const auto* candidate = std::get_if<std::shared_ptr<const Net>>(&a.value); candidate && candidate->get() == net) return *candidate;
+  return nullptr;
+}
+
+Status not_its_subnet() {
+  return {Code::plugin_invalid, "asks for a subnet that is not an attribute of its operator", "mend the plugin"};
 }
 
 Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const* attributes, uint32_t count) {

@@ -39,8 +39,13 @@ inline const Net* from_abi(const heddle_subnet* subnet) {
   return reinterpret_cast<const Net*>(subnet);
 }
 
-// A copy of the value; none: it is a subnet, or nothing.
+// A copy of the value; none: it is a subnet, or nothing, or its elements are null.
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& attribute);
+
+// The attribute that `net` is, a pointer that a plugin has given and that is not followed; null when it is none of them.
+std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net);
+// What to say then.
+Status not_its_subnet();
 
 // Copies of those that are there; null entries are left out. Errors: plugin_invalid, for one of no type that has a copy.
 Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const* attributes, uint32_t count);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 
+#include "base/checked.h"
 #include "base/exceptions.h"
 #include "base/text.h"
 #include "plugin/abi_attributes.h"
@@ -43,15 +44,25 @@ void set_error(const heddle_call* call, heddle_status code, const char* text, si
   if (call)
     const_cast<heddle_call*>(call)->set_error(code, kept_text(text, length));  // without its call a plugin still fails with its status
 }
+// Of a call that is there.
+heddle_status refuse(const heddle_call* call, std::string_view what) {
+  const_cast<heddle_call*>(call)->refuse(what);
+  return HEDDLE_ERROR_INVALID;
+}
 heddle_status need(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot) {
-  if (!call || !need || !HEDDLE_HAS(heddle_resource_need, need, option_count)) return HEDDLE_ERROR_INVALID;
+  if (!call) return HEDDLE_ERROR_INVALID;
+  if (!need || !HEDDLE_HAS(heddle_resource_need, need, option_count)) return refuse(call, "asks for a resource by nothing");
+  if (!slot) return refuse(call, "asks for a resource and has no place for its slot");
   return const_cast<heddle_call*>(call)->need(*need, slot);
 }
 void* resource(const heddle_call* call, uint32_t slot) {
   return call ? const_cast<heddle_call*>(call)->resource(slot) : nullptr;
 }
 const void* prepack(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
-  return call ? const_cast<heddle_call*>(call)->prepack(input, key, bytes, fill, user) : nullptr;
+  if (!call) return nullptr;
+  if (key && fill) return const_cast<heddle_call*>(call)->prepack(input, key, bytes, fill, user);
+  refuse(call, key ? "packs a constant with no function that fills it" : "packs a constant under no key");
+  return nullptr;
 }
 void* thread_scratch(const heddle_call* call) {
   return call ? call->thread_scratch() : nullptr;
@@ -66,12 +77,39 @@ heddle_status complete(const heddle_call* call, heddle_status status, const char
   return call ? const_cast<heddle_call*>(call)->complete(status, kept_text(text, length)) : HEDDLE_ERROR_INVALID;
 }
 void* allocate_output(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank) {
-  if (!call || rank < 0 || rank > HEDDLE_MAX_RANK) return nullptr;
-  return const_cast<heddle_call*>(call)->allocate_output(output, {dims, static_cast<size_t>(rank)});
+  return call ? const_cast<heddle_call*>(call)->allocate_output(output, dims, rank) : nullptr;
+}
+bool is_view(const heddle_tensor& t) {
+  return t.rank >= 0 && t.rank <= HEDDLE_MAX_RANK && (t.rank == 0 || t.dims) && t.dtype > HEDDLE_DTYPE_NONE && t.dtype < HEDDLE_DTYPE_COUNT;
+}
+// What is wrong with a subnet and the views that are to be its inputs; null: nothing. Null views are absent inputs.
+const char* wrong_inputs(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count) {
+  if (!subnet) return "asks for a subnet that is null";
+  if (count > 0 && !inputs) return "gives a subnet inputs that are null";
+  for (uint32_t i = 0; i < count; ++i)
+    if (inputs[i] && !is_view(*inputs[i])) return "gives a subnet an input that is no tensor: its rank, dims or dtype are wrong";
+  return nullptr;
+}
+// Likewise with the places for what comes out; those without data are filled.
+const char* wrong_outputs(heddle_tensor* const* outputs, uint32_t count) {
+  if (count > 0 && !outputs) return "gives a subnet outputs that are null";
+  for (uint32_t i = 0; i < count; ++i) {
+    const heddle_tensor* const t = outputs[i];
+    if (!t || !t->data) continue;
+    if (!is_view(*t)) return "gives a subnet an output that is no tensor: its rank, dims or dtype are wrong";
+    int64_t bytes = 0;
+    if (!checked_byte_size(static_cast<DType>(t->dtype), Shape(t->dims, t->rank), &bytes) || static_cast<uint64_t>(bytes) != t->byte_size)
+      return "gives a subnet an output with another byte_size than its dims have";
+  }
+  return nullptr;
 }
 heddle_status run_subnet(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                          uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count) {
   if (!call) return HEDDLE_ERROR_UNSUPPORTED;
+  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(call, wrong);
+  if (const char* const wrong = wrong_outputs(outputs, output_count)) return refuse(call, wrong);
+  for (uint32_t i = 0; i < input_count; ++i)
+    if (inputs[i] && !inputs[i]->data && inputs[i]->byte_size > 0) return refuse(call, "gives a subnet an input without data in run");
   return const_cast<heddle_call*>(call)->run_subnet(subnet, trip, {inputs, input_count}, {outputs, output_count});
 }
 heddle_status move(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes) {
@@ -80,11 +118,14 @@ heddle_status move(const heddle_call* call, uint32_t flags, void* destination, c
 heddle_status infer_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_type* const* outputs, uint32_t output_count) {
   if (!call) return HEDDLE_ERROR_UNSUPPORTED;
+  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(call, wrong);
+  if (output_count > 0 && !outputs) return refuse(call, "asks for types of a subnet's outputs and has no place for them");
   return const_cast<heddle_call*>(call)->infer_subnet(subnet, {inputs, input_count}, {outputs, output_count});
 }
 heddle_status declare_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                              uint32_t input_count) {
   if (!call) return HEDDLE_ERROR_UNSUPPORTED;
+  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(call, wrong);
   return const_cast<heddle_call*>(call)->declare_subnet(subnet, {inputs, input_count});
 }
 
@@ -131,6 +172,12 @@ void HostCall::say(std::string_view text) noexcept {
   }
 }
 
+void HostCall::refuse(std::string_view what) noexcept {
+  const std::lock_guard lock(mutex_);
+  error.misused = true;
+  without_exceptions([&] { error.missing = Status(Code::plugin_invalid, std::string(what), "mend the plugin"); });
+}
+
 void HostCall::set_error(heddle_status code, std::string_view text) noexcept {
   const std::lock_guard lock(mutex_);
   error.code = code;
@@ -148,6 +195,7 @@ heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) n
     const Result<uint32_t> found = (services_ ? services_ : &none)->need(need);
     const std::lock_guard lock(mutex_);
     if (found.ok()) return *slot = *found, HEDDLE_OK;
+    error.misused = found.status().code() == Code::plugin_invalid;
     error.missing = found.status();
   } catch (...) {  // nothing is thrown across the boundary
     const std::lock_guard lock(mutex_);
@@ -174,15 +222,19 @@ heddle_status HostCall::ask_about(const heddle_subnet* subnet, Views inputs, con
   if (!services_) return HEDDLE_ERROR_UNSUPPORTED;
   try {
     Status status;
-    if (!subnet) status = {Code::subnet_mismatch, "asks about a subnet that is null", "mend the operator"};
+    // Nothing is read through a pointer of the plugin's before it is known.
+    const std::vector<Attribute>* const attributes = services_->attributes();
+    const std::shared_ptr<const Net> net = attributes ? subnet_attribute(*attributes, from_abi(subnet)) : nullptr;
+    if (!net) status = not_its_subnet();
     for (size_t i = 0; i < inputs.size() && status.ok(); ++i)
       if (!inputs[i])
-        status = {Code::subnet_mismatch, fmt::format("input {} of subnet {} is absent", i, quoted(from_abi(subnet)->name)),
+        status = {Code::subnet_mismatch, fmt::format("input {} of subnet {} is absent", i, quoted(net->name)),
                   "give the operator a value for it"};
     if (status.ok()) status = answer();
     if (status.ok()) return HEDDLE_OK;
     const std::lock_guard lock(mutex_);
     error.code = status_of(status.code());
+    error.misused = error.misused || status.code() == Code::plugin_invalid;
     if (error.cause.ok())
       error.cause = std::move(status);
     else  // both branches are wrong
@@ -263,6 +315,17 @@ void tell_from_outside(Diagnostic& d, const std::string& subnet, const std::stri
 Status from_subnet(Status inner, const std::string& subnet, const std::string& net, const std::string& node, const std::string& type) {
   tell_from_outside(inner.diagnostic(), subnet, net, node, type);
   return inner;
+}
+
+Status check_move(uint32_t flags, const void* destination, const void* source, uint64_t bytes) {
+  constexpr uint64_t most_value_bytes = 64;
+  if (!destination || !source)
+    return {Code::kernel_failed, fmt::format("the kernel moves {} bytes {} nowhere", bytes, destination ? "from" : "to"),
+            "mend the kernel"};
+  if ((flags & HEDDLE_MOVE_VALUE) != 0 && bytes > most_value_bytes)
+    return {Code::kernel_failed, fmt::format("the kernel moves a value of {} bytes, at most {} are possible", bytes, most_value_bytes),
+            "mend the kernel"};
+  return {};
 }
 
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {

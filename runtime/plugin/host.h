@@ -12,12 +12,15 @@
 
 #include "heddle/abi.h"
 #include "heddle/status.h"
+#include "net/net.h"
 
 // One call of the host into a plugin, or a step while it runs: the host's functions end here. What a kind of call has no answer to it
 // answers with nothing. Any thread may ask, several at once; nothing is thrown.
 struct heddle_call {
   using Views = std::span<const heddle_tensor* const>;
   virtual void set_error(heddle_status code, std::string_view text) noexcept = 0;
+  // The plugin has handed over what the host's functions do not take: a mistake of its own, told beside whatever text it has.
+  virtual void refuse(std::string_view what) noexcept { set_error(HEDDLE_ERROR_INVALID, what); }
   virtual heddle_status need(const heddle_resource_need&, uint32_t*) noexcept { return HEDDLE_ERROR_UNSUPPORTED; }
   virtual void* resource(uint32_t) noexcept { return nullptr; }
   virtual const void* prepack(uint32_t, const char*, uint64_t, heddle_prepack_fill, void*) noexcept { return nullptr; }
@@ -27,7 +30,7 @@ struct heddle_call {
   virtual heddle_status complete(heddle_status, std::string_view) noexcept { return HEDDLE_ERROR_INVALID; }
   // Of a step whose end takes more than the kernel's finish function: see finish_by_call.
   virtual heddle_status finish_step() noexcept { return HEDDLE_OK; }
-  virtual void* allocate_output(uint32_t, std::span<const int64_t>) noexcept { return nullptr; }
+  virtual void* allocate_output(uint32_t, const int64_t* /*dims*/, int32_t /*rank*/) noexcept { return nullptr; }
   virtual heddle_status run_subnet(const heddle_subnet*, uint64_t, Views, std::span<heddle_tensor* const>) noexcept {
     return HEDDLE_ERROR_UNSUPPORTED;
   }
@@ -50,8 +53,9 @@ namespace heddle {
 struct CallError {
   heddle_status code = HEDDLE_OK;
   std::string text;
-  Status cause;      // of a subnet that the plugin asked about: the whole story, unless the plugin has a text of its own
-  Status missing{};  // the resource that it asked for in vain, told beside the plugin's own text
+  Status cause;          // of a subnet that the plugin asked about: the whole story, unless the plugin has a text of its own
+  Status missing{};      // what it asked the host for in vain, a resource or memory for an output: told beside the plugin's own text
+  bool misused = false;  // `missing` or `cause` is a mistake of the plugin's, whatever its inputs
 };
 
 // What of a plugin's text is kept. `text` may be null.
@@ -77,7 +81,9 @@ class CallServices {
   // Memory for a packed constant; see heddle_host::prepack.
   virtual const void* prepack(uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill, void* user,
                               std::string& error);
-  // What is wrong inside the subnet comes back as from_subnet() tells it.
+  // Of the node that is asked about: it has no other subnets. Null: it has none.
+  virtual const std::vector<Attribute>* attributes() const { return nullptr; }
+  // One of its own. What is wrong inside the subnet comes back as from_subnet() tells it.
   virtual Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs);
   virtual Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs);
 };
@@ -90,6 +96,7 @@ class HostCall : public heddle_call {
   HostCall& operator=(const HostCall&) = delete;
 
   void set_error(heddle_status code, std::string_view text) noexcept override;
+  void refuse(std::string_view what) noexcept override;
   heddle_status need(const heddle_resource_need& need, uint32_t* slot) noexcept override;
   void* resource(uint32_t slot) noexcept override { return services_ ? services_->resource(slot) : nullptr; }
   heddle_status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept override;
@@ -132,6 +139,13 @@ class PrepareCall final : public ContextCall<heddle_prepare_context> {
 inline heddle_status finish_by_call(const heddle_run_context* context) {
   return const_cast<heddle_call*>(context->call)->finish_step();
 }
+
+// Of prepack: why a constant was not packed.
+inline constexpr const char* own_packing = "the function that packs a constant asks for what it is packing";
+inline constexpr const char* threw_packing = "the function that packs a constant threw an exception across the plugin boundary";
+
+// Whether a kernel may move so many bytes there (heddle_host::move). Errors: kernel_failed.
+Status check_move(uint32_t flags, const void* destination, const void* source, uint64_t bytes);
 
 // A failing plugin call as a Status: what a subnet said; else `otherwise` is the code unless the plugin's own status says more.
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error);

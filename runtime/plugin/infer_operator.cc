@@ -190,7 +190,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   } catch (...) {
     call.error.text = "infer threw an exception across the plugin boundary";
   }
-  if (end) end->answer = status;
+  if (end) end->answer = status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status;
   if (status != HEDDLE_OK) return plugin_error(Code::shape_mismatch, status, call.error);
   for (size_t i = 0; i < count; ++i) {
     if (!wanted[i]) continue;
@@ -205,7 +205,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
 }
 
 Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
-                   std::span<const char> wanted, CallServices& services) {
+                   std::span<const char> wanted, CallServices& services, CallEnd* end) {
   std::vector<heddle_type> types(wanted.size());
   std::vector<heddle_type*> pointers;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -220,7 +220,23 @@ Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attribute
   } catch (...) {
     call.error.text = "subnets threw an exception across the plugin boundary";
   }
+  if (end) *end = {OperatorStage::infer, status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status};
   return status == HEDDLE_OK ? Status() : plugin_error(Code::subnet_mismatch, status, call.error);
+}
+
+Status check_asked_output(bool runs_subnets, uint32_t output, const TensorType& type, const int64_t* dims, int32_t rank) {
+  const auto wrong = [&](const std::string& what) {
+    return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {}{}", output, what), "mend the kernel");
+  };
+  if (!type.dynamic) return wrong(", whose extents are known before it runs");
+  if (rank < 0 || rank > max_rank) return wrong(fmt::format(" with rank {}, where 0 to {} are possible", rank, max_rank));
+  if (rank > 0 && !dims) return wrong(fmt::format(" with rank {} and no dims", rank));
+  const Shape asked(dims, rank);
+  if (std::any_of(dims, dims + rank, [](int64_t dim) { return dim < 0; })) return wrong(fmt::format(" of shape {}", asked.text()));
+  if (runs_subnets) return {};
+  bool fits = rank == type.shape.rank();
+  for (int i = 0; fits && i < rank; ++i) fits = type.shape[i] < 0 || type.shape[i] == asked[i];
+  return fits ? Status() : wrong(fmt::format(" of shape {}, where {} was inferred", asked.text(), type.shape.text()));
 }
 
 }  // namespace heddle

@@ -21,7 +21,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
 // Asks an operator with subnets what they are run with, for such inputs: it tells `services.declare_subnet`. Errors: those of `services`,
 // as from_subnet() tells them; subnet_mismatch.
 Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
-                   std::span<const char> wanted, CallServices& services);
+                   std::span<const char> wanted, CallServices& services, CallEnd* end = nullptr);
 
 // Only the dtypes, as far as the schema's type variables and defaults say them; none where only an attribute does.
 Status infer_dtypes(const OperatorSchema& schema, std::span<const heddle_tensor* const> inputs, std::span<TensorType> outputs);
@@ -33,5 +33,15 @@ Status from_abi(const heddle_type& type, TensorType* out);
 heddle_type subnet_output_type(const TensorType& type);
 // The same of output `i` of a typed subnet, with what is known of its content.
 heddle_type subnet_output_type(const TypedNet& subnet, size_t i);
+
+// Whether a kernel may ask for memory for output `output`, which was inferred as `type`, with these dims (heddle_host::allocate_output;
+// null and of any rank, as plugins may have them). What operators find that run subnets is their subnets' affair: of any rank, even where
+// the branches of an If differ. Errors: kernel_failed.
+Status check_asked_output(const OperatorSchema& schema, uint32_t output, const TensorType& type, const int64_t* dims, int32_t rank);
+
+// Whether a kernel may ask for memory for output `output`, which was inferred as `type`, with these dims (heddle_host::allocate_output;
+// as a plugin may have them: null, and of any rank). `runs_subnets`: what such an operator finds is its subnets' affair, of any rank where
+// the branches of an If differ. Errors: kernel_failed.
+Status check_asked_output(bool runs_subnets, uint32_t output, const TensorType& type, const int64_t* dims, int32_t rank);
 
 }  // namespace heddle

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
+#include "net/layout_order.h"
 #include "plugin/infer_operator.h"
 
 namespace heddle {
@@ -116,15 +118,31 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
   } catch (...) {
     call.error.text = "create threw an exception across the plugin boundary";
   }
-  if (end) end->answer = status;
+  if (end) end->answer = status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status;
   if (status != HEDDLE_OK) *state = nullptr;  // a create that fails hands nothing over, whatever it wrote
   return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call.error);
 }
 
-std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) const {
+// Nothing is indexed by an order that was not looked at here.
+Status KernelCall::check_format(const heddle_format& format) const {
+  const auto check = [](const char* what, const heddle_layout* layouts, const std::vector<const heddle_type*>& types) -> Status {
+    for (size_t i = 0; i < std::min<size_t>(types.size(), HEDDLE_FORMAT_PORTS); ++i)
+      if (types[i] && !is_order(layouts[i], types[i]->rank))
+        return {Code::kernel_failed,
+                fmt::format("formats() gives {} {} of rank {} a layout that is no order of its dimensions", what, i, types[i]->rank),
+                "mend the kernel"};
+    return {};
+  };
+  HEDDLE_CHECK(check("input", format.inputs, inputs_));
+  HEDDLE_CHECK(check("output", format.outputs, outputs_));
+  if (std::isfinite(format.cost_ns)) return {};
+  return {Code::kernel_failed, fmt::format("formats() gives a choice the cost {}", shortest(format.cost_ns)), "mend the kernel"};
+}
+
+Result<std::vector<heddle_format>> KernelCall::formats(const KernelEntry& kernel) const {
   constexpr uint32_t capacity = 4;
   std::vector<heddle_format> choices(capacity);
-  if (!kernel.kernel->formats) return {};
+  if (!kernel.kernel->formats) return std::vector<heddle_format>();
   CreateCall call(abi_);
   std::vector<heddle_format*> pointers;
   for (heddle_format& choice : choices) {
@@ -138,7 +156,11 @@ std::vector<heddle_format> KernelCall::formats(const KernelEntry& kernel) const 
   } catch (...) {
     n = 0;
   }
-  choices.resize(std::min(n, capacity));
+  if (n > capacity)
+    return Status(Code::kernel_failed, fmt::format("formats() says that it lists {} choices, where there is room for {}", n, capacity),
+                  "mend the kernel");
+  choices.resize(n);
+  for (const heddle_format& choice : choices) HEDDLE_CHECK(check_format(choice));
   return choices;
 }
 

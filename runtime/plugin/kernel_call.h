@@ -46,7 +46,9 @@ class KernelCall {
   Status missing(const Net& net, const Node& node) const;
   // [several threads at once] `state` is null when it fails; `end`, when given, is told why.
   Status create(const KernelEntry& kernel, CallServices* services, void** state, CallEnd* end = nullptr) const;
-  std::vector<heddle_format> formats(const KernelEntry& kernel) const;
+  // What the kernel ranks, best first; none: row-major everywhere. Errors: kernel_failed, where it lists what is none (a layout that is no
+  // order of the dimensions, say).
+  Result<std::vector<heddle_format>> formats(const KernelEntry& kernel) const;
   // Whether the kernel runs the node with its own stages.
   bool accepts(const KernelEntry& kernel) const;
   // Whether the kernel runs the node with its own stages and one more, whose operand (of type `operand`, may be null) would be the next
@@ -56,6 +58,7 @@ class KernelCall {
 
  private:
   void link();
+  Status check_format(const heddle_format& format) const;
   std::shared_ptr<const RegistrySnapshot> registry_;
   const OperatorSchema* schema_;
   std::string name_;

@@ -12,14 +12,6 @@
 #include "schedule/run_control.h"
 
 namespace heddle {
-namespace {
-
-Status kernel_error(heddle_status status, const std::string& text) {
-  return plugin_error(Code::kernel_failed, status, {status, text, {}});
-}
-
-}  // namespace
-
 FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
   failures_.reserve(16);
 }
@@ -53,6 +45,11 @@ void FailureLog::note_cause(uint32_t step, Status cause) noexcept {
   if (Failure& f = entry(step, status); !f.reported) f.cause = std::move(cause);
 }
 
+void FailureLog::note_refusal(uint32_t step, Status refusal) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (Failure& f = entry(step, status_of(refusal.code())); !f.reported) f.refusal = std::move(refusal);
+}
+
 void FailureLog::note_behind_device(uint32_t step) noexcept {
   const std::lock_guard lock(mutex_);
   entry(step, HEDDLE_OK).behind_device = true;
@@ -69,11 +66,22 @@ void FailureLog::report(uint32_t step, heddle_status status, std::string_view te
   f.refused = status == HEDDLE_ERROR_DEVICE_LOST && !text.data();
 }
 
+Status FailureLog::Failure::why(heddle_status answer) const {
+  return plugin_error(Code::kernel_failed, answer, {answer, text, cause, refusal});
+}
+
 Status FailureLog::of_kernel(uint32_t step, heddle_status status) const {
   const std::lock_guard lock(mutex_);
   for (const Failure& f : failures_)
-    if (f.step == step) return f.cause.ok() ? kernel_error(status, f.text) : f.cause;
+    if (f.step == step) return f.why(status);
   return plugin_error(Code::kernel_failed, status, {});
+}
+
+Status FailureLog::refusal_of(uint32_t step) const {
+  const std::lock_guard lock(mutex_);
+  for (const Failure& f : failures_)
+    if (f.step == step) return f.refusal;
+  return {};
 }
 
 bool FailureLog::reported_from(uint32_t first) const {
@@ -91,7 +99,7 @@ void FailureLog::forget_fences(uint8_t device) {
 
 Status FailureLog::described(const Failure& f, uint32_t stop) const {
   const PlanStep& step = plan_.steps[f.step];
-  Status status = f.cause.ok() ? kernel_error(f.status, f.text) : f.cause;
+  Status status = f.why(f.status);
   if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
   std::vector<std::string> shapes;
   for (const Operand& in : step.inputs) {

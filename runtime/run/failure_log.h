@@ -28,6 +28,8 @@ class FailureLog {
   // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. Stands
   // until a later note has a text.
   void note_cause(uint32_t step, Status cause) noexcept;
+  // [any thread] What the step's kernel asked for, and was refused: told beside the kernel's own text, if the step fails. The last counts.
+  void note_refusal(uint32_t step, Status refusal) noexcept;
   // [any thread] The step is about to fail because its device did, in its own work or in what was enqueued before: forget_fences() takes
   // this for the failure of a fence.
   void note_behind_device(uint32_t step) noexcept;
@@ -40,6 +42,8 @@ class FailureLog {
 
   // What is known of a step whose kernel answered with `status`.
   Status of_kernel(uint32_t step, heddle_status status) const;
+  // The last refusal; ok: there was none.
+  Status refusal_of(uint32_t step) const;
   // Whether a step from `first` on was reported.
   bool reported_from(uint32_t first) const;
   // Drops what fences of that device reported, and steps that waited for it: they only say that something before them failed.
@@ -57,6 +61,10 @@ class FailureLog {
     bool refused = false;  // by a device that was lost already, perhaps by the work of another step
     std::string text;
     Status cause;
+    Status refusal;
+
+    // What is known of it, of a kernel that answered so.
+    Status why(heddle_status answer) const;
   };
   // Under the lock. The entry of the step; a new one has `status`.
   Failure& entry(uint32_t step, heddle_status status) noexcept;

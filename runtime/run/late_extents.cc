@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "plugin/infer_operator.h"
 #include "run/late_step.h"
 #include "run/step_contexts.h"
 
@@ -53,9 +54,16 @@ Status LateStep::place_output(uint32_t output, const Shape& shape) {
   return {};
 }
 
-void* LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) {
-  if (output >= outputs_.size() || rank < 0 || rank > max_rank || !plan_step_.outputs[output].value.valid()) return nullptr;
-  return place_output(output, Shape(dims, rank)).ok() ? context_.abi().outputs[output]->data : nullptr;
+Result<void*> LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) {
+  if (output >= outputs_.size())
+    return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {} of {}", output, outputs_.size()),
+                  "mend the kernel");
+  if (!plan_step_.outputs[output].value.valid())
+    return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {}, which is not asked for", output),
+                  "mend the kernel");
+  HEDDLE_CHECK(check_asked_output(plan_step_.call->schema().op->subnets != nullptr, output, types_[output], dims, rank));
+  HEDDLE_CHECK(place_output(output, Shape(dims, rank)));
+  return context_.abi().outputs[output]->data;
 }
 
 bool LateStep::decides_shapes(uint32_t input) const {
@@ -210,8 +218,10 @@ void LateStep::set_extents(size_t output, const Shape& shape) {
 Status LateStep::check_dynamic_outputs() const {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     const heddle_tensor* view = context_.abi().outputs[i];
-    if (view && (view->flags & HEDDLE_TENSOR_DYNAMIC))
-      return {Code::kernel_failed, fmt::format("the kernel allocated no output {}", i), "mend the kernel"};
+    if (!view || !(view->flags & HEDDLE_TENSOR_DYNAMIC)) continue;
+    Status refused = services_.failures.refusal_of(context_.step);
+    if (!refused.ok()) return refused;
+    return {Code::kernel_failed, fmt::format("the kernel allocated no output {}", i), "mend the kernel"};
   }
   return {};
 }

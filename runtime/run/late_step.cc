@@ -40,6 +40,7 @@ class LateServices : public CallServices {
     error = "constants of a step with dynamic shapes are not packed";
     return nullptr;
   }
+  const std::vector<Attribute>* attributes() const override { return &step_.planned().call->attributes()->values; }
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     return step_.services().subnets.infer(step_.step, subnet, inputs, outputs);
   }

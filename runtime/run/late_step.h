@@ -54,7 +54,7 @@ class LateStep {
   // Behind all tiles, or the completion. Errors: kernel_failed.
   Status finish();
   // For kernels that find out their outputs' extents themselves.
-  void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
+  Result<void*> allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
   // Of executing thread `thread`, once the step is resolved.
   std::byte* thread_scratch(uint32_t thread) const {
     return thread_scratch_.data() + thread * align_up(made_.thread_scratch_bytes, arena_alignment);

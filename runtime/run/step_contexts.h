@@ -55,12 +55,13 @@ struct StepContext final : heddle_call {
   heddle_run_context& abi() const;
 
   void set_error(heddle_status code, std::string_view text) noexcept override;
+  void refuse(std::string_view what) noexcept override;
   void* thread_scratch() const noexcept override;
   uint32_t thread_index() const noexcept override;
   bool cancelled() const noexcept override;
   heddle_status complete(heddle_status status, std::string_view text) noexcept override;
   heddle_status finish_step() noexcept override;
-  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override;
+  void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank) noexcept override;
   heddle_status move(uint32_t flags, void* destination, const void* source, uint64_t bytes) noexcept override;
   heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
                            std::span<heddle_tensor* const> outputs) noexcept override;

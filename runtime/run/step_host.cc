@@ -1,9 +1,12 @@
 // What kernels ask their host for while they run. Plugins call these functions, and nothing may be thrown across them.
+#include <fmt/format.h>
+
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/exceptions.h"
+#include "plugin/infer_operator.h"
 #include "run/late_step.h"
 #include "run/pending_steps.h"
 #include "run/step_contexts.h"
@@ -16,6 +19,12 @@ void StepContext::set_error(heddle_status code, std::string_view text) noexcept 
 }
 
 // A plan for one thread has one thread scratch, and is one of a subnet whose runs may be on any.
+void StepContext::refuse(std::string_view what) noexcept {
+  without_exceptions([&] {
+    services().failures.note_refusal(step, {Code::kernel_failed, fmt::format("the kernel {}", what), "mend the kernel"});
+  });
+}
+
 void* StepContext::thread_scratch() const noexcept {
   const uint32_t index = thread_index();
   if (index == HEDDLE_NO_THREAD) return nullptr;
@@ -53,19 +62,29 @@ heddle_status StepContext::finish_step() noexcept {
   return code;
 }
 
-void* StepContext::allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept {
+void* StepContext::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) noexcept {
   LateStep* const late = all->late(step);
+  Status refusal;
   try {
-    return late ? late->allocate_output(output, dims.data(), static_cast<int32_t>(dims.size())) : nullptr;
+    Result<void*> made =
+        late ? late->allocate_output(output, dims, rank) : Result<void*>(check_asked_output(false, output, {}, dims, rank));
+    if (made.ok()) return *made;
+    refusal = std::move(made).status();
   } catch (...) {
-    return nullptr;
+    refusal = status_of_exception();
   }
+  services().failures.note_refusal(step, std::move(refusal));
+  return nullptr;
 }
 
 heddle_status StepContext::move(uint32_t flags, void* destination, const void* source, uint64_t bytes) noexcept {
-  if (bytes == 0 || destination == source) return HEDDLE_OK;
+  if (bytes == 0) return HEDDLE_OK;
   const bool value = (flags & HEDDLE_MOVE_VALUE) != 0;
-  if (value && bytes > static_cast<uint64_t>(most_value_bytes)) return HEDDLE_ERROR_INVALID;
+  if (!destination || !source || (value && bytes > static_cast<uint64_t>(most_value_bytes))) {
+    without_exceptions([&] { services().failures.note_refusal(step, check_move(flags, destination, source, bytes)); });
+    return HEDDLE_ERROR_INVALID;
+  }
+  if (destination == source) return HEDDLE_OK;
   const int32_t kind = value ? HEDDLE_COPY_VALUE_TO_DEVICE : HEDDLE_COPY_DEVICE_TO_DEVICE;
   if (planned().on_device) return services().devices->move(step, kind, destination, source, bytes, this);
   std::memcpy(destination, source, bytes);

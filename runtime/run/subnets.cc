@@ -181,7 +181,6 @@ Subnets::Compiled* Subnets::find(uint32_t step, const Net* net, Inputs inputs, s
 Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* net, Inputs inputs) {
   if (Compiled* const found = find(step, net, inputs, 0)) return found;
   const std::shared_ptr<const Net> shared = subnet_attribute(plan_.steps[step].call->attributes()->values, net);
-  if (!shared) return Status(Code::invalid_argument, "the subnet is not an attribute of this operator");
   // Called by kernels through the host's functions, across which nothing may be thrown.
   try {
     const LateCompilation& late = *plan_.late;
@@ -218,6 +217,15 @@ Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
 Status Subnets::from_outside(uint32_t step, const Net& net, Status status) const {
   const PlanStep& outer = plan_.steps[step];
   return from_subnet(std::move(status), net.name, plan_.net_name, outer.name, display_name(outer.domain, outer.type));
+}
+
+// Of a pointer that a plugin has given: nothing is read through it before. What a planned step has not declared it can not run.
+bool Subnets::is_own(uint32_t step, const Net* net) const {
+  const PlanStep& of = plan_.steps[step];
+  const auto is_net = [&](const auto& one) { return one.subnet.get() == net; };
+  if (std::any_of(of.nested.begin(), of.nested.end(), is_net) || std::any_of(of.impossible.begin(), of.impossible.end(), is_net))
+    return true;
+  return of.late && subnet_attribute(of.call->attributes()->values, net);
 }
 
 Status Subnets::plan(uint32_t step, const heddle_subnet* subnet, Inputs inputs) {
@@ -258,6 +266,10 @@ heddle_status Subnets::fail(const Call& call, Status cause) {
 
 heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs) {
   const Call call = {step, from_abi(subnet), trip, inputs, outputs};
+  if (!is_own(step, call.net)) {
+    failures_.note_refusal(step, not_its_subnet());
+    return HEDDLE_ERROR_INVALID;
+  }
   if (Leave* const leave = steps_.empty() ? nullptr : steps_[step].leave.get(); leave && leave->left) return go_on(call, *leave);
   Compiled* found = nullptr;
   heddle_status status = admit(call);

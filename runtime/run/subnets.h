@@ -126,6 +126,7 @@ class Subnets {
   heddle_status refuse(const Call& call, heddle_status code, const std::string& text);
   heddle_status fail(const Call& call, Status cause);
   Status from_outside(uint32_t step, const Net& net, Status status) const;
+  bool is_own(uint32_t step, const Net* net) const;
 
   Compiled* find(uint32_t step, const Net* net, Inputs inputs, size_t outputs);
   // For a late step.

@@ -51,9 +51,9 @@ class SubnetHost final : public heddle_call {
 
  private:
   void set_error(heddle_status, std::string_view text) noexcept override { error_ = text; }
-  void* allocate_output(uint32_t output, std::span<const int64_t> dims) noexcept override {
+  void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank) noexcept override {
     std::byte* data = nullptr;
-    const Shape shape(dims.data(), static_cast<int>(dims.size()));
+    const Shape shape(dims, rank);
     outputs_[output] = Blob::allocate(static_cast<DType>(types_[output].dtype), shape, &data);
     return data;
   }

@@ -61,7 +61,7 @@ heddle_status create(const heddle_create_context* c, void** state) {
   const Mistake m(c->attributes);
   if (m.is("fails-silently")) *state = reinterpret_cast<void*>(0x10);  // destroying it would be a fault
   if (const heddle_status status = answer(m, in_create)) return status;
-  if (m.is("need"))
+  if (m.is("need") || m.is("needs-what-is-not-there"))
     if (const heddle_status status = asks_for_resources(m, c)) return status;
   auto* const made = new Mistake(m);
   made->threads = c->max_threads;
@@ -91,7 +91,7 @@ heddle_status prepare(heddle_prepare_context* c) {
   if (m.is("writes-behind-scratch") || m.is("reads-first")) c->scratch_bytes = c->thread_scratch_bytes = 64;
   if (m.is("by-tiles")) c->tile_count = 4;
   if (m.is("by-thread")) c->tile_count = v == 0 ? 4 : m.threads;
-  if (m.is("prepack")) return packs(m, c);
+  if (m.is("prepack") || m.is("packs-no-constant")) return packs(m, c);
   return HEDDLE_OK;
 }
 

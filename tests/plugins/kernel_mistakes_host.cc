@@ -42,6 +42,12 @@ class OwnCounter : public Counter {
 
 heddle_status asks_for_resources(const Mistake& m, const heddle_create_context* c) {
   heddle_attribute option = attribute_named("size", HEDDLE_ATTRIBUTE_INT);
+  if (m.is("needs-what-is-not-there")) {
+    heddle_resource_need nothing = {
+        sizeof(nothing), 9, m.variant == 0 ? "kernel_mistakes.nowhere" : "kernel_mistakes.counter", nullptr, nullptr, 0, 0};
+    uint32_t slot = 0;
+    return c->host->need(c->call, &nothing, &slot);
+  }
   const heddle_attribute* options[] = {&option};
   const char* const no_texts[] = {nullptr};
   heddle_resource_need need = {};
@@ -80,7 +86,7 @@ heddle_status asks_for_resources(const Mistake& m, const heddle_create_context* 
       need.name = nullptr;
       break;
     case 9:
-      need.name = "kernel_mistakes.nowhere";
+      option.type = HEDDLE_ATTRIBUTE_SUBNET;
       break;
     case 10:
       option.type = 99;
@@ -122,9 +128,12 @@ heddle_status fill(void* user, void* destination) {
 heddle_status packs(const Mistake& m, heddle_prepare_context* c) {
   if (!c->inputs[1]->data) return HEDDLE_OK;  // no constant: there is nothing to pack
   Fill f = {m.variant, c};
-  const uint32_t input = m.variant == 2 ? 9 : m.variant == 3 ? 0 : 1;
+  const uint32_t input = m.is("packs-no-constant") ? 0 : m.variant == 2 ? 9 : 1;
   const uint64_t bytes = m.variant == 4 ? ~uint64_t{0} : 64;
-  const void* const packed = c->host->prepack(c->call, input, m.variant == 0 ? nullptr : "key", bytes, m.variant == 1 ? nullptr : fill, &f);
+  const bool no_key = m.variant == 0 || m.variant == 3, no_function = m.variant == 1 || m.variant == 3;
+  const bool wrong = m.is("prepack");
+  const void* const packed =
+      c->host->prepack(c->call, input, wrong && no_key ? nullptr : "key", bytes, wrong && no_function ? nullptr : fill, &f);
   return packed ? HEDDLE_OK : HEDDLE_ERROR_OUT_OF_MEMORY;
 }
 
@@ -177,17 +186,22 @@ struct SubnetCall {
   explicit SubnetCall(const heddle_subnet* own, const heddle_tensor& x) : subnet(own), view(x) { view.struct_size = sizeof(view); }
   SubnetCall(const SubnetCall&) = delete;
   SubnetCall& operator=(const SubnetCall&) = delete;
-  void spoil(int64_t variant) {
-    if (variant == 0) subnet = nullptr;
-    if (variant == 1) subnet = foreign();
-    if (variant == 2) inputs = nullptr;
-    if (variant == 3) pointers[0] = nullptr;
-    if (variant == 4) view.rank = 99;
-    if (variant == 5) view.dims = nullptr;
-    if (variant == 6) input_count = 0;
-    if (variant == 7) view.dtype = 77;
-    if (variant == 8) input_count = 2;
+  enum Wrong { none, subnet_null, subnet_foreign, inputs_null, rank, dims, dtype, absent, too_few, too_many };
+  void spoil(Wrong wrong) {
+    if (wrong == subnet_null) subnet = nullptr;
+    if (wrong == subnet_foreign) subnet = foreign();
+    if (wrong == inputs_null) inputs = nullptr;
+    if (wrong == rank) view.rank = 99;
+    if (wrong == dims) view.dims = nullptr;
+    if (wrong == dtype) view.dtype = 77;
+    if (wrong == absent) pointers[0] = nullptr;
+    if (wrong == too_few) input_count = 0;
+    if (wrong == too_many) input_count = 2;
   }
+  // Of "subnet", and of "declares": in infer, then in subnets.
+  static Wrong misuse(int64_t variant) { return variant < 6 ? static_cast<Wrong>(variant + 1) : none; }
+  // Of "subnet-of-other-ports": what does not fit that subnet.
+  static Wrong other_ports(int64_t variant) { return variant < 3 ? static_cast<Wrong>(variant + absent) : none; }
   const heddle_subnet* subnet;
   heddle_tensor view;
   const heddle_tensor* pointers[2] = {&view, &view};
@@ -208,9 +222,10 @@ Status infer_held(InferContext& c) {
   heddle_type* types[] = {&type, &type, &type};
   heddle_type** outputs = types;
   uint32_t count = 1;
-  if (m.is("declares") && m.variant < 7) call.spoil(m.variant);
-  if (m.is("declares") && m.variant == 7) outputs = nullptr;
-  if (m.is("declares") && m.variant == 8) count = 3;
+  if (m.is("declares")) call.spoil(SubnetCall::misuse(m.variant));
+  if (m.is("declares") && m.variant == 6) outputs = nullptr;
+  if (m.is("subnet-of-other-ports") && m.variant >= 4) call.spoil(SubnetCall::other_ports(m.variant - 4));
+  if (m.is("subnet-of-other-ports") && m.variant == 7) count = 3;
   const heddle_status status = raw.host->infer_subnet(raw.call, call.subnet, call.inputs, call.input_count, outputs, count);
   if (status != HEDDLE_OK) return {status, ""};
   return c.set_dims(0, c.dims(0)), Status();
@@ -220,7 +235,7 @@ Status held_subnets(const SubnetContext& c) {
   const heddle_infer_context& raw = *c.raw();
   const Mistake m(raw.attributes);
   SubnetCall call(body_of(raw.attributes), *raw.inputs[0]);
-  if (m.is("declares") && m.variant >= 9) call.spoil(m.variant - 9);
+  if (m.is("declares") && m.variant >= 7) call.spoil(SubnetCall::misuse(m.variant - 7));
   return {raw.host->declare_subnet(raw.call, call.subnet, call.inputs, call.input_count), ""};
 }
 
@@ -238,11 +253,12 @@ heddle_status run_held(const heddle_run_context* c, int64_t, int64_t) {
   heddle_tensor* results[] = {&y, &y, &y};
   heddle_tensor** outputs = results;
   uint32_t count = 1;
-  if (m.is("subnet")) call.spoil(m.variant);
-  if (m.is("subnet") && m.variant == 9) outputs = nullptr;
-  if (m.is("subnet") && m.variant == 10) count = 3;
-  if (m.is("subnet") && m.variant == 11) y.byte_size += 4;
-  if (m.is("subnet") && m.variant == 12) call.view.data = nullptr;
+  if (m.is("subnet")) call.spoil(SubnetCall::misuse(m.variant));
+  if (m.is("subnet") && m.variant == 6) outputs = nullptr;
+  if (m.is("subnet") && m.variant == 7) y.byte_size += 4;
+  if (m.is("subnet") && m.variant == 8) call.view.data = nullptr;
+  if (m.is("subnet-of-other-ports") && m.variant < 4) call.spoil(SubnetCall::other_ports(m.variant));
+  if (m.is("subnet-of-other-ports") && m.variant == 3) count = 3;
   return c->host->run_subnet(c->call, call.subnet, 0, call.inputs, call.input_count, outputs, count);
 }
 
