@@ -105,10 +105,13 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
 }
 
-// A late step finds its kernel while it runs, and has more to do at its end; steps on a stream call it themselves.
-heddle_finish_function finish_of(const PlanStep& step) {
+// A late step finds its kernel while it runs, and has more to do at its end, as steps have that write extents; steps on a stream call it
+// themselves.
+heddle_finish_function finish_of(const Plan& plan, const PlanStep& step) {
   if (step.on_device) return nullptr;
-  return step.late ? finish_by_call : step.kernel->kernel->finish;
+  const auto writes_extent = [&](const Operand& out) { return out.value.valid() && plan.values[out.value.index].extent_slot >= 0; };
+  const bool writes = std::any_of(step.outputs.begin(), step.outputs.end(), writes_extent);
+  return step.late || writes ? finish_by_call : step.kernel->kernel->finish;
 }
 
 void lay_out_graph(Draft& draft) {
@@ -138,13 +141,13 @@ void lay_out_graph(Draft& draft) {
       graph.flags[i] = step_resolves;
     if (!draft.plan.steps[i].nested.empty() || (draft.plan.steps[i].late && draft.node(draft.order[i]).has_subnet()))
       graph.flags[i] |= step_hosts;
-    any_finish = any_finish || finish_of(draft.plan.steps[i]);
+    any_finish = any_finish || finish_of(draft.plan, draft.plan.steps[i]);
     draft.plan.has_asynchronous_steps = draft.plan.has_asynchronous_steps || (graph.flags[i] & (step_async | step_suspends)) != 0;
   }
   graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
   if (!any_finish) return;
   graph.finish.assign(count, nullptr);
-  for (uint32_t i = 0; i < count; ++i) graph.finish[i] = finish_of(draft.plan.steps[i]);
+  for (uint32_t i = 0; i < count; ++i) graph.finish[i] = finish_of(draft.plan, draft.plan.steps[i]);
 }
 
 bool devices_alone(const Plan& plan) {

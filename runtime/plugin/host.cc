@@ -40,44 +40,74 @@ std::string printable(const std::string& text) {
 
 // ---------------------------------------------------------------- the table
 
+// Whom a plugin asks; null: nobody, or a step that is over.
+heddle_call* find(const heddle_call* call) {
+  if (!TokenSlot::is_token(call)) [[likely]]
+    return const_cast<heddle_call*>(call);
+  return static_cast<heddle_call*>(TokenSlot::object_of(call));
+}
+
 void set_error(const heddle_call* call, heddle_status code, const char* text, size_t length) {
-  if (call)
-    const_cast<heddle_call*>(call)->set_error(code, kept_text(text, length));  // without its call a plugin still fails with its status
+  // Without its call a plugin still fails with its status.
+  if (heddle_call* const called = find(call)) called->set_error(code, kept_text(text, length));
 }
 // Of a call that is there.
-heddle_status refuse(const heddle_call* call, std::string_view what) {
-  const_cast<heddle_call*>(call)->refuse(what);
+heddle_status refuse(heddle_call* called, std::string_view what) {
+  called->refuse(what);
   return HEDDLE_ERROR_INVALID;
 }
 heddle_status need(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot) {
-  if (!call) return HEDDLE_ERROR_INVALID;
-  if (!need || !HEDDLE_HAS(heddle_resource_need, need, option_count)) return refuse(call, "asks for a resource by nothing");
-  if (!slot) return refuse(call, "asks for a resource and has no place for its slot");
-  return const_cast<heddle_call*>(call)->need(*need, slot);
+  heddle_call* const called = find(call);
+  if (!called) return HEDDLE_ERROR_INVALID;
+  if (!need || !HEDDLE_HAS(heddle_resource_need, need, option_count)) return refuse(called, "asks for a resource by nothing");
+  if (!slot) return refuse(called, "asks for a resource and has no place for its slot");
+  return called->need(*need, slot);
 }
 void* resource(const heddle_call* call, uint32_t slot) {
-  return call ? const_cast<heddle_call*>(call)->resource(slot) : nullptr;
+  heddle_call* const called = find(call);
+  return called ? called->resource(slot) : nullptr;
 }
 const void* prepack(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) {
-  if (!call) return nullptr;
-  if (key && fill) return const_cast<heddle_call*>(call)->prepack(input, key, bytes, fill, user);
-  refuse(call, key ? "packs a constant with no function that fills it" : "packs a constant under no key");
+  heddle_call* const called = find(call);
+  if (!called) return nullptr;
+  if (key && fill) return called->prepack(input, key, bytes, fill, user);
+  refuse(called, key ? "packs a constant with no function that fills it" : "packs a constant under no key");
   return nullptr;
 }
 void* thread_scratch(const heddle_call* call) {
-  return call ? call->thread_scratch() : nullptr;
+  heddle_call* const called = find(call);
+  return called ? called->thread_scratch() : nullptr;
 }
 uint32_t thread_index(const heddle_call* call) {
-  return call ? call->thread_index() : HEDDLE_NO_THREAD;
+  heddle_call* const called = find(call);
+  return called ? called->thread_index() : HEDDLE_NO_THREAD;
 }
 int32_t cancelled(const heddle_call* call) {
-  return call && call->cancelled() ? 1 : 0;
+  heddle_call* const called = find(call);
+  return called && called->cancelled() ? 1 : 0;
 }
+// The step of a token may be over, and its context gone.
 heddle_status complete(const heddle_call* call, heddle_status status, const char* text, size_t length) {
-  return call ? const_cast<heddle_call*>(call)->complete(status, kept_text(text, length)) : HEDDLE_ERROR_INVALID;
+  if (!call) return HEDDLE_ERROR_INVALID;
+  if (!TokenSlot::is_token(call)) return const_cast<heddle_call*>(call)->complete(status, kept_text(text, length));
+  TokenSlot* const slot = TokenSlot::of(call);
+  if (!slot) return HEDDLE_ERROR_INVALID;
+  const bool current = slot->is_current(call), pending = status == HEDDLE_PENDING;
+  if (!pending && slot->claim(call)) return static_cast<heddle_call*>(slot->object())->complete(status, kept_text(text, length));
+  if (current) slot->count_refusal();
+  without_exceptions([&] {
+    const std::string name = slot->owner_name(call);
+    log_line(HEDDLE_LOG_WARNING,
+             fmt::format("{} completes {}, which is refused; mend the kernel", name.empty() ? "an operator that is gone" : name,
+                         !current  ? "a step of a run that is over"
+                         : pending ? "its step as pending, and that is no end"
+                                   : "its step a second time"));
+  });
+  return HEDDLE_ERROR_INVALID;
 }
 void* allocate_output(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank) {
-  return call ? const_cast<heddle_call*>(call)->allocate_output(output, dims, rank) : nullptr;
+  heddle_call* const called = find(call);
+  return called ? called->allocate_output(output, dims, rank) : nullptr;
 }
 bool is_view(const heddle_tensor& t) {
   return t.rank >= 0 && t.rank <= HEDDLE_MAX_RANK && (t.rank == 0 || t.dims) && t.dtype > HEDDLE_DTYPE_NONE && t.dtype < HEDDLE_DTYPE_COUNT;
@@ -105,28 +135,32 @@ const char* wrong_outputs(heddle_tensor* const* outputs, uint32_t count) {
 }
 heddle_status run_subnet(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                          uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count) {
-  if (!call) return HEDDLE_ERROR_UNSUPPORTED;
-  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(call, wrong);
-  if (const char* const wrong = wrong_outputs(outputs, output_count)) return refuse(call, wrong);
+  heddle_call* const called = find(call);
+  if (!called) return HEDDLE_ERROR_UNSUPPORTED;
+  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(called, wrong);
+  if (const char* const wrong = wrong_outputs(outputs, output_count)) return refuse(called, wrong);
   for (uint32_t i = 0; i < input_count; ++i)
-    if (inputs[i] && !inputs[i]->data && inputs[i]->byte_size > 0) return refuse(call, "gives a subnet an input without data in run");
-  return const_cast<heddle_call*>(call)->run_subnet(subnet, trip, {inputs, input_count}, {outputs, output_count});
+    if (inputs[i] && !inputs[i]->data && inputs[i]->byte_size > 0) return refuse(called, "gives a subnet an input without data in run");
+  return called->run_subnet(subnet, trip, {inputs, input_count}, {outputs, output_count});
 }
 heddle_status move(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes) {
-  return call ? const_cast<heddle_call*>(call)->move(flags, destination, source, bytes) : HEDDLE_ERROR_UNSUPPORTED;
+  heddle_call* const called = find(call);
+  return called ? called->move(flags, destination, source, bytes) : HEDDLE_ERROR_UNSUPPORTED;
 }
 heddle_status infer_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t input_count,
                            heddle_type* const* outputs, uint32_t output_count) {
-  if (!call) return HEDDLE_ERROR_UNSUPPORTED;
-  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(call, wrong);
-  if (output_count > 0 && !outputs) return refuse(call, "asks for types of a subnet's outputs and has no place for them");
-  return const_cast<heddle_call*>(call)->infer_subnet(subnet, {inputs, input_count}, {outputs, output_count});
+  heddle_call* const called = find(call);
+  if (!called) return HEDDLE_ERROR_UNSUPPORTED;
+  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(called, wrong);
+  if (output_count > 0 && !outputs) return refuse(called, "asks for types of a subnet's outputs and has no place for them");
+  return called->infer_subnet(subnet, {inputs, input_count}, {outputs, output_count});
 }
 heddle_status declare_subnet(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                              uint32_t input_count) {
-  if (!call) return HEDDLE_ERROR_UNSUPPORTED;
-  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(call, wrong);
-  return const_cast<heddle_call*>(call)->declare_subnet(subnet, {inputs, input_count});
+  heddle_call* const called = find(call);
+  if (!called) return HEDDLE_ERROR_UNSUPPORTED;
+  if (const char* const wrong = wrong_inputs(subnet, inputs, input_count)) return refuse(called, wrong);
+  return called->declare_subnet(subnet, {inputs, input_count});
 }
 
 }  // namespace
@@ -326,6 +360,11 @@ Status check_move(uint32_t flags, const void* destination, const void* source, u
     return {Code::kernel_failed, fmt::format("the kernel moves a value of {} bytes, at most {} are possible", bytes, most_value_bytes),
             "mend the kernel"};
   return {};
+}
+
+Status compile_error(heddle_status code, const CallError& error) {
+  if (code != HEDDLE_ERROR_CANCELLED || !error.cause.ok()) return plugin_error(Code::kernel_failed, code, error);
+  return {Code::kernel_failed, "answers that it was cancelled, and nothing had told it to end", "mend the kernel"};
 }
 
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/lasting_tokens.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
 #include "net/net.h"
@@ -27,6 +28,7 @@ struct heddle_call {
   virtual void* thread_scratch() const noexcept { return nullptr; }
   virtual uint32_t thread_index() const noexcept { return HEDDLE_NO_THREAD; }
   virtual bool cancelled() const noexcept { return false; }
+  // Of an asynchronous step, whose token (base/lasting_tokens.h) says that it is under way, once; of other calls a mistake.
   virtual heddle_status complete(heddle_status, std::string_view) noexcept { return HEDDLE_ERROR_INVALID; }
   // Of a step whose end takes more than the kernel's finish function: see finish_by_call.
   virtual heddle_status finish_step() noexcept { return HEDDLE_OK; }
@@ -135,9 +137,16 @@ class PrepareCall final : public ContextCall<heddle_prepare_context> {
   const void* prepack(uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user) noexcept override;
 };
 
+// The call that a context of ours carries, a token or not; of a step that is being called.
+inline heddle_call* call_of(const heddle_run_context& context) {
+  if (!TokenSlot::is_token(context.call)) [[likely]]
+    return const_cast<heddle_call*>(context.call);
+  return static_cast<heddle_call*>(TokenSlot::of(context.call)->object());
+}
+
 // Stands for a kernel's finish function where the step's call knows more of how it ends.
 inline heddle_status finish_by_call(const heddle_run_context* context) {
-  return const_cast<heddle_call*>(context->call)->finish_step();
+  return call_of(*context)->finish_step();
 }
 
 // Of prepack: why a constant was not packed.
@@ -149,6 +158,8 @@ Status check_move(uint32_t flags, const void* destination, const void* source, u
 
 // A failing plugin call as a Status: what a subnet said; else `otherwise` is the code unless the plugin's own status says more.
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error);
+// The same of create or prepare, which nobody cancels.
+Status compile_error(heddle_status code, const CallError& error);
 // The plugin's side of a code.
 heddle_status status_of(Code code);
 

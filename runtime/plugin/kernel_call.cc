@@ -120,7 +120,7 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
   }
   if (end) end->answer = status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status;
   if (status != HEDDLE_OK) *state = nullptr;  // a create that fails hands nothing over, whatever it wrote
-  return status == HEDDLE_OK ? Status() : plugin_error(Code::kernel_failed, status, call.error);
+  return status == HEDDLE_OK ? Status() : compile_error(status, call.error);
 }
 
 // Nothing is indexed by an order that was not looked at here.

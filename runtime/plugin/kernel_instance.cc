@@ -83,7 +83,7 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
       call.error.text = "prepare threw an exception across the plugin boundary";
     }
     if (end) end->answer = status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status;
-    if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, call.error);
+    if (status != HEDDLE_OK) return compile_error(status, call.error);
     Status wrong = check_prepared(*made.kernel, p, request);
     if (end && !wrong.ok()) end->answer = HEDDLE_ERROR_INTERNAL;
     HEDDLE_CHECK(std::move(wrong));

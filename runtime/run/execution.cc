@@ -328,7 +328,7 @@ Status Execution::enqueue(const RunSettings& settings) {
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
     if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;
     const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), devices_->planned_kernel(i), false);
-    if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed);
+    if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed, told_from_outside());
   }
   return status.ok() ? copy_outputs() : status;
 }
@@ -404,8 +404,12 @@ void Execution::settle(bool complete) noexcept {
   if (unanswered()) variables_.block(unanswered());
 }
 
+bool Execution::told_from_outside() {
+  return scope_.is_subnet() && scope_.outer_should_stop();
+}
+
 Status Execution::why(Status stopped) {
-  Status status = stopped.ok() ? failures_.error(scope_.stop_reason()) : std::move(stopped);
+  Status status = stopped.ok() ? failures_.error(scope_.stop_reason(), told_from_outside()) : std::move(stopped);
   const bool told = scope_.stop_reason() == stop_deadline || scope_.stop_reason() == stop_cancelled;
   if (devices_ && told && aborted_at_ && !unanswered()) {
     const PlanStep& at = plan_->steps[*aborted_at_];
@@ -426,6 +430,7 @@ void Execution::note_device_failures() {
   while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
   failure_outside_.reset();
   aborted_at_.reset();
+  std::string abort_text;
   for (const DeviceRun::Failure& found : failures) {
     if (found.of_the_outer) {
       failure_outside_ = found;
@@ -434,10 +439,13 @@ void Execution::note_device_failures() {
     failures_.forget_fences(plan_->steps[found.step].on_device->device);
     // What was aborted ended because the run did.
     if (found.status == HEDDLE_ERROR_CANCELLED)
-      aborted_at_ = found.step;
+      aborted_at_ = found.step, abort_text = found.text;
     else
       failures_.report(found.step, found.status, found.text);
   }
+  // Nobody has told it to end: its kernel says so by mistake.
+  if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !told_from_outside())
+    failures_.report(*aborted_at_, HEDDLE_ERROR_CANCELLED, abort_text);
 }
 
 bool Execution::look_for_answers() noexcept {

@@ -165,6 +165,7 @@ class Execution {
   Status end(bool complete, Status stopped);
   void settle(bool complete) noexcept;
   Status why(Status stopped);
+  bool told_from_outside();
   Status copy_outputs();
   bool updates_begun() const;
   bool gave_up() const;

@@ -97,9 +97,10 @@ void FailureLog::forget_fences(uint8_t device) {
   });
 }
 
-Status FailureLog::described(const Failure& f, uint32_t stop) const {
+Status FailureLog::described(const Failure& f, uint32_t stop, bool untold) const {
   const PlanStep& step = plan_.steps[f.step];
   Status status = f.why(f.status);
+  if (untold) status = Status(Code::kernel_failed, "answers that it was cancelled, and nothing had told it to end", "mend the kernel");
   if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
   std::vector<std::string> shapes;
   for (const Operand& in : step.inputs) {
@@ -112,7 +113,7 @@ Status FailureLog::described(const Failure& f, uint32_t stop) const {
   return std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
 }
 
-Status FailureLog::error(uint32_t stop) const {
+Status FailureLog::error(uint32_t stop, bool told_outside) const {
   const std::lock_guard lock(mutex_);
   std::vector<const Failure*> reported;
   for (const Failure& f : failures_)
@@ -133,7 +134,8 @@ Status FailureLog::error(uint32_t stop) const {
     });
   };
   std::erase_if(reported, [&](const Failure* f) { return f->refused && told(f); });
-  Status first = described(*reported.front(), stop);
+  const bool untold = reported.front()->status == HEDDLE_ERROR_CANCELLED && stop == stop_failed && !told_outside;
+  Status first = described(*reported.front(), stop, untold);
   for (size_t i = 1; i < reported.size(); ++i) {
     Status other = described(*reported[i], stop);
     first.diagnostic().attached.push_back(std::move(other.diagnostic()));

@@ -49,8 +49,9 @@ class FailureLog {
   // Drops what fences of that device reported, and steps that waited for it: they only say that something before them failed.
   void forget_fences(uint8_t device);
   // The error of a run that did not complete: the failed step that comes first in the plan, with the others attached. Where none was
-  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl.
-  Status error(uint32_t stop) const;
+  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl. `told_outside`: a run around it is to end, so that steps may
+  // answer that they were cancelled; else who does so without anybody's having told the run is wrong.
+  Status error(uint32_t stop, bool told_outside = false) const;
 
  private:
   struct Failure {
@@ -69,7 +70,7 @@ class FailureLog {
   // Under the lock. The entry of the step; a new one has `status`.
   Failure& entry(uint32_t step, heddle_status status) noexcept;
   Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept;
-  Status described(const Failure& failure, uint32_t stop) const;
+  Status described(const Failure& failure, uint32_t stop, bool untold = false) const;
 
   const Plan& plan_;
   mutable std::mutex mutex_;

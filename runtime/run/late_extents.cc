@@ -29,6 +29,18 @@ Status check_input_extents(const heddle_run_context& context) {
   return {};
 }
 
+Status check_written_extents(const heddle_run_context& context) {
+  for (uint32_t i = 0; i < context.output_count; ++i) {
+    const heddle_tensor* const out = context.outputs[i];
+    if (!out || !out->extent || out->extent_axis < 0 || out->space != HEDDLE_SPACE_HOST) continue;
+    if (*out->extent < 0 || *out->extent > out->dims[out->extent_axis])
+      return {Code::kernel_failed,
+              fmt::format("wrote extent {}, the bound is {}, of output {}", *out->extent, out->dims[out->extent_axis], i),
+              "mend the kernel"};
+  }
+  return {};
+}
+
 Status LateStep::check_extents() const {
   const heddle_run_context& c = context_.abi();
   for (uint32_t i = 0; i < c.input_count; ++i)

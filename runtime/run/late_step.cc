@@ -302,8 +302,8 @@ Status LateStep::start(PendingSteps& pending) {
   pending.set(step, made_.kernel->kernel, &call_);
   pending.starting(step);
   if (made_.tiles == 0) {  // nothing to do
-    pending.claim(step);
     pending.publish(step, HEDDLE_OK);
+    pending.started(step, HEDDLE_OK);
     return {};
   }
   heddle_status status = HEDDLE_OK;

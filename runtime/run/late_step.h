@@ -27,8 +27,9 @@ struct StepServices;
 
 class PendingSteps;
 
-// Whether the inputs' extents keep to their bounds. Errors: kernel_failed.
+// Whether the inputs' extents keep to their bounds, or those that a step has written into the slots of its outputs. Errors: kernel_failed.
 Status check_input_extents(const heddle_run_context& context);
+Status check_written_extents(const heddle_run_context& context);
 
 class LateStep {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/exceptions.h"
@@ -10,6 +11,10 @@
 #include "plugin/host.h"
 
 namespace heddle {
+
+std::string name_of(const PlanStep& step) {
+  return fmt::format("operator {} ({})", quoted(step.name), display_name(step.domain, step.type));
+}
 
 PendingSteps::PendingSteps(const Plan& plan, const StepResources& resources, void (*done)(void* user, uint32_t step, heddle_status status),
                            void* user)
@@ -22,49 +27,62 @@ PendingSteps::PendingSteps(const Plan& plan, const StepResources& resources, voi
   for (uint32_t slot = 0; slot < steps_.size(); ++slot) slots_[steps_[slot]] = slot;
 }
 
-void PendingSteps::set(uint32_t step, const heddle_kernel* kernel, const heddle_run_context* context) {
+PendingSteps::~PendingSteps() {
+  for (const Pending& pending : pending_)
+    if (pending.slot) pending.slot->give_back();
+}
+
+void PendingSteps::give_tokens(heddle_call& (*call)(void* user, uint32_t step), void* user) {
+  for (const uint32_t step : steps_) of(step).slot = &TokenSlot::take(&call(user, step), name_of(plan_.steps[step]));
+}
+
+void PendingSteps::set(uint32_t step, const heddle_kernel* kernel, heddle_run_context* context) {
   of(step).kernel = kernel;
   of(step).context = context;
 }
 
 void PendingSteps::begin() {
   told_end_.store(0, std::memory_order_relaxed);
-  for (Pending& pending : pending_) pending.state.store(0, std::memory_order_relaxed);
+  for (const Pending& pending : pending_) pending.slot->renew(0);
 }
 
 void PendingSteps::starting(uint32_t step) {
   count_->fetch_add(1, std::memory_order_relaxed);
-  of(step).state.store(under_way, std::memory_order_release);
+  of(step).context->call = static_cast<const heddle_call*>(of(step).slot->renew(TokenSlot::under_way));
 }
 
 heddle_status PendingSteps::started(uint32_t step, heddle_status answer) {
-  Pending& pending = of(step);
-  if (answer != HEDDLE_OK) {
-    uint32_t state = under_way;
-    if (!pending.state.compare_exchange_strong(state, 0)) return HEDDLE_OK;  // it completed, and said how: that counts
-    count_->fetch_sub(1, std::memory_order_relaxed);
-    return answer;
+  std::atomic<uint64_t>& state = of(step).slot->state;
+  if (answer == HEDDLE_OK) {
+    // Before this the step was not among those to tell; whoever set the mark before this must be obeyed here.
+    if ((state.fetch_or(TokenSlot::returned) & TokenSlot::published) != 0)
+      finish(step, of(step).status);
+    else if (step < told_end_.load())
+      tell(step);
+    return HEDDLE_OK;
   }
-  // Before this the step was not among those to tell; whoever set the mark before this must be obeyed here.
-  pending.state.fetch_or(returned);
-  if (step < told_end_.load()) tell(step);
-  return HEDDLE_OK;
-}
-
-bool PendingSteps::claim(uint32_t step) {
-  std::atomic<uint32_t>& state = of(step).state;
-  uint32_t now = state.load();
-  do {
-    if ((now & under_way) == 0 || (now & claimed) != 0) return false;
-  } while (!state.compare_exchange_weak(now, now | claimed));
-  return true;
+  uint64_t now = state.load();
+  while ((now & TokenSlot::claimed) == 0 && !state.compare_exchange_weak(now, now & ~uint64_t{TokenSlot::under_way})) {
+  }
+  if ((now & TokenSlot::claimed) != 0) {
+    while ((state.load() & TokenSlot::published) == 0) std::this_thread::yield();  // who completes it is between the two
+    state.fetch_and(~uint64_t{TokenSlot::under_way});
+    without_exceptions([&] {
+      log_line(HEDDLE_LOG_WARNING,
+               fmt::format("{} completes its step and then fails to start it, so that the step has failed; mend the kernel",
+                           name_of(plan_.steps[step])));
+    });
+  }
+  count_->fetch_sub(1, std::memory_order_relaxed);
+  return answer;
 }
 
 void PendingSteps::publish(uint32_t step, heddle_status status) {
   Pending& pending = of(step);
   pending.status = status;
-  // While its abort() is being called the step stays; who calls that finishes it.
-  if ((pending.state.fetch_or(published) & telling) == 0) finish(step, status);
+  // While its abort() is being called the step stays, and who calls that finishes it; before run() has returned started() does.
+  const uint64_t before = pending.slot->state.fetch_or(TokenSlot::published);
+  if ((before & TokenSlot::telling) == 0 && (before & TokenSlot::returned) != 0) finish(step, status);
 }
 
 // Behind `done` the run may be over, and this object gone; while it counts, neither is.
@@ -76,10 +94,11 @@ void PendingSteps::finish(uint32_t step, heddle_status status) {
 
 void PendingSteps::tell(uint32_t step) {
   Pending& pending = of(step);
-  uint32_t now = pending.state.load();
+  constexpr uint64_t started = TokenSlot::under_way | TokenSlot::returned;
+  uint64_t now = pending.slot->state.load();
   do {
-    if ((now & (under_way | returned)) != (under_way | returned) || (now & (told | claimed)) != 0) return;
-  } while (!pending.state.compare_exchange_weak(now, now | told | telling));
+    if ((now & started) != started || (now & (TokenSlot::told | TokenSlot::claimed)) != 0) return;
+  } while (!pending.slot->state.compare_exchange_weak(now, now | TokenSlot::told | TokenSlot::telling));
   if (pending.kernel->abort) try {
       pending.kernel->abort(pending.context);
     } catch (...) {
@@ -88,7 +107,7 @@ void PendingSteps::tell(uint32_t step) {
       });
     }
   resources_.abort(step, "a run that uses it is to end");
-  if ((pending.state.fetch_and(~uint32_t{telling}) & published) != 0) finish(step, pending.status);
+  if ((pending.slot->state.fetch_and(~uint64_t{TokenSlot::telling}) & TokenSlot::published) != 0) finish(step, pending.status);
 }
 
 void PendingSteps::abort(uint32_t end) {
@@ -101,8 +120,8 @@ void PendingSteps::abort(uint32_t end) {
 
 void PendingSteps::blame(FailureLog& failures, const std::string& text) const {
   for (const uint32_t step : steps_) {
-    const uint32_t state = of(step).state.load();
-    if ((state & under_way) == 0 || (state & claimed) != 0) continue;
+    const uint64_t state = of(step).slot->state.load();
+    if ((state & TokenSlot::under_way) == 0 || (state & TokenSlot::claimed) != 0) continue;
     failures.report(step, HEDDLE_ERROR_DEVICE, text);
     return;
   }
@@ -111,12 +130,13 @@ void PendingSteps::blame(FailureLog& failures, const std::string& text) const {
 void PendingSteps::note_unanswered(std::shared_ptr<const Unanswered> next) {
   unanswered_ = nullptr;
   if (count_->load(std::memory_order_acquire) == 0) return;
-  const auto open = [&](uint32_t i) { return (of(i).state.load() & (under_way | published)) == under_way; };
+  const auto open = [&](uint32_t i) {
+    return (of(i).slot->state.load() & (TokenSlot::under_way | TokenSlot::published)) == TokenSlot::under_way;
+  };
   const auto found = std::find_if(steps_.begin(), steps_.end(), open);
   // One that is just being published is as good as any.
   const PlanStep& step = plan_.steps[found == steps_.end() ? steps_.front() : *found];
-  unanswered_ = std::make_shared<Unanswered>(
-      count_, fmt::format("operator {} ({}) has not completed", quoted(step.name), display_name(step.domain, step.type)), std::move(next));
+  unanswered_ = std::make_shared<Unanswered>(count_, fmt::format("{} has not completed", name_of(step)), std::move(next));
 }
 
 }  // namespace heddle

@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "base/lasting_tokens.h"
 #include "compile/plan.h"
 #include "device/unanswered.h"
 #include "heddle/abi.h"
@@ -17,6 +19,9 @@
 
 namespace heddle {
 
+// "name" (Type), for sentences that have no diagnostic.
+std::string name_of(const PlanStep& step);
+
 class PendingSteps {
  public:
   // `done(user, step, status)` is called for each step that completes, once, by any thread.
@@ -24,18 +29,21 @@ class PendingSteps {
   PendingSteps(const Plan& plan, const StepResources& resources, void (*done)(void* user, uint32_t step, heddle_status status), void* user);
   PendingSteps(const PendingSteps&) = delete;
   PendingSteps& operator=(const PendingSteps&) = delete;
+  ~PendingSteps();
   bool any() const { return !steps_.empty(); }
-  // With which context `kernel` was started, for its abort(). Before run() of such a step, and while it is under way nothing changes.
-  void set(uint32_t step, const heddle_kernel* kernel, const heddle_run_context* context);
+  // With which context `kernel` is started, for its abort(); it gets a new token for each run. Before run() of such a step, and while it is
+  // under way nothing changes.
+  void set(uint32_t step, const heddle_kernel* kernel, heddle_run_context* context);
+  // Of whom tokens ask: the calls of those steps. Before the first run. Throws std::bad_alloc.
+  void give_tokens(heddle_call& (*call)(void* user, uint32_t step), void* user);
 
   // Before a run.
   void begin();
-  // Around a kernel's run(): behind it with what it answered. The answer to the scheduler: a step that completed is under way, whatever
-  // run() said.
+  // Around a kernel's run(): behind it with what it answered, which the scheduler is told. A step that completed before run() returned is
+  // done from then on; one that completed and then failed to start has failed.
   void starting(uint32_t step);
   heddle_status started(uint32_t step, heddle_status answer);
-  // [any thread] False: the step is not under way, or somebody completes it already. Else the caller leaves its reason and calls publish().
-  bool claim(uint32_t step);
+  // [any thread] By who has claimed the step's token (TokenSlot::claim), and left its reason with the step.
   void publish(uint32_t step, heddle_status status);
   // [any thread] Tells steps before `end` that are under way, or start later in this run, to complete soon. Each is told once.
   void abort(uint32_t end);
@@ -48,13 +56,11 @@ class PendingSteps {
   const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
 
  private:
-  // `under_way` from before run() until the step is published; `returned`: run() has, and abort() may be called.
-  enum : uint32_t { under_way = 1, returned = 2, told = 4, telling = 8, claimed = 16, published = 32 };
   struct Pending {
-    std::atomic<uint32_t> state{0};
+    TokenSlot* slot = nullptr;  // whose state is that of the step
     heddle_status status = HEDDLE_OK;
     const heddle_kernel* kernel = nullptr;
-    const heddle_run_context* context = nullptr;
+    heddle_run_context* context = nullptr;
   };
   Pending& of(uint32_t step) const { return pending_[slots_[step]]; }
   void tell(uint32_t step);

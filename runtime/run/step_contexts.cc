@@ -139,13 +139,15 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
   }
+  services.pending.give_tokens([](void* self, uint32_t step) -> heddle_call& { return static_cast<StepContexts*>(self)->contexts_[step]; },
+                               this);
 }
 
 StepContexts::~StepContexts() = default;
 
 Step StepContexts::step_for(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
-  const heddle_run_context* const context = &abi_[index];
+  heddle_run_context* const context = &abi_[index];
   if (step.on_device) return {step.on_device->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, context, 1};
   if (step.suspends && (step.late || step.tiles > 0)) return {run_resuming, context, 1};
   if (step.late) return {run_late, context, step.asynchronous() ? 1 : late_[index]->tiles()};

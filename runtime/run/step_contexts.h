@@ -49,7 +49,7 @@ struct StepContext final : heddle_call {
   uint32_t step = 0;
 
   // Of a context that may be a copy.
-  static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(context.call); }
+  static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(call_of(context)); }
   const StepServices& services() const;
   const PlanStep& planned() const { return services().plan.steps[step]; }
   heddle_run_context& abi() const;
@@ -62,6 +62,7 @@ struct StepContext final : heddle_call {
   heddle_status complete(heddle_status status, std::string_view text) noexcept override;
   heddle_status finish_step() noexcept override;
   void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank) noexcept override;
+  heddle_status call_own_finish() const noexcept;
   heddle_status move(uint32_t flags, void* destination, const void* source, uint64_t bytes) noexcept override;
   heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
                            std::span<heddle_tensor* const> outputs) noexcept override;

@@ -11,6 +11,7 @@
 #include "run/pending_steps.h"
 #include "run/step_contexts.h"
 #include "run/subnets.h"
+#include "schedule/step_call.h"
 
 namespace heddle {
 
@@ -41,18 +42,35 @@ bool StepContext::cancelled() const noexcept {
 }
 
 heddle_status StepContext::complete(heddle_status status, std::string_view text) noexcept {
-  PendingSteps& pending = services().pending;
-  if (status == HEDDLE_PENDING) return HEDDLE_ERROR_INVALID;  // of steps that run subnets, and said otherwise
-  if (!pending.any() || !planned().asynchronous() || !pending.claim(step)) return HEDDLE_ERROR_INVALID;
+  if (!planned().asynchronous()) {
+    without_exceptions([&] {
+      log_line(HEDDLE_LOG_WARNING, fmt::format("{} completes a step that is done when its run() returns, which is refused; mend the kernel",
+                                               name_of(planned())));
+    });
+    return HEDDLE_ERROR_INVALID;
+  }
   if (status != HEDDLE_OK && !text.empty()) set_error(status, text);
-  pending.publish(step, status);  // from here on the run may be over
+  services().pending.publish(step, status);  // from here on the run may be over
   return HEDDLE_OK;
+}
+
+heddle_status StepContext::call_own_finish() const noexcept {
+  const heddle_finish_function finish = planned().kernel->kernel->finish;
+  try {
+    return finish ? finish(&abi()) : HEDDLE_OK;
+  } catch (...) {
+    return say_threw(&abi());
+  }
 }
 
 heddle_status StepContext::finish_step() noexcept {
   Status status;
   try {
-    status = all->late(step)->finish();
+    if (LateStep* const late = all->late(step))
+      status = late->finish();
+    else if (const heddle_status answer = call_own_finish(); answer != HEDDLE_OK)
+      return answer;
+    if (status.ok()) status = check_written_extents(abi());
   } catch (...) {
     status = status_of_exception();
   }

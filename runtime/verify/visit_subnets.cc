@@ -19,6 +19,7 @@ class SubnetServices : public CallServices {
   SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, const SubnetVisit& visit)
       : net_(net), node_(node), evaluator_(evaluator), visit_(visit) {}
 
+  const std::vector<Attribute>* attributes() const override { return &node_.attributes; }
   Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override {
     const Net& net = *from_abi(subnet);
     if (net.inputs.size() != inputs.size()) return {Code::subnet_mismatch, "it has other ports"};

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -159,6 +162,80 @@ TEST(PackCache, ThreadsThatLetGoAndAskAgain) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+// Functions of plugins: one that asks for what it is packing would wait for itself.
+TEST(PackCache, WhoAsksForWhatHePacksIsRefused) {
+  PackCache cache;
+  const auto content = matrix(std::vector<float>(static_cast<size_t>(depth * columns), 3));
+  const auto ask = [&](const char* key, const std::function<bool(void*)>& fill, bool* in_circle) {
+    return cache.find_or_pack(*content, key, 64, fill, in_circle);
+  };
+  bool outer = false, inner = false;
+  const auto goes_on = [&](void*) {
+    EXPECT_EQ(ask(
+                  "a", [](void*) { return true; }, &inner),
+              nullptr);
+    return true;  // as if nothing were wrong
+  };
+  EXPECT_EQ(ask("a", goes_on, &outer), nullptr);
+  EXPECT_TRUE(inner);
+  EXPECT_TRUE(outer);
+  EXPECT_EQ(cache.size(), 0u);
+  // Others are packed from inside, and the same one afterwards.
+  bool circle = false;
+  const auto packed_inside = [&](void*) {
+    return ask(
+               "b", [](void*) { return true; }, &circle) != nullptr;
+  };
+  EXPECT_NE(ask("a", packed_inside, &circle), nullptr);
+  EXPECT_FALSE(circle);
+}
+
+// Each thread packs one constant and asks for the other's.
+TEST(PackCache, ACircleOfThreadsEnds) {
+  PackCache cache;
+  const auto content = matrix(std::vector<float>(static_cast<size_t>(depth * columns), 4));
+  std::atomic<int> packing{0};
+  std::array<bool, 2> circle = {}, packed_other = {};
+  const auto work = [&](size_t own) {
+    const char* const keys[] = {"a", "b"};
+    const auto fill = [&](void*) {
+      ++packing;
+      while (packing < 2) std::this_thread::yield();
+      bool inner = false;
+      packed_other[own] = cache.find_or_pack(
+                              *content, keys[1 - own], 64, [](void*) { return true; }, &inner) != nullptr;
+      return packed_other[own];
+    };
+    static_cast<void>(cache.find_or_pack(*content, keys[own], 64, fill, &circle[own]));
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+  EXPECT_TRUE(circle[0] || circle[1]) << "somebody was told";
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(PackCache, WhatThrowsLeavesNothingAndOthersPackItThemselves) {
+  PackCache cache;
+  const auto content = matrix(std::vector<float>(static_cast<size_t>(depth * columns), 5));
+  std::atomic<bool> packing{false}, asked{false};
+  std::thread waits([&] {
+    while (!packing) std::this_thread::yield();
+    asked = true;
+    const auto own = cache.find_or_pack(*content, "a", 64, [](void*) { return true; });
+    EXPECT_NE(own, nullptr);
+  });
+  EXPECT_THROW(static_cast<void>(cache.find_or_pack(*content, "a", 64,
+                                                    [&](void*) -> bool {
+                                                      packing = true;
+                                                      while (!asked) std::this_thread::yield();
+                                                      throw 7;
+                                                    })),
+               int);
+  waits.join();
   EXPECT_EQ(cache.size(), 0u);
 }
 

@@ -72,6 +72,36 @@ TEST(FailureLog, WhatWasCancelledIsNotTheReason) {
   EXPECT_EQ(error.diagnostic().attached[1].node, "step0");
 }
 
+// Unless that is all there is, and nobody had told it anything.
+TEST(FailureLog, AStepThatSaysByItselfThatItWasCancelledIsNamed) {
+  const Plan plan = plan_of(4);
+  FailureLog log(plan);
+  log.report(2, HEDDLE_ERROR_CANCELLED);
+  const Status error = log.error(stop_failed);
+  EXPECT_EQ(error.code(), Code::kernel_failed);
+  EXPECT_EQ(error.diagnostic().node, "step2");
+  EXPECT_NE(error.text().find("answers that it was cancelled, and nothing had told it to end"), std::string::npos) << error.text();
+  EXPECT_EQ(log.error(stop_cancelled).code(), Code::cancelled);
+  EXPECT_EQ(log.error(stop_deadline).code(), Code::deadline_exceeded);
+  const bool run_around_ends = true;
+  EXPECT_EQ(log.error(stop_failed, run_around_ends).code(), Code::cancelled);
+}
+
+// What the host refused is told beside the kernel's own words, and only where the step fails.
+TEST(FailureLog, ARefusalStandsBesideTheKernelsWords) {
+  const Plan plan = plan_of(4);
+  FailureLog log(plan);
+  log.note_refusal(1, {Code::kernel_failed, "it asked for too much", "mend the kernel"});
+  EXPECT_EQ(log.error(stop_cancelled).code(), Code::cancelled);
+  log.report(1, HEDDLE_ERROR_OUT_OF_MEMORY, "nothing came");
+  const Status error = log.error(stop_failed);
+  EXPECT_EQ(error.code(), Code::kernel_failed);
+  EXPECT_EQ(error.diagnostic().node, "step1");
+  EXPECT_EQ(error.diagnostic().message.rfind("nothing came: it asked for too much", 0), 0u) << error.text();
+  log.clear();
+  EXPECT_TRUE(log.refusal_of(1).ok());
+}
+
 // A device that is lost refuses whatever comes behind: that is told only where nobody knows more.
 TEST(FailureLog, WhatALostDeviceRefusedIsNoNewsBesideWhatLostIt) {
   Plan plan = plan_of(3);

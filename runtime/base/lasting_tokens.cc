@@ -1,0 +1,97 @@
+#include "base/lasting_tokens.h"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+
+namespace heddle {
+namespace {
+
+constexpr uint32_t chunk_slots = 1024;
+
+}  // namespace
+
+struct TokenSlot::Slots {
+  std::mutex mutex;
+  std::array<std::atomic<TokenSlot*>, (1u << index_bits) / chunk_slots> chunks{};
+  uint32_t made = 0;
+  std::deque<TokenSlot*> idle;  // the one that was given back first is taken first
+
+  // Never gone: plugins' threads may outlive everything else.
+  static Slots& instance() {
+    static Slots& slots = *new Slots;
+    return slots;
+  }
+  // Under the lock.
+  TokenSlot& next() {
+    if (idle.empty()) {
+      const uint32_t chunk = made / chunk_slots;
+      if (chunk == chunks.size()) throw std::bad_alloc();
+      auto slots = std::make_unique<TokenSlot[]>(chunk_slots);
+      for (uint32_t i = 0; i < chunk_slots; ++i) {
+        slots[i].index_ = made + i;
+        idle.push_back(&slots[i]);
+      }
+      made += chunk_slots;
+      chunks[chunk].store(slots.release(), std::memory_order_release);
+    }
+    TokenSlot& slot = *idle.front();
+    idle.pop_front();
+    return slot;
+  }
+};
+
+TokenSlot& TokenSlot::take(void* object, std::string_view name) {
+  Slots& slots = Slots::instance();
+  std::string copy(name);
+  const std::lock_guard lock(slots.mutex);
+  TokenSlot& slot = slots.next();
+  slot.before_ = std::move(slot.owner_);
+  slot.owner_ = {std::move(copy), (slot.state.load() >> 8) + 1};
+  slot.refusals_ = 0;
+  slot.object_ = object;
+  return slot;
+}
+
+// Room for it was made when it was taken: a deque keeps what it has.
+void TokenSlot::give_back() noexcept {
+  renew(0);
+  object_ = nullptr;
+  Slots& slots = Slots::instance();
+  const std::lock_guard lock(slots.mutex);
+  try {
+    slots.idle.push_back(this);
+  } catch (const std::bad_alloc&) {
+    // It is not used again.
+  }
+}
+
+TokenSlot* TokenSlot::of(const void* token) noexcept {
+  const auto index = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(token) & ((1u << index_bits) - 1));
+  TokenSlot* const chunk = Slots::instance().chunks[index / chunk_slots].load(std::memory_order_acquire);
+  return chunk ? &chunk[index % chunk_slots] : nullptr;
+}
+
+void* TokenSlot::object_of(const void* token) noexcept {
+  TokenSlot* const slot = of(token);
+  return slot && (slot->state.load() >> 8 & generation_mask) == generation_of(token) ? slot->object() : nullptr;
+}
+
+bool TokenSlot::claim(const void* token) noexcept {
+  uint64_t now = state.load();
+  do {
+    if ((now >> 8 & generation_mask) != generation_of(token) || (now & under_way) == 0 || (now & claimed) != 0) return false;
+  } while (!state.compare_exchange_weak(now, now | claimed));
+  return true;
+}
+
+std::string TokenSlot::owner_name(const void* token) {
+  const std::lock_guard lock(Slots::instance().mutex);
+  const uint64_t generation = generation_of(token);
+  if (generation >= owner_.first) return owner_.name;
+  return generation >= before_.first ? before_.name : std::string();
+}
+
+}  // namespace heddle

@@ -1,0 +1,62 @@
+#include "base/lasting_tokens.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace heddle {
+namespace {
+
+TEST(LastingTokens, AreNeverEqualAndStandForNothingOnceTheNextIsGiven) {
+  int owner = 0;
+  TokenSlot& slot = TokenSlot::take(&owner, "operator \"a\"");
+  std::set<const void*> given;
+  const void* before = nullptr;
+  for (int run = 0; run < 1000; ++run) {
+    const void* const token = slot.renew(TokenSlot::under_way);
+    EXPECT_TRUE(TokenSlot::is_token(token));
+    EXPECT_FALSE(TokenSlot::is_token(&owner));
+    EXPECT_TRUE(given.insert(token).second);
+    EXPECT_EQ(TokenSlot::of(token), &slot);
+    EXPECT_EQ(TokenSlot::object_of(token), &owner);
+    if (before) {
+      EXPECT_EQ(TokenSlot::object_of(before), nullptr);
+      EXPECT_FALSE(slot.claim(before)) << "a step of another run";
+    }
+    EXPECT_TRUE(slot.claim(token));
+    EXPECT_FALSE(slot.claim(token)) << "twice";
+    before = token;
+  }
+  slot.give_back();
+}
+
+TEST(LastingTokens, StandForNothingWhenTheirOwnerIsGoneAndTellWhoItWas) {
+  int owner = 0, next = 0;
+  TokenSlot* slot = &TokenSlot::take(&owner, "operator \"first\"");
+  const void* const token = slot->renew(TokenSlot::under_way);
+  slot->give_back();
+  EXPECT_EQ(TokenSlot::object_of(token), nullptr);
+  EXPECT_FALSE(slot->claim(token));
+  EXPECT_EQ(slot->owner_name(token), "operator \"first\"");
+  // Whoever has the slot next: the token is none of his.
+  std::set<TokenSlot*> taken;
+  while (taken.insert(&TokenSlot::take(&next, "operator \"second\"")).second && !taken.contains(slot)) {
+  }
+  const void* const other = slot->renew(TokenSlot::under_way);
+  EXPECT_NE(other, token);
+  EXPECT_FALSE(slot->claim(token));
+  EXPECT_EQ(TokenSlot::object_of(other), &next);
+  EXPECT_EQ(slot->owner_name(token), "operator \"first\"");
+  EXPECT_EQ(slot->owner_name(other), "operator \"second\"");
+  for (TokenSlot* one : taken) one->give_back();
+}
+
+// A number that no slot has given is nothing, wherever it points.
+TEST(LastingTokens, WhatWasNeverGivenIsNothing) {
+  const auto* const invented = reinterpret_cast<const void*>(~uint64_t{0});
+  EXPECT_TRUE(TokenSlot::is_token(invented));
+  EXPECT_EQ(TokenSlot::object_of(invented), nullptr);
+}
+
+}  // namespace
+}  // namespace heddle
