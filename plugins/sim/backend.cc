@@ -93,6 +93,12 @@ heddle_status refuse_lost(const heddle_call* call) {
   return fail(call, HEDDLE_ERROR_DEVICE_LOST, "the device is lost");
 }
 
+// The device's thread works on one kernel, which asks the device for something that it waits for.
+heddle_status refuse_inside(const heddle_call* call) {
+  return fail(call, HEDDLE_ERROR_DEVICE,
+              "a kernel that runs on the device asks the device for memory or work, which would wait for its end");
+}
+
 // A call for a stream.
 template <class Function>
 heddle_status entered(void* device, void* stream, const heddle_call* call, const Function& function) {
@@ -175,6 +181,7 @@ heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle
   const Memory& all = device_of(device).memory;
   Manners& manners = device_of(device).manners;
   current_device = device;
+  if (Launch::is_here()) return refuse_inside(call);
   if (manners.lost) return refuse_lost(call);
   if (manners.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
   manners.counts.allocations.fetch_add(1, std::memory_order_relaxed);
@@ -240,7 +247,7 @@ heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& ask
   std::string why;
   bool captured = false;
   try {
-    captured = job->launch.capture(asked, stream.memory, &why);
+    captured = job->launch.capture(asked, stream.memory, d.guard_bytes > 0, &why);
   } catch (...) {  // std::bad_alloc: the job serves another time
     d.engine->give_back(job);
     throw;
@@ -259,6 +266,7 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
   return entered(device, stream, call, [&](Stream& s) -> heddle_status {
     Device& d = device_of(device);
     Counts& counts = d.manners.counts;
+    if (Launch::is_here()) return refuse_inside(call);
     if (d.manners.lost) {
       std::this_thread::sleep_for(std::chrono::microseconds(d.manners.refusal_us));
       return refuse_lost(call);
@@ -309,6 +317,7 @@ heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
   const Stream::Inside inside(stream_of(stream));
   d.manners.counts.calls.fetch_add(1, std::memory_order_relaxed);
   d.manners.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
+  if (Launch::is_here()) return refuse_inside(call);
   const Failure failure = d.engine->synchronize(stream_of(stream));
   if (!inside.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
   return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);

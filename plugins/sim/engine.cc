@@ -165,6 +165,7 @@ Failure Engine::synchronize(Stream& stream) {
 }
 
 void Engine::wait_until_idle(const Memory& memory) {
+  if (Launch::is_here()) return;  // it would wait for its own kernel
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t last = tickets_;
   const auto is_idle = [&](const Stream* stream) {
@@ -342,7 +343,10 @@ heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
   if (manners.faults.strikes(Faults::Kind::silent, site)) return HEDDLE_PENDING;
   if (manners.faults.strikes(kernel ? Faults::Kind::late : Faults::Kind::copy, site))
     return *why = "an address was out of range, as it was told to be", HEDDLE_ERROR_DEVICE;
-  if (job.kind == Job::Kind::call) return job.call(job.arguments.get(), stream.memory, why);
+  if (job.kind == Job::Kind::call) {
+    const heddle_status status = job.call(job.arguments.get(), stream.memory, why);
+    return status == HEDDLE_PENDING ? (*why = "is pending, and waits for no subnet", HEDDLE_ERROR_INTERNAL) : status;
+  }
   return kernel ? job.launch.run(manners.wrong, why) : move(stream, job, why);
 }
 

@@ -39,7 +39,10 @@ heddle_status move(const heddle_call*, uint32_t, void*, const void*, uint64_t) {
   return HEDDLE_ERROR_UNSUPPORTED;
 }
 heddle_status complete(const heddle_call*, heddle_status, const char*, size_t) {
-  return HEDDLE_ERROR_UNSUPPORTED;
+  const std::string text = "operator " + (current ? current->display_name() : std::string("of a device")) +
+                           " completes a step that is done when its run() returns, which is refused; mend the kernel";
+  own_table.log(HEDDLE_LOG_WARNING, text.data(), text.size());
+  return HEDDLE_ERROR_INVALID;
 }
 
 bool on_host(const heddle_tensor& tensor) {
@@ -75,15 +78,70 @@ void Launch::reserve() {
   dims_.reserve(operands * dims_of_each);
   host_bytes_.reserve(host_bytes);
   guards_.reserve(operands);
+  watched_.reserve(operands);
 }
+
+bool Launch::is_here() {
+  return current != nullptr;
+}
+
+namespace {
+
+bool overlap(const heddle_tensor& a, const heddle_tensor* b) {
+  const auto *const begin = static_cast<const char*>(a.data), *const other = b ? static_cast<const char*>(b->data) : nullptr;
+  return other && other < begin + a.byte_size && begin < other + b->byte_size;
+}
+
+uint64_t sum_of(const void* data, uint64_t bytes) {
+  const auto* at = static_cast<const char*>(data);
+  uint64_t sum = bytes, word = 0;
+  for (; bytes >= sizeof(word); bytes -= sizeof(word), at += sizeof(word)) {
+    std::memcpy(&word, at, sizeof(word));
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15U;
+    sum ^= sum >> 29;
+  }
+  word = 0;
+  if (bytes > 0) std::memcpy(&word, at, bytes);
+  return (sum ^ word) * 0x9e3779b97f4a7c15U;
+}
+
+}  // namespace
 
 // Bytes in which the value may lie: those of a bounded one are known only when it has been written.
 bool Launch::overlaps_input(const heddle_tensor& output) const {
-  const auto* const begin = static_cast<const char*>(output.data);
-  return std::any_of(inputs_.begin(), inputs_.end(), [&](const heddle_tensor* input) {
-    const auto* const other = input ? static_cast<const char*>(input->data) : nullptr;
-    return other && other < begin + output.byte_size && begin < other + input->byte_size;
-  });
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const heddle_tensor* input) { return overlap(output, input); });
+}
+bool Launch::overlaps_output(const heddle_tensor& input) const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [&](const heddle_tensor* output) { return overlap(input, output); });
+}
+
+void Launch::watch_inputs() {
+  watched_.clear();
+  for (uint32_t i = 0; watches_ && i < inputs_.size(); ++i)
+    if (const heddle_tensor* const t = inputs_[i]; t && t->data && t->byte_size > 0 && !overlaps_output(*t))
+      watched_.push_back({t, i, sum_of(t->data, t->byte_size)});
+}
+
+heddle_status Launch::check_inputs(std::string* why) const {
+  for (const Watched& w : watched_)
+    if (sum_of(w.tensor->data, w.tensor->byte_size) != w.sum) {
+      *why = "changed input " + std::to_string(w.input) + ", whose bytes no output takes";
+      return HEDDLE_ERROR_INTERNAL;
+    }
+  return HEDDLE_OK;
+}
+
+// The error is that of the kernel which wrote it.
+heddle_status Launch::check_written_extents(std::string* why) const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const heddle_tensor* const t = outputs_[i];
+    if (!t || !t->extent || t->extent_axis < 0) continue;
+    if (*t->extent >= 0 && *t->extent <= t->dims[t->extent_axis]) continue;
+    *why = "wrote extent " + std::to_string(*t->extent) + ", the bound is " + std::to_string(t->dims[t->extent_axis]) + ", of output " +
+           std::to_string(i);
+    return HEDDLE_ERROR_INTERNAL;
+  }
+  return HEDDLE_OK;
 }
 
 constexpr int no_number = 0xff, guard_byte = 0xa5;
@@ -104,12 +162,12 @@ heddle_status Launch::check_extents(std::string* why) const {
 void Launch::set_guards() {
   for (const heddle_tensor* output : outputs_)
     if (output && output->data && guard_bytes_ > 0 && !overlaps_input(*output)) std::memset(output->data, no_number, output->byte_size);
-  for (const Guard& guard : guards_) std::memset(guard.begin, guard_byte, guard_bytes_);
+  for (const Guard& guard : guards_) std::memset(guard.begin, guard_byte, guard.bytes);
 }
 
 heddle_status Launch::check_guards(std::string* why) const {
   for (const Guard& guard : guards_)
-    for (uint32_t i = 0; i < guard_bytes_; ++i)
+    for (uint32_t i = 0; i < guard.bytes; ++i)
       if (guard.begin[i] != static_cast<char>(guard_byte)) {
         *why = "wrote behind output " + std::to_string(guard.output) + ", " + std::to_string(i) + " bytes into what belongs to nobody";
         return HEDDLE_ERROR_INTERNAL;
@@ -132,11 +190,12 @@ bool Launch::place(heddle_tensor& tensor, const heddle_tensor& original, const M
   return (tensor.data || original.byte_size == 0) && (tensor.extent || !original.extent);
 }
 
-bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::string* why) {
+bool Launch::capture(const heddle_launch& launch, const Memory& memory, bool watches, std::string* why) {
   const heddle_run_context& c = *launch.context;
   kernel_ = launch.kernel;
   tiles_ = launch.tiles;
   guard_bytes_ = launch.guard_bytes;
+  watches_ = watches;
   guards_.clear();
   context_ = c;
   context_.host = &own_table;
@@ -156,10 +215,11 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::str
     if (!original) continue;
     const std::string name = (input ? "input " : "output ") + std::to_string(input ? i : i - c.input_count);
     if (!input && on_host(*original)) return *why = name + " lies on the host", false;
-    // What has no bytes has no place of its own, and others may lie behind it.
+    // What has no bytes has no place of its own, and others may lie behind it. The padding up to the guard is nobody's either.
     if (!input && guard_bytes_ > 0 && !original->extent && original->data && original->byte_size > 0) {
-      char* const behind = static_cast<char*>(original->data) + aligned(original->byte_size);
-      if (char* const guard = memory.shadow(behind, guard_bytes_)) guards_.push_back({guard, static_cast<uint32_t>(i - c.input_count)});
+      const auto bytes = static_cast<uint32_t>(aligned(original->byte_size) - original->byte_size + guard_bytes_);
+      if (char* const guard = memory.shadow(static_cast<char*>(original->data) + original->byte_size, bytes))
+        guards_.push_back({guard, bytes, static_cast<uint32_t>(i - c.input_count)});
     }
     if (!place(tensors_[i], *original, memory, &host_bytes)) return *why = name + " does not lie in this device's memory", false;
     if (input)
@@ -184,21 +244,32 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, std::str
   return true;
 }
 
+heddle_status Launch::call_kernel() {
+  try {
+    const heddle_status status = kernel_->run(&context_, 0, tiles_);
+    return status == HEDDLE_OK && kernel_->finish ? kernel_->finish(&context_) : status;
+  } catch (...) {
+    text_ = "threw an exception across the plugin boundary";
+    return HEDDLE_ERROR_INTERNAL;
+  }
+}
+
 heddle_status Launch::run(const std::string& wrong, std::string* why) {
   text_.clear();
   if (const heddle_status bad = check_extents(why); bad != HEDDLE_OK) return bad;
   set_guards();
+  watch_inputs();
   current = this;
-  heddle_status status = HEDDLE_ERROR_INTERNAL;
-  try {
-    status = kernel_->run(&context_, 0, tiles_);
-    if (status == HEDDLE_OK && kernel_->finish) status = kernel_->finish(&context_);
-  } catch (...) {
-    text_ = "threw an exception across the plugin boundary";
-  }
+  heddle_status status = call_kernel();
   current = nullptr;
+  if (status == HEDDLE_PENDING) {  // a device waits for no subnet: the kernel would never be called again
+    status = HEDDLE_ERROR_INTERNAL;
+    text_ = "is pending, and waits for no subnet";
+  }
   if (status != HEDDLE_OK) *why = text_;
   if (status == HEDDLE_OK) status = check_guards(why);
+  if (status == HEDDLE_OK) status = check_inputs(why);
+  if (status == HEDDLE_OK) status = check_written_extents(why);
   const heddle_tensor* const first = outputs_.empty() ? nullptr : outputs_[0];
   if (first && wrong == kernel_->operator_name && first->dtype == HEDDLE_F32 && first->element_count > 0)
     *static_cast<float*>(first->data) += 0.5F;

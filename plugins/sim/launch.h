@@ -20,13 +20,17 @@ class Launch {
  public:
   // Room for a launch of up to 16 operands, so that one allocates nothing.
   void reserve();
-  // Copies what lasts only as long as the call. False: something in it is not in this device's memory, and `why` says what.
-  bool capture(const heddle_launch& launch, const Memory& memory, std::string* why);
-  // On the device's thread. Outputs that share no bytes with inputs hold no numbers before, and the guards behind them must stay as they
-  // are. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
+  // Copies what lasts only as long as the call. False: something in it is not in this device's memory, and `why` says what. `watches`: its
+  // inputs are to be as they were afterwards, but for those that share bytes with outputs.
+  bool capture(const heddle_launch& launch, const Memory& memory, bool watches, std::string* why);
+  // Whether the calling thread is in the kernel of one: what waits for the device would wait for itself.
+  static bool is_here();
+  // On the device's thread. Outputs that share no bytes with inputs hold no numbers before, and what lies behind their last byte up to the
+  // end of their guards must stay as it is. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
   heddle_status run(const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
+  std::string display_name() const { return std::string(kernel_->domain) + "::" + kernel_->operator_name; }
   void* thread_scratch() const { return thread_scratch_; }
   void note(const char* text, size_t length) { text_.assign(text, length); }
 
@@ -45,9 +49,20 @@ class Launch {
   // Memory behind an output that holds nothing.
   struct Guard {
     char* begin = nullptr;
-    uint32_t output = 0;
+    uint32_t bytes = 0, output = 0;
+  };
+  // An input that is to stay as it is.
+  struct Watched {
+    const heddle_tensor* tensor = nullptr;
+    uint32_t input = 0;
+    uint64_t sum = 0;
   };
   bool overlaps_input(const heddle_tensor& output) const;
+  bool overlaps_output(const heddle_tensor& input) const;
+  void watch_inputs();
+  heddle_status check_inputs(std::string* why) const;
+  heddle_status call_kernel();
+  heddle_status check_written_extents(std::string* why) const;
   void set_guards();
   heddle_status check_extents(std::string* why) const;
   heddle_status check_guards(std::string* why) const;
@@ -64,6 +79,8 @@ class Launch {
   void* thread_scratch_ = nullptr;
   uint32_t guard_bytes_ = 0;
   std::vector<Guard> guards_;
+  bool watches_ = false;
+  std::vector<Watched> watched_;
   std::string text_;  // by set_error
 };
 

@@ -21,8 +21,8 @@ class CallObserver {
   // Memory for output or thread `index`, or for a packed constant; aligned to 64 bytes, and there as long as the call's results. May be
   // null for 0 bytes.
   virtual std::byte* allocate(Memory of, uint32_t index, int64_t bytes) = 0;
-  // Constants are packed, and nothing writes them any more; the kernel has so many tiles, and HEDDLE_KERNEL_ flags.
-  virtual void prepared(int64_t tiles, uint32_t flags) = 0;
+  // Constants are packed, and nothing writes them any more; the kernel has so many tiles, and these HEDDLE_KERNEL_*.
+  virtual void prepared(int64_t tiles, uint32_t kernel_flags) = 0;
   // Around run(), start() and finish() of the kernel, but for what the host does for it in between.
   virtual void run_begins() = 0;
   virtual void run_ended() = 0;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <thread>
 
@@ -80,10 +81,19 @@ Status OneCall::run() {
   c.resources = resources.data();
   c.resource_count = static_cast<uint32_t>(resources.size());
   c.host = host_table();
-  c.call = &run;
+  c.call = (made.kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) != 0 ? run.token() : &run;
+  const std::vector<heddle_tensor> views = output_views;
   const heddle_status status = run_ranges(run, c, of_threads);
   end = {OperatorStage::run, status != HEDDLE_OK && run.error.misused ? HEDDLE_ERROR_INTERNAL : status};
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, run.error);
+  const auto mistaken = [&](const std::string& what) {
+    end.answer = HEDDLE_ERROR_INTERNAL;
+    return Status(Code::kernel_failed, what);
+  };
+  if (const char* const wrong = run.wrong_completion()) return mistaken(wrong);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!output_types[i].dynamic && std::memcmp(&views[i], &output_views[i], sizeof(heddle_tensor)) != 0)
+      return mistaken(fmt::format("the kernel changed the view of output {}, which is the host's", i));
   const auto overrun = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;
     return Status(Code::kernel_failed, fmt::format("the kernel wrote behind the end of {}", what));

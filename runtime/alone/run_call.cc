@@ -12,13 +12,26 @@
 namespace heddle {
 
 heddle_status RunCall::complete(heddle_status status, std::string_view text) noexcept {
+  if (!slot_) {
+    completed_untold_ = true;
+    return HEDDLE_ERROR_INVALID;
+  }
   const std::lock_guard lock(mutex_);
-  if (complete_) return HEDDLE_ERROR_INVALID;
   complete_ = true;
   status_ = status;
   if (status != HEDDLE_OK && !text.empty()) say(text);
   completed_.notify_all();
   return HEDDLE_OK;
+}
+
+const heddle_call* RunCall::token() {
+  slot_ = &TokenSlot::take(static_cast<heddle_call*>(this), "an operator that is run alone");
+  return static_cast<const heddle_call*>(slot_->renew(TokenSlot::under_way));
+}
+
+const char* RunCall::wrong_completion() const {
+  if (completed_untold_) return "the kernel completes a step that is done when its run() returns";
+  return slot_ && slot_->refusals() > 0 ? "the kernel completes its step twice, or as pending" : nullptr;
 }
 
 heddle_status RunCall::wait() {

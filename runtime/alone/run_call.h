@@ -1,6 +1,7 @@
 // One run of a kernel on the calling thread: what the host answers it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
@@ -46,6 +47,13 @@ class RunCall final : public HostCall {
                            std::span<heddle_tensor* const> outputs) noexcept override;
   // Behind a run() that only started its work: until it is complete.
   heddle_status wait();
+  // Of an asynchronous kernel, before its run(): the token of the call, whose completions are counted.
+  const heddle_call* token();
+  // What was wrong with completions; null: nothing.
+  const char* wrong_completion() const;
+  ~RunCall() {
+    if (slot_) slot_->give_back();
+  }
 
   std::vector<std::optional<CallBytes>> dynamic_outputs;
 
@@ -63,6 +71,8 @@ class RunCall final : public HostCall {
   void* thread_scratch_ = nullptr;
   std::thread::id thread_ = std::this_thread::get_id();
   std::condition_variable completed_;
+  TokenSlot* slot_ = nullptr;  // of an asynchronous kernel
+  std::atomic<bool> completed_untold_{false};
   bool complete_ = false;
   heddle_status status_ = HEDDLE_OK;
 };

@@ -214,39 +214,15 @@ std::string checked(const Mistaken& m) {
 
 // ---------------------------------------------------------------- the tests
 
-// What is not seen yet, by kind.
-const std::map<std::string, std::set<std::string>> open_ones = {
-    {"calls-the-runtime", {"sim"}},
-    {"changes-view", {"check"}},
-    {"completes-twice", {"check"}},
-    {"completes-what-is-not-asynchronous", {"check", "log"}},
-    {"extent", {"sim"}},
-    {"pending", {"sim"}},
-    {"throws", {"sim"}},
-    {"waits", {"check"}},
-    {"writes-behind", {"sim"}},
-    {"writes-input", {"sim"}},
-};
-
 class KernelMistakes : public testing::TestWithParam<std::string> {
  protected:
-  // Failures of the kind's mistakes, of which there are none; or some, where it is not seen yet.
-  void expect_none(const std::string& word, const std::vector<std::string>& failures) {
-    const auto known = open_ones.find(GetParam());
-    if (known != open_ones.end() && known->second.contains(word)) {
-      EXPECT_FALSE(failures.empty()) << "is seen by " << word << ": take it from the list";
-      return;
-    }
-    for (const std::string& failure : failures) ADD_FAILURE() << failure;
-  }
   void run_all(const std::string& word, const Place& place) {
     const std::set<std::string> seers = table()[GetParam()];
-    std::vector<std::string> failures, unlogged;
     for (const Mistaken& m : all_of(GetParam())) {
       const Outcome outcome = run_mistaken(m, place);
       const std::string said = outcome.mistake + " ended with " + std::to_string(outcome.end.status) + " and said:\n" + outcome.end.said;
       if (outcome.end.hangs) {
-        failures.push_back("hangs: " + said);
+        ADD_FAILURE() << "hangs: " << said;
         continue;
       }
       const auto names = [&](const std::string& text) {
@@ -257,11 +233,13 @@ class KernelMistakes : public testing::TestWithParam<std::string> {
       // Nobody has cancelled anything.
       const bool named = outcome.error.find("\"culprit\" (mistaken::" + m.type() + ")") != std::string::npos &&
                          outcome.error.find("error[cancelled]") == std::string::npos;
-      if (seers.contains(word) && !(whole && named)) failures.push_back(said);
-      if (seers.contains("log") && !(whole && names(outcome.log))) unlogged.push_back(said);
+      if (seers.contains(word)) {
+        EXPECT_TRUE(whole && named) << word << " does not see it: " << said;
+      }
+      if (seers.contains("log")) {
+        EXPECT_TRUE(whole && names(outcome.log)) << "the log does not say it: " << said;
+      }
     }
-    expect_none(word, failures);
-    expect_none("log", unlogged);
   }
 };
 
@@ -276,10 +254,7 @@ TEST_P(KernelMistakes, AreSeenOnTheSimulatedDevice) {
 }
 TEST_P(KernelMistakes, AreSeenByPluginCheck) {
   if (!table()[GetParam()].contains("check")) return;
-  std::vector<std::string> failures;
-  for (const Mistaken& m : all_of(GetParam()))
-    if (const std::string wrong = checked(m); !wrong.empty()) failures.push_back(m.name() + ": " + wrong);
-  expect_none("check", failures);
+  for (const Mistaken& m : all_of(GetParam())) EXPECT_EQ(checked(m), "") << m.name();
 }
 
 std::vector<std::string> kinds() {

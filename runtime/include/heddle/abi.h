@@ -242,7 +242,7 @@ typedef struct heddle_host {
   uint32_t (*thread_index)(const heddle_call* call);
   /* [run] Non-zero when the run was cancelled or its deadline passed: a long kernel may return HEDDLE_ERROR_CANCELLED. */
   int32_t (*cancelled)(const heddle_call* call);
-  /* [run, dynamic outputs only] Memory of `bytes` for output `output`, with its true dims; the host owns it. Null on failure. */
+  /* [run, dynamic outputs only] Memory for output `output`, with its true dims, of the rank inferred; the host owns it. Null on failure. */
   void* (*allocate_output)(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank);
   /* [run] Runs a subnet attribute of this node, for trip `trip`, which the operator numbers as it likes: random numbers inside are the same
      for the same trip, also in another order, and run again. inputs[] are views in the order of its inputs; outputs are copied to the views
@@ -263,8 +263,8 @@ typedef struct heddle_host {
                                   uint32_t input_count);
   uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
   /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] The step is done, well or not; `text`, which is copied, says why not. Exactly once for each
-     run() that returned HEDDLE_OK, possibly before it did. From here on the call is over, and another is a mistake of the plugin: while the
-     step is still under way (it is in its abort(), say) it is refused with HEDDLE_ERROR_INVALID, later the token stands for nothing. */
+     run() that returned HEDDLE_OK, possibly before it did: then the step is done when that returns. From here on the call is over, and
+     another is a mistake of the plugin, refused with HEDDLE_ERROR_INVALID now and later: no two runs of steps have the same token. */
   heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
   /* [run, HEDDLE_KERNEL_MOVES_ONLY] Moves bytes between values, their extents and data_scratch of this node, where they lie: done when it
      returns, or on a device enqueued on the node's stream. With HEDDLE_MOVE_VALUE the source is at most 64 bytes of the kernel's own, which

@@ -20,14 +20,15 @@ class WatchedRun final : public CallObserver {
   // As run_operator() answers; the blobs live as long as this.
   const Result<std::vector<std::shared_ptr<const Blob>>>& outputs() const { return outputs_; }
   const CallEnd& end() const { return end_; }
-  // What was written beside its memory, allocated, started or printed by the kernel's run() and finish(); ok: nothing. Where outputs are
-  // allocated while it runs, so may be other memory in the first run of a state; asynchronous kernels may allocate and start threads.
+  // What was written beside its memory, allocated, started, printed or waited for by the kernel's run() and finish(); ok: nothing. Where
+  // outputs are allocated while it runs, so may be other memory in the first run of a state; asynchronous kernels may allocate, start
+  // threads and wait.
   const Finding& found() const { return found_; }
   int64_t tiles() const { return tiles_; }
 
  private:
   std::byte* allocate(Memory of, uint32_t index, int64_t bytes) override;
-  void prepared(int64_t tiles, uint32_t flags) override;
+  void prepared(int64_t tiles, uint32_t kernel_flags) override;
   void run_begins() override;
   void run_ended() override;
   void look();
@@ -38,7 +39,7 @@ class WatchedRun final : public CallObserver {
   std::deque<GuardedBytes> memory_;
   std::vector<GuardedBytes*> packed_;
   struct Seen {
-    int64_t allocations = 0, threads = 0;
+    int64_t allocations = 0, threads = 0, waits = 0;
     bool printed = false;
   };
   Seen seen_;
