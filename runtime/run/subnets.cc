@@ -267,7 +267,9 @@ heddle_status Subnets::fail(const Call& call, Status cause) {
 heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs) {
   const Call call = {step, from_abi(subnet), trip, inputs, outputs};
   if (!is_own(step, call.net)) {
-    failures_.note_refusal(step, not_its_subnet());
+    failures_.note_refusal(
+        step, {Code::kernel_failed, "the kernel runs a subnet that is none of its operator's, or that the operator has not declared",
+               "mend the kernel"});
     return HEDDLE_ERROR_INVALID;
   }
   if (Leave* const leave = steps_.empty() ? nullptr : steps_[step].leave.get(); leave && leave->left) return go_on(call, *leave);

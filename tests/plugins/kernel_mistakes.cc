@@ -1,6 +1,6 @@
 // Operators that do nothing but copy x to y, and make the mistake that an attribute asks for: one of kernel_mistakes.h. Functions have the
 // ABI's own signatures, so that nothing stands between the mistake and the host. What they hand to the host's functions is in
-// kernel_mistakes_host.cc.
+// kernel_mistakes_host.cc, what they do not keep of their declarations in kernel_mistakes_declared.cc.
 #include "kernel_mistakes.h"
 
 #include <unistd.h>
@@ -63,6 +63,7 @@ heddle_status create(const heddle_create_context* c, void** state) {
   if (const heddle_status status = answer(m, in_create)) return status;
   if (m.is("need") || m.is("needs-what-is-not-there"))
     if (const heddle_status status = asks_for_resources(m, c)) return status;
+  leaves_behind(m);
   auto* const made = new Mistake(m);
   made->threads = c->max_threads;
   *state = made;
@@ -205,6 +206,7 @@ heddle_status run(const heddle_run_context* c, int64_t begin, int64_t end) {
     v == 0 ? std::free(memory) : ::operator delete(memory);
   }
   if (m.is("starts-threads")) starts_a_thread();
+  prints(m);
   if (m.is("waits")) ::usleep(v == 0 ? 1 : 1000);
   if (m.is("calls-the-runtime")) return calls_the_runtime(m, c);
   if (m.is("allocate")) return c->host->allocate_output(c->call, 0, c->outputs[0]->dims, 1) ? HEDDLE_OK : HEDDLE_ERROR_OUT_OF_MEMORY;
@@ -319,4 +321,5 @@ void add_own(Builder& plugin) {
 HEDDLE_PLUGIN("kernel_mistakes", "1.0", plugin) {
   mistaken::add_own(plugin);
   mistaken::add_asking(plugin);
+  mistaken::add_declaring(plugin);
 }

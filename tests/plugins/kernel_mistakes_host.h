@@ -1,4 +1,4 @@
-// The two halves of the plugin of mistaken kernels.
+// The parts of the plugin of mistaken kernels.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ heddle::plugin::Op operator_of(const char* name);
 heddle_status asks_for_resources(const Mistake& mistake, const heddle_create_context* context);
 heddle_status packs(const Mistake& mistake, heddle_prepare_context* context);
 heddle_status calls_the_runtime(const Mistake& mistake, const heddle_run_context* context);
+void leaves_behind(const Mistake& mistake);
+void prints(const Mistake& mistake);
 void add_asking(heddle::plugin::Builder& plugin);
+void add_declaring(heddle::plugin::Builder& plugin);
 
 }  // namespace mistaken
