@@ -161,6 +161,60 @@ TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
   }
 }
 
+// Keeps the tokens of all steps that it was started for, and completes with each of them, from two threads, while the next is under way.
+class Hoarder : public Starter {
+ public:
+  Hoarder() : Starter{begin, [](Starter*, const heddle_run_context*, int64_t) {}} {}
+  int accepted = 0, refused = 0;
+
+ private:
+  static heddle_status begin(Starter* self, const heddle_run_context* context, int64_t) {
+    auto& hoarder = *static_cast<Hoarder*>(self);
+    const auto complete_old = [&](int* accepted) {
+      for (const heddle_call* old : hoarder.tokens_)
+        *accepted += context->host->complete(old, HEDDLE_ERROR_INTERNAL, "of another run", 14) == HEDDLE_OK ? 1 : 0;
+    };
+    int here = 0, there = 0;
+    std::thread other([&] { complete_old(&there); });
+    complete_old(&here);
+    other.join();
+    hoarder.accepted += here + there;
+    hoarder.refused += 2 * static_cast<int>(hoarder.tokens_.size()) - here - there;
+    hoarder.tokens_.push_back(context->call);
+    for (int64_t i = 0; i < context->outputs[0]->element_count; ++i)
+      static_cast<float*>(context->outputs[0]->data)[i] = static_cast<const float*>(context->inputs[0]->data)[i];
+    EXPECT_EQ(context->host->complete(context->call, HEDDLE_OK, nullptr, 0), HEDDLE_OK) << "the step was complete already";
+    return HEDDLE_OK;
+  }
+  std::vector<const heddle_call*> tokens_;
+};
+
+// Also of contexts and sessions that are gone.
+TEST(Asynchronous, ATokenOfAnEarlierRunCompletesNothing) {
+  const Runtime runtime = runtime_on(nullptr, 2);
+  Hoarder hoarder;
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  int runs = 0;
+  for (int round = 0; round < 5; ++round) {
+    NetBuilder b("hoards");
+    const ValueId held =
+        b.add1("Started", "held", {b.input("x", DType::f32, Shape{8})},
+               {{"starter", reinterpret_cast<int64_t>(static_cast<Starter*>(&hoarder))}, {"number", int64_t{0}}}, "started");
+    b.output(b.add1("Neg", "y", {held}));
+    Session session = testing_nets::open(runtime, b.finish());
+    auto context = session.prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    ASSERT_TRUE(context->bind_input(0, x.data()).ok());
+    for (int run = 0; run < 20; ++run, ++runs) {
+      const Status status = context->run();
+      ASSERT_TRUE(status.ok()) << status.text();
+      ASSERT_EQ(static_cast<const float*>(context->output(0).data)[2], -3);
+    }
+  }
+  EXPECT_EQ(hoarder.accepted, 0);
+  EXPECT_EQ(hoarder.refused, runs * (runs - 1));
+}
+
 // Runs with a turn keep their thread: others that wait for the turn hold all the rest, and none could go on.
 TEST(Asynchronous, RunsThatTakeTurnsEnd) {
   CountingExecutor executor(1);
