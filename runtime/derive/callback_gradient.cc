@@ -24,12 +24,12 @@ struct BuilderCall : HostCall {
 
   bool stands_for_a_value(heddle_value_handle handle) const { return handle <= of->net.values.size(); }
   ValueId value(heddle_value_handle handle) const { return handle == 0 ? ValueId() : ValueId(handle - 1); }
-  heddle_status refuse(Status status) {
+  heddle_status decline(Status status) {
     set_error(HEDDLE_ERROR_INVALID, status.diagnostic().message);
     if (refused.ok()) refused = std::move(status);
     return HEDDLE_ERROR_INVALID;
   }
-  heddle_status refuse(std::string text) { return refuse(Status(Code::plugin_invalid, std::move(text), "mend the plugin")); }
+  heddle_status decline(std::string text) { return decline(Status(Code::plugin_invalid, std::move(text), "mend the plugin")); }
 };
 
 BuilderCall& builder_of(const heddle_gradient_builder& abi) {
@@ -41,23 +41,27 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
                    uint32_t attribute_count) {
   BuilderCall& builder = builder_of(*abi);
   const std::string type = name ? name : "";
+  if ((input_count > 0 && !inputs) || (output_count > 0 && !outputs) || (attribute_count > 0 && !attributes))
+    return builder.decline(fmt::format("emits {} with inputs, outputs or attributes that are null", quoted(type)));
   std::vector<ValueId> read;
   for (uint32_t i = 0; i < input_count; ++i) {
-    if (!builder.stands_for_a_value(inputs[i])) return builder.refuse(fmt::format("emits {} on a handle that stands for no value", type));
+    if (!builder.stands_for_a_value(inputs[i])) return builder.decline(fmt::format("emits {} on a handle that stands for no value", type));
     read.push_back(builder.value(inputs[i]));
   }
   Result<std::vector<Attribute>> given = attributes_from_abi(attributes, attribute_count);
-  if (!given.ok()) return builder.refuse(Status(given.status()).during(fmt::format("in an emitted {}", type)));
+  if (!given.ok()) return builder.decline(Status(given.status()).during(fmt::format("in an emitted {}", type)));
   auto made = builder.emitter->emit(domain ? domain : "", type, std::move(read), output_count, std::move(*given));
-  if (!made.ok()) return builder.refuse(made.status());
+  if (!made.ok()) return builder.decline(made.status());
   for (uint32_t i = 0; i < output_count; ++i) outputs[i] = handle_of((*made)[i]);
   return HEDDLE_OK;
 }
 
 heddle_status constant(const heddle_gradient_builder* abi, const heddle_type* type, const void* data, heddle_value_handle* value) {
   BuilderCall& builder = builder_of(*abi);
+  if (!type || !value) return builder.decline(fmt::format("adds a constant {} is null", type ? "whose handle" : "whose type"));
   const Result<Shape> shape = shape_from_abi(*type);
-  if (!shape.ok()) return builder.refuse(shape.status());
+  if (!shape.ok()) return builder.decline(shape.status());
+  if (!data && shape->element_count() > 0) return builder.decline(fmt::format("adds a constant of shape {} without data", shape->text()));
   *value = handle_of(builder.emitter->constant(Blob::copy_of(static_cast<DType>(type->dtype), *shape, data)));
   return HEDDLE_OK;
 }
@@ -67,7 +71,7 @@ heddle_status sparse(const heddle_gradient_builder* abi, uint32_t input, heddle_
   BuilderCall& builder = builder_of(*abi);
   if (input >= builder.rows.size() || indices == 0 || values == 0 || !builder.stands_for_a_value(indices) ||
       !builder.stands_for_a_value(values))
-    return builder.refuse(fmt::format("gives rows of input {} by handles that stand for no value", input));
+    return builder.decline(fmt::format("gives rows of input {} by handles that stand for no value", input));
   GradientPart& part = builder.rows[input];
   part.indices = builder.value(indices);
   part.values = builder.value(values);
@@ -78,8 +82,9 @@ heddle_status sparse(const heddle_gradient_builder* abi, uint32_t input, heddle_
 
 heddle_status output(const heddle_gradient_builder* abi, uint32_t index, heddle_value_handle* value) {
   BuilderCall& builder = builder_of(*abi);
+  if (!value) return builder.decline(fmt::format("asks for output {} and has no place for its handle", index));
   const auto made = builder.emitter->output_of(builder.of->node, index);
-  if (!made.ok()) return builder.refuse(made.status());
+  if (!made.ok()) return builder.decline(made.status());
   *value = handle_of(*made);
   return HEDDLE_OK;
 }

@@ -159,7 +159,9 @@ Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const
   for (uint32_t i = 0; i < count; ++i) {
     if (!attributes[i]) continue;
     auto value = attribute_from_abi(*attributes[i]);
-    if (!value) return Status(Code::plugin_invalid, fmt::format("an attribute of type {}", attributes[i]->type), "mend the plugin");
+    if (!value || !attributes[i]->name)
+      return Status(Code::plugin_invalid, fmt::format("an attribute of type {}, without a name or its elements", attributes[i]->type),
+                    "mend the plugin");
     copies.push_back({attributes[i]->name, std::move(*value)});
   }
   return copies;

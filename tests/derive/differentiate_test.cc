@@ -68,6 +68,24 @@ TEST(Differentiate, TheSameNetFitsEveryBatch) {
   EXPECT_EQ(gradient_of(*made, 1, {Shape{2, 3}}, {{1, 2, 3, 4, 5, 6}}), (std::vector<double>{5, 7, 9}));
 }
 
+// Of plugins' functions that build gradients: what they hand to the builder is looked at first.
+TEST(Differentiate, NullsOfAPluginsGradientAreErrors) {
+  for (const auto& [type, text] : {std::pair("GradientNulls", "emits \"Product\" with inputs, outputs or attributes that are null"),
+                                   std::pair("GradientNullConstant", "adds a constant whose type is null")}) {
+    NetBuilder b("nulls");
+    const ValueId x = b.input("x", DType::f32, Shape{2});
+    b.output(b.add1(type, "loss", {x, x}, {}, "liars"));
+    DifferentiateOptions options;
+    options.losses = {"loss"};
+    options.wanted = {"x"};
+    const auto made = derived(b.finish(), options, {"liars"});
+    ASSERT_FALSE(made.ok()) << type;
+    EXPECT_EQ(made.status().code(), Code::plugin_invalid) << made.status().text();
+    EXPECT_NE(made.status().text().find("in the gradient of node \"loss\""), std::string::npos) << made.status().text();
+    EXPECT_NE(made.status().diagnostic().message.find(text), std::string::npos) << made.status().text();
+  }
+}
+
 TEST(Differentiate, NothingGoesThroughWhatStopsIt) {
   NetBuilder b("stopped");
   const ValueId x = b.input("x", DType::f64, Shape{2});

@@ -102,6 +102,17 @@ heddle_status wrong(const heddle_gradient_builder* g) {
 heddle_status emits_unknown(const heddle_gradient_builder* g) {
   return g->emit(g, "liars", "NoSuch", g->inputs, 2, g->input_gradients, 1, nullptr, 0);
 }
+heddle_status emits_nulls(const heddle_gradient_builder* g) {
+  return g->emit(g, "liars", "Product", nullptr, 2, g->input_gradients, 1, nullptr, 0);
+}
+heddle_status adds_nulls(const heddle_gradient_builder* g) {
+  heddle_type scalar = {};
+  scalar.struct_size = sizeof(scalar);
+  scalar.dtype = HEDDLE_F32;
+  g->constant(g, nullptr, "", &g->input_gradients[0]);
+  g->output(g, 0, nullptr);
+  return g->constant(g, &scalar, nullptr, &g->input_gradients[0]);
+}
 heddle_status no_handle(const heddle_gradient_builder* g) {
   g->input_gradients[0] = 12345;
   return HEDDLE_OK;
@@ -183,6 +194,8 @@ HEDDLE_PLUGIN("liars", "1.0", plugin) {
   plugin.add(product_operator("Product").gradient(right));
   plugin.add(product_operator("GradientWrong").gradient(wrong));
   plugin.add(product_operator("GradientUnknown").gradient(emits_unknown));
+  plugin.add(product_operator("GradientNulls").gradient(emits_nulls));
+  plugin.add(product_operator("GradientNullConstant").gradient(adds_nulls));
   plugin.add(product_operator("GradientNoHandle").gradient(no_handle));
   plugin.add(product_operator("GradientGivesNothing").gradient(gives_nothing));
   plugin.add(product_operator("GradientThrows").gradient(throws));

@@ -134,6 +134,8 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
   call.domain = domain ? domain : "";
   call.type = name ? name : "";
   call.output_count = output_count;
+  if ((input_count > 0 && !inputs) || (output_count > 0 && !outputs) || (attribute_count > 0 && !attributes))
+    return refuse(fmt::format("emits {} with inputs, outputs or attributes that are null", quoted(call.type)));
   for (uint32_t i = 0; i < input_count; ++i) {
     if (inputs[i] > builder.values.size()) return refuse(fmt::format("emits {} on a handle that stands for no value", call.type));
     call.inputs.push_back(inputs[i] == 0 ? nullptr : builder.values[inputs[i] - 1]);
@@ -148,12 +150,17 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
 }
 
 heddle_status constant(const heddle_gradient_builder* abi, const heddle_type* type, const void* data, heddle_value_handle* value) {
-  const auto shape = shape_from_abi(*type);
-  if (!shape.ok()) {
-    builder_of(*abi).set_error(HEDDLE_ERROR_INVALID, fmt::format("adds {}", shape.status().diagnostic().message));
+  BuilderCall& builder = builder_of(*abi);
+  const auto refuse = [&](const std::string& text) {
+    if (!builder.is_refused) builder.set_error(HEDDLE_ERROR_INVALID, text);
+    builder.is_refused = true;
     return HEDDLE_ERROR_INVALID;
-  }
-  *value = builder_of(*abi).add(Blob::copy_of(static_cast<DType>(type->dtype), *shape, data));
+  };
+  if (!type || !value) return refuse(fmt::format("adds a constant {} is null", type ? "whose handle" : "whose type"));
+  const auto shape = shape_from_abi(*type);
+  if (!shape.ok()) return refuse(fmt::format("adds {}", shape.status().diagnostic().message));
+  if (!data && shape->element_count() > 0) return refuse(fmt::format("adds a constant of shape {} without data", shape->text()));
+  *value = builder.add(Blob::copy_of(static_cast<DType>(type->dtype), *shape, data));
   return HEDDLE_OK;
 }
 
@@ -171,6 +178,12 @@ heddle_status sparse(const heddle_gradient_builder* abi, uint32_t input, heddle_
 // The forward operator has run without it: it runs again, with it.
 heddle_status output(const heddle_gradient_builder* abi, uint32_t index, heddle_value_handle* value) {
   BuilderCall& builder = builder_of(*abi);
+  if (!value) {
+    if (!builder.is_refused)
+      builder.set_error(HEDDLE_ERROR_INVALID, fmt::format("asks for output {} and has no place for its handle", index));
+    builder.is_refused = true;
+    return HEDDLE_ERROR_INVALID;
+  }
   if (index < abi->output_count && abi->outputs[index] != 0) return *value = abi->outputs[index], HEDDLE_OK;
   OperatorCall again = *builder.forward;
   again.output_count = std::max<size_t>(again.output_count, index + 1);
