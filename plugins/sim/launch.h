@@ -30,7 +30,10 @@ class Launch {
   heddle_status run(const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
-  std::string display_name() const { return std::string(kernel_->domain) + "::" + kernel_->operator_name; }
+  std::string display_name() const {
+    const std::string domain = kernel_->domain ? kernel_->domain : "";
+    return domain.empty() ? kernel_->operator_name : domain + "::" + kernel_->operator_name;
+  }
   void* thread_scratch() const { return thread_scratch_; }
   void note(const char* text, size_t length) { text_.assign(text, length); }
 

@@ -55,7 +55,7 @@ TokenSlot& TokenSlot::take(void* object, std::string_view name) {
   return slot;
 }
 
-// Room for it was made when it was taken: a deque keeps what it has.
+// Where there is no memory to note that it is idle, the slot is not used again.
 void TokenSlot::give_back() noexcept {
   renew(0);
   object_ = nullptr;
@@ -64,7 +64,6 @@ void TokenSlot::give_back() noexcept {
   try {
     slots.idle.push_back(this);
   } catch (const std::bad_alloc&) {
-    // It is not used again.
   }
 }
 

@@ -14,9 +14,10 @@ namespace heddle {
 
 class TokenSlot {
  public:
-  // Of the step that the current token stands for. `under_way` from before its run() until it is published; `returned`: run() has, and
-  // abort() may be called.
-  enum : uint64_t { under_way = 1, returned = 2, told = 4, telling = 8, claimed = 16, published = 32, all = 255 };
+  // State of the step that the current token stands for. `under_way`: from before its run() until it ends; `returned`: run() has returned,
+  // abort() may be called; `claimed`: a complete() was accepted; `published`: its status is stored; `told`: it was asked to end; `telling`:
+  // abort() is being called.
+  enum : uint64_t { under_way = 1, returned = 2, told = 4, telling = 8, claimed = 16, published = 32 };
 
   // `object`: what its tokens stand for; `name` of it, for the log. Throws std::bad_alloc.
   static TokenSlot& take(void* object, std::string_view name);

@@ -40,7 +40,7 @@ std::string printable(const std::string& text) {
 
 // ---------------------------------------------------------------- the table
 
-// Whom a plugin asks; null: nobody, or a step that is over.
+// The call that a plugin names; null: none, or a token of an earlier run of the step. A step that completed is found until its next run.
 heddle_call* find(const heddle_call* call) {
   if (!TokenSlot::is_token(call)) [[likely]]
     return const_cast<heddle_call*>(call);

@@ -34,14 +34,9 @@ heddle_type subnet_output_type(const TensorType& type);
 // The same of output `i` of a typed subnet, with what is known of its content.
 heddle_type subnet_output_type(const TypedNet& subnet, size_t i);
 
-// Whether a kernel may ask for memory for output `output`, which was inferred as `type`, with these dims (heddle_host::allocate_output;
-// null and of any rank, as plugins may have them). What operators find that run subnets is their subnets' affair: of any rank, even where
-// the branches of an If differ. Errors: kernel_failed.
-Status check_asked_output(const OperatorSchema& schema, uint32_t output, const TensorType& type, const int64_t* dims, int32_t rank);
-
-// Whether a kernel may ask for memory for output `output`, which was inferred as `type`, with these dims (heddle_host::allocate_output;
-// as a plugin may have them: null, and of any rank). `runs_subnets`: what such an operator finds is its subnets' affair, of any rank where
-// the branches of an If differ. Errors: kernel_failed.
+// Whether a kernel may ask for memory of these dims for output `output`, inferred as `type` (heddle_host::allocate_output); `dims` may be
+// null and `rank` anything, as the plugin gave them. `runs_subnets`: dims are not compared with `type`, since the subnets decide them (the
+// branches of an If may differ in rank). Errors: kernel_failed.
 Status check_asked_output(bool runs_subnets, uint32_t output, const TensorType& type, const int64_t* dims, int32_t rank);
 
 }  // namespace heddle

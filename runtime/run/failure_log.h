@@ -49,8 +49,8 @@ class FailureLog {
   // Drops what fences of that device reported, and steps that waited for it: they only say that something before them failed.
   void forget_fences(uint8_t device);
   // The error of a run that did not complete: the failed step that comes first in the plan, with the others attached. Where none was
-  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl. `told_outside`: a run around it is to end, so that steps may
-  // answer that they were cancelled; else who does so without anybody's having told the run is wrong.
+  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl. `told_outside`: the run around this one is ending,
+  // so steps may answer that they were cancelled. Otherwise, where nothing ended this run, a step that answers so is itself the error.
   Status error(uint32_t stop, bool told_outside = false) const;
 
  private:

@@ -65,7 +65,8 @@ heddle_status PendingSteps::started(uint32_t step, heddle_status answer) {
   while ((now & TokenSlot::claimed) == 0 && !state.compare_exchange_weak(now, now & ~uint64_t{TokenSlot::under_way})) {
   }
   if ((now & TokenSlot::claimed) != 0) {
-    while ((state.load() & TokenSlot::published) == 0) std::this_thread::yield();  // who completes it is between the two
+    while ((state.load() & TokenSlot::published) == 0)
+      std::this_thread::yield();  // complete() has claimed the step and has not published its status yet
     state.fetch_and(~uint64_t{TokenSlot::under_way});
     without_exceptions([&] {
       log_line(HEDDLE_LOG_WARNING,
@@ -81,7 +82,8 @@ void PendingSteps::publish(uint32_t step, heddle_status status) {
   Pending& pending = of(step);
   pending.status = status;
   // While its abort() is being called the step stays, and who calls that finishes it; before run() has returned started() does.
-  const uint64_t before = pending.slot->state.fetch_or(TokenSlot::published);
+  // A step without tiles has no complete() that claims it: nobody is to tell it to end from now on.
+  const uint64_t before = pending.slot->state.fetch_or(TokenSlot::published | TokenSlot::claimed);
   if ((before & TokenSlot::telling) == 0 && (before & TokenSlot::returned) != 0) finish(step, status);
 }
 

@@ -39,7 +39,7 @@ class PendingSteps {
 
   // Before a run.
   void begin();
-  // Around a kernel's run(): behind it with what it answered, which the scheduler is told. A step that completed before run() returned is
+  // Around a kernel's run(): after it with what it answered, which the scheduler is told. A step that completed before run() returned is
   // done from then on; one that completed and then failed to start has failed.
   void starting(uint32_t step);
   heddle_status started(uint32_t step, heddle_status answer);

@@ -19,13 +19,13 @@ void StepContext::set_error(heddle_status code, std::string_view text) noexcept 
   services().failures.note(step, code, text);
 }
 
-// A plan for one thread has one thread scratch, and is one of a subnet whose runs may be on any.
 void StepContext::refuse(std::string_view what) noexcept {
   without_exceptions([&] {
     services().failures.note_refusal(step, {Code::kernel_failed, fmt::format("the kernel {}", what), "mend the kernel"});
   });
 }
 
+// A plan for one thread has one thread scratch, and is one of a subnet whose runs may be on any.
 void* StepContext::thread_scratch() const noexcept {
   const uint32_t index = thread_index();
   if (index == HEDDLE_NO_THREAD) return nullptr;

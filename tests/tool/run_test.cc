@@ -97,9 +97,10 @@ TEST(ToolRun, ExpectComparesWithAFile) {
 
   const Outcome differs = heddle(run({"--expect", wrong}));
   EXPECT_EQ(differs.status, 1);
-  EXPECT_EQ(differs.err, "error[comparison-failed] \"two\": output \"a\": 2 of 6 elements differ from \"" + folder.file("wrong.npy") +
-                             "\" by more than 4e-05 + 0.001 times its magnitude, the most at [1, 1], which is 0.5 and not 0, by 0.5; find "
-                             "the operator with --dump DIR, or give --rtol and --atol that fit\n");
+  EXPECT_EQ(differs.err,
+            "error[comparison-failed] \"two\": output \"a\": 2 of 6 elements differ from \"" + folder.file("wrong.npy") +
+                "\" by more than 4e-05 + 0.001 times its magnitude, the largest difference at [1, 1], which is 0.5 and not 0, by 0.5; find "
+                "the operator with --dump DIR, or give --rtol and --atol that fit\n");
   const Json figures = heddle_json(run({"--expect", wrong}), 1)["expected"]["a"];
   EXPECT_EQ(figures["different"], 2);
   EXPECT_EQ(figures["worst"], (Json{{"index", {1, 1}}, {"actual", 0.5}, {"expected", 0.0}}));
@@ -140,6 +141,12 @@ TEST(ToolRun, ExpectTellsNumbersApart) {
   const Json worst = expected("y=y.npy", 1);
   EXPECT_EQ(worst["different"], 2);
   EXPECT_EQ(worst["worst"]["expected"], "nan") << worst;
+  // Only infinity itself is near to infinity.
+  const float infinity = std::numeric_limits<float>::infinity();
+  write_text(folder / "z.npy", npy("3,", {nan, infinity, -infinity}));
+  EXPECT_EQ(expected("y=z.npy", 1)["different"], 2);
+  write_text(folder / "x.npy", npy("3,", {nan, infinity, infinity}));
+  EXPECT_EQ(expected("y=z.npy", 1)["different"], 1);
 }
 
 TEST(ToolRun, PrintShowsTheElements) {

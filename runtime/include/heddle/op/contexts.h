@@ -154,7 +154,7 @@ class CreateContext {
   uint32_t input_count() const { return c_->input_count; }
   uint32_t output_count() const { return c_->output_count; }
   const heddle_operator& op() const { return *c_->op; }
-  // Of the device that the node runs on: 1 of "cuda:1".
+  // Index of the device that the node runs on: 1 of "cuda:1", 0 where the name has none.
   int device_index() const {
     int index = 0;
     for (const char* at = c_->device; *at; ++at) index = *at == ':' ? 0 : *at >= '0' && *at <= '9' ? 10 * index + (*at - '0') : 0;

@@ -104,7 +104,8 @@ class Op {
     return *this;
   }
   // Of the last declared port, though it holds real numbers. An input: the gradient gives it none, as a threshold or a mask. An output: no
-  // gradient comes from it, as if heddle::StopGradient stood after it; its dy is absent. So is an output that is there for the gradient.
+  // gradient comes from it, as if heddle::StopGradient stood after it; its dy is absent. Also for an
+  // output that is kept for the gradient function alone, as a saved softmax.
   Op& not_differentiable() {
     if (!last_ports_) return mistake("not_differentiable() stands before any port");
     return add((this->*last_ports_).back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);

@@ -81,8 +81,8 @@ Status Expectations::compare(const Context& context, const std::string& net, Jso
                                                          : std::string("at all");
     different.emplace_back(
         Code::comparison_failed,
-        fmt::format("output {}: {} of {} elements differ from {} {}, the most at [{}], which is {} and not {}, by {}", quoted(one.name),
-                    c.different, expected.shape.element_count(), quoted(one.file), allowed,
+        fmt::format("output {}: {} of {} elements differ from {} {}, the largest difference at [{}], which is {} and not {}, by {}",
+                    quoted(one.name), c.different, expected.shape.element_count(), quoted(one.file), allowed,
                     fmt::join(index_of(c.worst, expected.shape), ", "), shortest(is), shortest(wanted), shortest(std::abs(is - wanted))),
         "find the operator with --dump DIR, or give --rtol and --atol that fit");
   }

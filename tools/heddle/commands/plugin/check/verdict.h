@@ -17,7 +17,8 @@ struct Finding {
   Finding with(const std::string& about) && { return {mistake, ok() ? std::string() : text + about}; }
 };
 
-// What a kernel may do, and its author should know of. `name` is one of a mistake's.
+// What a kernel may do, and its author should know of. `name`: of the table in docs/command_line.md, a mistake's or a note's own
+// (no-abort).
 struct Note {
   std::string name, text;
 };
