@@ -29,13 +29,11 @@ struct TokenSlot::Slots {
     if (idle.empty()) {
       const uint32_t chunk = made / chunk_slots;
       if (chunk == chunks.size()) throw std::bad_alloc();
-      auto slots = std::make_unique<TokenSlot[]>(chunk_slots);
-      for (uint32_t i = 0; i < chunk_slots; ++i) {
-        slots[i].index_ = made + i;
-        idle.push_back(&slots[i]);
-      }
+      TokenSlot* const slots = std::make_unique<TokenSlot[]>(chunk_slots).release();
+      for (uint32_t i = 0; i < chunk_slots; ++i) slots[i].index_ = made + i;
+      chunks[chunk].store(slots, std::memory_order_release);
       made += chunk_slots;
-      chunks[chunk].store(slots.release(), std::memory_order_release);
+      for (uint32_t i = 0; i < chunk_slots; ++i) idle.push_back(&slots[i]);  // where there is no memory for more, the rest is not used
     }
     TokenSlot& slot = *idle.front();
     idle.pop_front();

@@ -250,7 +250,8 @@ Program where_chosen(const Program& derivative, size_t dy) {
   const int zero = program.push({Opcode::constant, -1, -1, -1, 0});
   const int arrived = program.push({Opcode::input, static_cast<int32_t>(dy), -1, -1, 0});
   const int none = program.push({Opcode::eq, arrived, zero, -1, 0});
-  program.push({Opcode::select, none, zero, whole, 0});
+  const int is_nan = program.push({Opcode::isnan, whole, -1, -1, 0});
+  program.push({Opcode::select, program.push({Opcode::logical_and, none, is_nan, -1, 0}), zero, whole, 0});
   return program;
 }
 

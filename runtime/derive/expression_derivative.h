@@ -51,7 +51,8 @@ Result<expression::Program> expression_derivative(const expression::Program& pro
 bool is_zero(const expression::Program& derivative);
 // Whether a derivative is 0 wherever a select of the program took another branch.
 bool is_chosen(const expression::Program& program, const expression::Program& derivative);
-// The derivative where dy is not 0, else 0: of a dy that has zeros for what a select further on has not taken. `dy`: its place.
+// The derivative, but 0 where dy is 0 and it would be a NaN: of a dy that has zeros for what a select further on has not taken. `dy`: its
+// place. Elsewhere nothing changes, so that its own derivative by dy is right where dy happens to be 0.
 expression::Program where_chosen(const expression::Program& derivative, size_t dy);
 bool reads_input(const expression::Program& program, size_t input);
 

@@ -34,11 +34,32 @@ auto subnet_gradient_of(const Node& node) -> Result<std::vector<GradientPart>> (
   return node.type == "Scan" ? scan_gradient : nullptr;
 }
 
-// Operators without a pointwise form whose gradients hold elements of dy and sums of them alone: what is 0 in dy stays 0.
+// Operators whose gradients hold elements of dy, multiples by constants and sums of them alone: what is 0 in dy stays 0.
 bool moves_elements(const Node& node) {
-  static const std::set<std::string_view> types = {"Cast", "CastLike",  "Concat", "Expand", "Gather", "GatherElements", "GatherND",
-                                                   "Pad",  "ReduceSum", "Slice",  "Split",  "Tile",   "Transpose"};
+  static const std::set<std::string_view> types = {"Cast",           "CastLike", "Concat", "CumSum", "Expand",     "Gather",
+                                                   "GatherElements", "GatherND", "Mean",   "Pad",    "ReduceMean", "ReduceSum",
+                                                   "Slice",          "Split",    "Sum",    "Tile",   "Transpose",  "Trilu"};
   return node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (node.domain.empty() && types.count(node.type) > 0);
+}
+
+// Of an operator that works element by element and has a gradient of its own: where dy has a zero for what a choice further on has not
+// taken, the NaN of 0 times an infinite derivative is that zero.
+Status choose_elements(const NodeGradientCall& call, std::vector<GradientPart>& parts, Emitter& emitter) {
+  const Node node = call.forward();  // the net grows
+  const ValueId dy = call.output_gradients[0];
+  for (size_t i = 0; i < parts.size(); ++i) {
+    GradientPart& part = parts[i];
+    if (!dy.valid() || !part.dense.valid()) continue;
+    const auto spread = call.types.spread(node.inputs[i], node.outputs[0]);
+    const bool same = call.types.dtype(node.inputs[i]) == call.types.dtype(node.outputs[0]);
+    if (!same || !spread || !spread->none()) continue;
+    if (part.dense != dy) {
+      HEDDLE_TRY(part.dense, emitter.emit1("heddle", "Pointwise", {part.dense, dy},
+                                           {{"program", std::string("select(and(eq(x1, 0), isnan(x0)), 0, x0)")}}));
+    }
+    part.chosen = true;
+  }
+  return {};
 }
 
 }  // namespace
@@ -55,9 +76,8 @@ Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Em
   const Node& node = call.forward();
   emitter.derive_from(call.node, "gradient");
   Result<std::vector<GradientPart>> made = std::vector<GradientPart>();
-  // The derivative of the expression alone sees which elements a choice further on has taken.
-  const bool chooses = call.chosen && has_pointwise_form(node);
-  switch (chooses ? GradientForm::pointwise : gradient_form(node)) {
+  const GradientForm form = gradient_form(node);
+  switch (form) {
     case GradientForm::callback:
       made = callback_gradient(call, emitter);
       break;
@@ -77,6 +97,8 @@ Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Em
   }
   if (made.ok() && call.chosen && moves_elements(call.forward()))
     for (GradientPart& part : *made) part.chosen = part.dense.valid();
+  if (made.ok() && call.chosen && form != GradientForm::pointwise && has_pointwise_form(call.forward()))
+    HEDDLE_CHECK(choose_elements(call, *made, emitter));
   if (made.ok()) return made;
   return Status(made.status()).during(fmt::format("in the gradient of node {}", quoted(call.forward().name)));
 }

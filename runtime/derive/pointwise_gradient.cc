@@ -59,8 +59,10 @@ class PointwiseGradient {
   // What arrived at the elements of an input, where it was broadcast.
   Result<ValueId> summed(const Node& node, size_t i, ValueId whole) {
     const ValueId input = node.inputs[i];
-    if (const auto spread = call_.types.spread(input, node.outputs[0])) return sum_over(emitter_, whole, *spread);
     if (decides_shape(node, input)) return whole;
+    // Extents of one bound may differ: one of them may be 1 in a run.
+    const bool late = call_.types.is_late(input) || call_.types.is_late(node.outputs[0]);
+    if (const auto spread = call_.types.spread(input, node.outputs[0]); spread && !late) return sum_over(emitter_, whole, *spread);
     // The run will tell.
     HEDDLE_TRY(const ValueId dims, emitter_.emit1("", "Shape", {input}));
     return emitter_.emit1("heddle", "SumTo", {whole, dims});

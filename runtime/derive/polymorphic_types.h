@@ -37,6 +37,8 @@ class PolymorphicTypes {
   bool is_real(ValueId id) const;
   // Whether its extents are unknown before it runs, and have no bound.
   bool is_dynamic(ValueId id) const { return first_.type(id).dynamic; }
+  // Whether its extents in a run may be others than those that were inferred.
+  bool is_late(ValueId id) const { return first_.type(id).late(); }
   // Whether a value of another net, of the same two inferences, has the same shape in both, as far as it is known.
   bool same_shape(ValueId id, const PolymorphicTypes& others, ValueId other) const;
   // Dims that differ between the two inferences are -1.

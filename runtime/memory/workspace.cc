@@ -144,8 +144,10 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
   std::vector<std::shared_ptr<Workspace>> dropped;  // freed after the lock
   {
     const std::lock_guard lock(mutex_);
+    const auto retired = [](const auto& workspace) { return workspace->keeps_retired(); };
+    dropped.reserve(static_cast<size_t>(std::count_if(idle_.begin(), idle_.end(), retired)));  // may throw, before anything is moved
     for (auto& workspace : idle_)
-      if (workspace->keeps_retired()) dropped.push_back(std::move(workspace));
+      if (retired(workspace)) dropped.push_back(std::move(workspace));
     std::erase(idle_, nullptr);
     auto best = idle_.end();
     bool best_has_all = false;

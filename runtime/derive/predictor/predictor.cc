@@ -115,7 +115,29 @@ class Extraction {
       }
       if (!wanted_for.valid()) continue;
       needed_[i] = without_training(node, wanted);
+      HEDDLE_CHECK(check_updates(node, *needed_[i], wanted_for));
       for (const ValueId input : needed_[i]->inputs) HEDDLE_CHECK(read(input, wanted_for));
+    }
+    return {};
+  }
+  // A branch that reads what it has updated would update something that is no variable of what predicts.
+  Status check_updates(const Node& node, const Node& made, ValueId by) const {
+    const size_t before = node.domain.empty() && node.type == "Loop" ? 1 : 0;  // outputs of the body that the operator does not give
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId output = node.outputs[k];
+      if (!output.valid() || is_read(output) || net_[output].kind != Value::Kind::variable) continue;
+      for (const Attribute& attribute : node.attributes) {
+        const auto* const subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+        if (!subnet || k + before >= (*subnet)->outputs.size()) continue;
+        const Value& update = (**subnet)[(*subnet)->outputs[k + before]];
+        const auto* const left = std::get_if<std::shared_ptr<const Net>>(made.find(attribute.name));
+        const std::optional<ValueId> found = left ? (*left)->find_value(update.name) : std::nullopt;
+        if (found && (**left)[*found].producer.valid())
+          return {Code::invalid_argument,
+                  fmt::format("{} is made of {}, which {} updates in subnet {}", quoted(net_[by].name),
+                              quoted(net_[net_[output].variable].name), quoted(node.name), quoted((*subnet)->name)),
+                  "name an output that comes before the updates"};
+      }
     }
     return {};
   }

@@ -13,13 +13,15 @@ namespace {
 
 using Symbols = std::vector<std::pair<std::string, int64_t>>;
 
-// Extents that nothing else has by chance, others in the second round; what layers of pictures can halve often.
+// Extents that hardly anything else has by chance, farther apart in the second round, so that a sum of a symbol and a number is none of
+// them; what layers of pictures can halve often, and divide by 3. In the third round they are small: what is cut off at a number shows.
 class ExtentsTried {
  public:
-  explicit ExtentsTried(int round) : next_(64 * (2 + round)) {}
-  int64_t next() { return std::exchange(next_, next_ + 64); }
+  explicit ExtentsTried(int round) : step_(round == 0 ? 192 : round == 1 ? 960 : 1), next_(round == 2 ? 1 : 2 * step_) {}
+  int64_t next() { return std::exchange(next_, next_ + step_); }
 
  private:
+  const int64_t step_;
   int64_t next_;
 };
 
@@ -60,15 +62,22 @@ Dim dim_of(int64_t first, int64_t second, const Symbols& symbols, const Symbols&
   return {};
 }
 
+int64_t extent_of(const Dim& dim, const Symbols& symbols) {
+  for (const auto& [name, extent] : symbols)
+    if (dim.kind == Dim::Kind::symbol && dim.symbol == name) return extent;
+  return dim.value;
+}
+
 }  // namespace
 
 Result<std::vector<DeclaredType>> output_types(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                const Limits& limits) {
   HEDDLE_TRY(const Net resolved, resolve(net, registry, limits));
   const std::unique_ptr<Evaluator> evaluator = make_registry_evaluator(registry);
-  std::array<Symbols, 2> symbols;
+  std::array<Symbols, 3> symbols;
   HEDDLE_TRY(const TypedNet first, inferred(resolved, registry, *evaluator, limits, 0, &symbols[0]));
   HEDDLE_TRY(const TypedNet second, inferred(resolved, registry, *evaluator, limits, 1, &symbols[1]));
+  const Result<TypedNet> small = inferred(resolved, registry, *evaluator, limits, 2, &symbols[2]);  // many nets have none so small
   std::vector<DeclaredType> types;
   for (const ValueId id : first.net.outputs) {
     const TensorType &a = first.type(id), &b = second.type(id);
@@ -77,7 +86,11 @@ Result<std::vector<DeclaredType>> output_types(const Net& net, const std::shared
     type.ranked = a.shape.rank() == b.shape.rank();
     for (int d = 0; type.ranked && d < a.shape.rank(); ++d) {
       const bool late = a.dynamic || a.bounded_axis == d || (a.follows_bounded && a.bounded_axis < 0);
-      type.dims.push_back(late ? Dim() : dim_of(a.shape[d], b.shape[d], symbols[0], symbols[1]));
+      Dim dim = late ? Dim() : dim_of(a.shape[d], b.shape[d], symbols[0], symbols[1]);
+      if (dim.kind != Dim::Kind::dynamic && small.ok() && small->type(id).shape.rank() == a.shape.rank() &&
+          small->type(id).shape[d] != extent_of(dim, symbols[2]))
+        dim = {};
+      type.dims.push_back(std::move(dim));
     }
     types.push_back(std::move(type));
   }
