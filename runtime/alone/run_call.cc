@@ -25,7 +25,8 @@ heddle_status RunCall::complete(heddle_status status, std::string_view text) noe
 }
 
 const heddle_call* RunCall::token() {
-  slot_ = &TokenSlot::take(static_cast<heddle_call*>(this), "an operator that is run alone");
+  // A name so short is kept without memory of its own, which would look like a leak of the kernel's.
+  slot_ = &TokenSlot::take(static_cast<heddle_call*>(this), "an operator");
   return static_cast<const heddle_call*>(slot_->renew(TokenSlot::under_way));
 }
 
