@@ -76,9 +76,9 @@ for name, part in ("train", slice(0, 1438)), ("test", slice(1438, None)):
 PYTHON
 (
   cd "$out"
-  "$heddle" model digits --train --optimizer adamw --set weight_decay=0.01 --learning-rate 0.002 --schedule 'cosine(1500)' --average 0.98 \
+  "$heddle" model digits --train --optimizer adamw --set weight_decay=0.1 --learning-rate 0.008 --schedule 'cosine(1500)' --average 0.99 \
     --seed 1 -o digits.heddle
-  "$heddle" train digits.heddle --steps 1500 --batch 64 --seed 1 --data image=train_images.npy --data labels=train_labels.npy -o trained.heddle
+  "$heddle" train digits.heddle --steps 1500 --batch 128 --seed 1 --data image=train_images.npy --data labels=train_labels.npy -o trained.heddle
   "$heddle" predictor trained.heddle --average --output logits -o predictor.heddle
   "$heddle" run predictor.heddle --input image=test_images.npy --output logits=predicted.npy --quiet
   /usr/bin/python3 - <<'PYTHON'
