@@ -99,6 +99,40 @@ TEST(ChoiceGradient, OfABranchThatIsBroadcast) {
   EXPECT_EQ(all[1], (std::vector<double>{1, 0, 1, 0, 1, 1}));
 }
 
+// (x x - 1)^2 where x > 0: at 1 the first derivative is 0, and its own is 12 x x - 4.
+TEST(ChoiceGradient, HasASecondDerivativeWhereTheFirstIsZero) {
+  NetBuilder b("twice");
+  const ValueId x = b.input("x", DType::f64, Shape{2});
+  const ValueId y = b.add1("Where", "y", {is_positive(b, x), b.add1("Mul", "square", {x, x}), number(b, "none", 0)});
+  const ValueId d = b.add1("Sub", "d", {y, number(b, "one", 1)});
+  b.output(sum_of(b, "loss", b.add1("Mul", "squared", {d, d})));
+  const Net net = b.finish();
+  const auto first = derived(net, all_inputs(net));
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  DifferentiateOptions options = all_inputs(net);
+  options.losses = {"x.gradient"};
+  const auto second = derived(first->net, options);
+  ASSERT_TRUE(second.ok()) << second.status().text();
+  const Values all = gradients_of(*second, {Shape{2}}, {{1, 2}});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (std::vector<double>{0, 24}));
+  EXPECT_EQ(all[1], (std::vector<double>{8, 44}));
+}
+
+// Of at most four elements each; in the run one of them has one, and the other three.
+TEST(ChoiceGradient, OfOperandsThatHaveTheSameBoundAndOtherExtents) {
+  NetBuilder b("bounded");
+  const ValueId x = b.input("x", DType::f64, Shape{4}), k = b.input("k", DType::f64, Shape{4});
+  const auto above = [&](const std::string& name, double bound) { return b.add1("Greater", name, {x, number(b, name + ".bound", bound)}); };
+  const ValueId large = b.add1("Compress", "large", {x, above("is large", 3.5)}, {{"axis", int64_t{0}}});
+  const ValueId positive = b.add1("Compress", "positive", {k, above("is positive", 0)}, {{"axis", int64_t{0}}});
+  b.output(sum_of(b, "loss", b.add1("Mul", "products", {large, positive})));
+  const Values all = gradients_of(b.finish(), {Shape{4}, Shape{4}}, {{2, 3, 4, -1}, {1, 2, 3, 5}});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (std::vector<double>{0, 0, 6, 0}));
+  EXPECT_EQ(all[1], (std::vector<double>{4, 4, 4, 0}));
+}
+
 // What another reader takes without a choice has the derivative that it has.
 TEST(ChoiceGradient, WhatIsReadWithoutAChoiceKeepsItsOwn) {
   const auto made = gradient_at({0, 2}, [](NetBuilder& b, ValueId x) {

@@ -132,6 +132,28 @@ TEST(Predictor, NormalisesByRunningStatisticsInsideBranchesToo) {
   EXPECT_NEAR(all[0][1], 2 * (5 - 1) / 2.0 + 0.5, 1e-4);
 }
 
+// What predicts would update something that is no variable of it.
+TEST(Predictor, WhatABranchHasUpdatedIsRefused) {
+  NetBuilder then_branch("then"), else_branch("else"), b("updates");
+  const ValueId w = taken(then_branch, "w"), x = taken(then_branch, "x");
+  const ValueId updated = then_branch.add1("AccumulateAdd", "updated", {w, x}, {}, "heddle");
+  then_branch.output(then_branch.add1("Mul", "y", {updated, x}));
+  then_branch.output(updated);
+  const ValueId same = taken(else_branch, "w");
+  else_branch.output(else_branch.add1("Identity", "z", {taken(else_branch, "x")}));
+  else_branch.output(same);
+  const ValueId variable = b.variable("w", blob(Shape{2}, {1, 2})), outer_x = b.input("x", DType::f64, Shape{2});
+  const auto all = b.add("If", "branches", {testing_nets::yes(b), variable, outer_x}, 2,
+                         {{"then_branch", testing_nets::subnet(then_branch)}, {"else_branch", testing_nets::subnet(else_branch)}});
+  b.updates(all[1], variable);
+  b.output(b.add1("Identity", "shown", {all[0]}));
+  const auto made = predictor(b.finish(), {{}, {"shown"}, "predictor"});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), Code::invalid_argument);
+  EXPECT_NE(made.status().text().find("\"shown\" is made of \"w\", which \"branches\" updates in subnet \"then\""), std::string::npos)
+      << made.status().text();
+}
+
 // Statistics that are read inside stay the running ones.
 TEST(Predictor, StatisticsThatAreWantedOfBranchesAreTheRunningOnes) {
   Net net = branches_that_normalise();
