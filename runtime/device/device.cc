@@ -106,7 +106,12 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin>
     const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
     return Status(code, fmt::format("device {} could not be opened: {}", quoted(fmt::format("{}:{}", backend.kind, index)), call.reason()));
   }
-  std::shared_ptr<Device> device(new Device(std::move(plugin), backend, index, handle));
+  // Where there is no memory for the object that closes it, it is closed here, while its plugin is loaded.
+  const auto close = [&](void* opened) { backend.close(opened); };
+  std::unique_ptr<void, decltype(close)> held(handle, close);
+  std::unique_ptr<Device> owner(new Device(plugin, backend, index, handle));
+  static_cast<void>(held.release());
+  std::shared_ptr<Device> device(std::move(owner));
   HEDDLE_CHECK(device->ask_properties());
   return device;
 }
