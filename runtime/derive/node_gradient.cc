@@ -47,6 +47,8 @@ bool moves_elements(const Node& node) {
 Status choose_elements(const NodeGradientCall& call, std::vector<GradientPart>& parts, Emitter& emitter) {
   const Node node = call.forward();  // the net grows
   const ValueId dy = call.output_gradients[0];
+  // Extents of one bound may differ in a run, so that dx would be spread to the shape of dy: not of several operands.
+  if (call.types.is_late(node.outputs[0]) && node.inputs.size() > 1) return {};
   for (size_t i = 0; i < parts.size(); ++i) {
     GradientPart& part = parts[i];
     if (!dy.valid() || !part.dense.valid()) continue;
