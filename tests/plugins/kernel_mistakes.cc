@@ -88,8 +88,10 @@ heddle_status prepare(heddle_prepare_context* c) {
     c->scratch_bytes = nth<uint64_t>({~uint64_t{0}, 0, uint64_t{1} << 62, uint64_t{1} << 63, 8}, v);
     c->thread_scratch_bytes = nth<uint64_t>({8, ~uint64_t{0}, 0, uint64_t{1} << 63, uint64_t{1} << 61}, v);
   }
+  // What a run does not see then lies in its own memory, and not in the heap, where it may stop any thread.
+  if (m.is("writes-far-after")) c->thread_scratch_bytes = 64 << 10;
   if (m.is("data-scratch")) c->data_scratch_bytes = v == 0 ? 64 : ~uint64_t{0};
-  if (m.is("writes-behind-scratch") || m.is("reads-first")) c->scratch_bytes = c->thread_scratch_bytes = 64;
+  if (m.is("writes-after-scratch") || m.is("reads-first")) c->scratch_bytes = c->thread_scratch_bytes = 64;
   if (m.is("by-tiles")) c->tile_count = 4;
   if (m.is("by-thread")) c->tile_count = v == 0 ? 4 : m.threads;
   if (m.is("prepack") || m.is("packs-no-constant")) return packs(m, c);
@@ -158,17 +160,17 @@ void in_memory(const heddle_run_context* c, const Mistake& m) {
   const int64_t n = c->inputs[0]->element_count, v = m.variant;
   auto* const x = static_cast<float*>(c->inputs[0]->data);
   auto* const y = static_cast<float*>(c->outputs[0]->data);
-  if (m.is("writes-behind")) {
+  if (m.is("writes-after")) {
     if (v % 3 == 0) *reinterpret_cast<char*>(y + n) = 1;
     for (int64_t i = 0; v % 3 > 0 && i < (v % 3 == 1 ? 1 : 8); ++i) y[n + i] = 1;
   }
-  if (m.is("writes-far-behind")) y[n + 1000 * (v + 1)] = 1;
+  if (m.is("writes-far-after")) y[n + 1000 * (v + 1)] = 1;
   if (m.is("writes-before")) v == 0 ? static_cast<void>(y[-1] = 1) : static_cast<void>(reinterpret_cast<char*>(y)[-1] = 1);
   if (m.is("writes-input"))
     for (int64_t i = 0; i < n; ++i)
       if (v == 3 || i == (v == 0 ? 0 : v == 1 ? n - 1 : n / 2)) x[i] = -x[i] - 1;
   auto* const scratch = static_cast<char*>(m.variant == 0 || m.is("reads-first") ? c->scratch : c->host->thread_scratch(c->call));
-  if (m.is("writes-behind-scratch")) scratch[64] = 1;
+  if (m.is("writes-after-scratch")) scratch[64] = 1;
   if (m.is("reads-beyond")) y[0] = v == 0 ? x[n] : x[-1];
   if (m.is("reads-first") && v > 0) y[0] = *static_cast<float*>(v == 1 ? c->scratch : c->host->thread_scratch(c->call));
 }

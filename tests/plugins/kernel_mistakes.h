@@ -28,11 +28,11 @@ inline constexpr KernelMistake kernel_mistakes[] = {
     {"scratch", "Plain", 0, 5},
     {"data-scratch", "Plain", 0, 2},
     {"formats", "Plain", 0, 12},
-    {"writes-behind", "Plain", 0, 12},
-    {"writes-far-behind", "Plain", 0, 2},
+    {"writes-after", "Plain", 0, 12},
+    {"writes-far-after", "Plain", 0, 2},
     {"writes-before", "Plain", 0, 2},
     {"writes-input", "Plain", 0, 4},
-    {"writes-behind-scratch", "Plain", 0, 2},
+    {"writes-after-scratch", "Plain", 0, 2},
     {"reads-beyond", "Plain", 0, 2},
     {"reads-first", "Plain", 0, 3},
     {"leaves-unwritten", "Plain", 0, 3},
@@ -85,5 +85,5 @@ struct RuntimeCall {
 // How many elements the input of the mistaken operator has: they end at a line of 64 bytes, or before.
 inline int64_t elements_of_mistake(const char* kind, int64_t variant) {
   constexpr int64_t sizes[] = {5, 16, 1, 63};
-  return std::strcmp(kind, "writes-behind") == 0 ? sizes[variant / 3 % 4] : 5;
+  return std::strcmp(kind, "writes-after") == 0 ? sizes[variant / 3 % 4] : 5;
 }
