@@ -317,6 +317,36 @@ TEST(Asynchronous, OutputsOfUnknownExtentsAreAllocatedWhenTheyAreFound) {
   }
 }
 
+// Of a step that found nothing to do, and is complete without having been started, nobody is told that the run fails later.
+TEST(Asynchronous, AStepWithoutTilesIsNotToldToEnd) {
+  for (const int threads : {1, 2}) {
+    const Runtime runtime = runtime_on(nullptr, threads);
+    Crew crew(17);
+    NetBuilder b("nothing");
+    const ValueId x = b.input("x", DType::f32, Shape{6});
+    const ValueId idle = started(b, "idle", {b.add1("Found", "found", {x}, {}, "started")}, crew, 0);
+    const ValueId both = b.add1("Concat", "both", {idle, x}, {{"axis", int64_t{0}}});
+    b.output(started(b, "fails", {both}, crew, 1));
+    Session session = testing_nets::open(runtime, b.finish());
+    auto context = session.prepare();
+    ASSERT_TRUE(context.ok()) << context.status().text();
+    const std::vector<float> none(6, -1), some = {1, -1, -1, -1, -1, -1};
+    for (const bool fails : {true, false, true, false}) {
+      crew.fate = [&](int64_t number) { return number == 1 && fails ? Fate::fails : Fate::late; };
+      ASSERT_TRUE(context->bind_input(0, none.data()).ok());
+      const Status status = context->run();
+      EXPECT_EQ(status.ok(), !fails) << status.text();
+      EXPECT_EQ(fails, status.text().find("failed, as it was told to") != std::string::npos) << status.text();
+      EXPECT_EQ(crew.aborted, 0);
+      ASSERT_TRUE(context->bind_input(0, some.data()).ok());
+      crew.fate = [](int64_t) { return Fate::late; };
+      const Status next = context->run();
+      ASSERT_TRUE(next.ok()) << next.text();
+      EXPECT_EQ(*static_cast<const float*>(context->output(0).data), 3);  // finish adds one in each of both
+    }
+  }
+}
+
 // The example of docs/operator_guide.md.
 TEST(Asynchronous, AStepWaitsForASocket) {
   const Runtime runtime = runtime_on(nullptr, 2);
