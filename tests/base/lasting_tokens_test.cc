@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
 #include <set>
+#include <thread>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -49,6 +53,46 @@ TEST(LastingTokens, StandForNothingWhenTheirOwnerIsGoneAndTellWhoItWas) {
   EXPECT_EQ(slot->owner_name(token), "operator \"first\"");
   EXPECT_EQ(slot->owner_name(other), "operator \"second\"");
   for (TokenSlot* one : taken) one->give_back();
+}
+
+// Threads that complete one step at once, with its token and with those of earlier runs: one of them does, and sees who it was given of.
+TEST(LastingTokens, OneOfSeveralThreadsClaimsAStep) {
+  constexpr int threads = 4, runs = 500;
+  int owner = 0;
+  TokenSlot& slot = TokenSlot::take(&owner, "operator \"raced\"");
+  std::vector<const void*> tokens(runs);
+  std::vector<std::atomic<int>> claims(runs);
+  std::barrier begin(threads + 1), end(threads + 1);
+  std::vector<std::thread> racers;
+  for (int i = 0; i < threads; ++i)
+    racers.emplace_back([&] {
+      for (size_t run = 0; run < runs; ++run) {
+        begin.arrive_and_wait();
+        for (size_t other = run < 3 ? 0 : run - 3; other <= run; ++other) {
+          TokenSlot* const found = TokenSlot::of(tokens[other]);
+          if (found != &slot) {
+            ADD_FAILURE() << "the token of run " << other << " is of another slot";
+          } else if (found->claim(tokens[other])) {
+            EXPECT_EQ(other, run);
+            EXPECT_EQ(TokenSlot::object_of(tokens[other]), &owner);
+            ++claims[other];
+          } else {
+            found->count_refusal();
+            EXPECT_EQ(found->owner_name(tokens[other]), "operator \"raced\"");
+          }
+        }
+        end.arrive_and_wait();
+      }
+    });
+  for (size_t run = 0; run < runs; ++run) {
+    tokens[run] = slot.renew(TokenSlot::under_way);
+    begin.arrive_and_wait();
+    end.arrive_and_wait();
+    EXPECT_EQ(claims[run], 1);
+  }
+  for (std::thread& racer : racers) racer.join();
+  EXPECT_EQ(slot.refusals(), uint32_t{threads * (4 * runs - 6) - runs});
+  slot.give_back();
 }
 
 // A number that no slot has given is nothing, wherever it points.
