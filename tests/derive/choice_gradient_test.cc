@@ -133,6 +133,21 @@ TEST(ChoiceGradient, OfOperandsThatHaveTheSameBoundAndOtherExtents) {
   EXPECT_EQ(all[1], (std::vector<double>{4, 4, 4, 0}));
 }
 
+// The same of an operator that has a gradient of its own.
+TEST(ChoiceGradient, OfASlopeThatHasTheSameBoundAndOneElement) {
+  NetBuilder b("slope");
+  const ValueId x = b.input("x", DType::f64, Shape{4}), k = b.input("k", DType::f64, Shape{4});
+  const auto above = [&](const std::string& name, double bound) { return b.add1("Greater", name, {x, number(b, name + ".bound", bound)}); };
+  const ValueId slope = b.add1("Compress", "slope", {x, above("is large", 3.5)}, {{"axis", int64_t{0}}});
+  const ValueId taken = b.add1("Compress", "taken", {k, above("is positive", 0)}, {{"axis", int64_t{0}}});
+  const ValueId y = b.add1("PRelu", "y", {taken, slope}), zero = number(b, "zero", 0);
+  b.output(sum_of(b, "loss", b.add1("Where", "below zero", {b.add1("Less", "is below", {y, zero}), y, zero})));
+  const Values all = gradients_of(b.finish(), {Shape{4}, Shape{4}}, {{2, 3, 4, -1}, {-1, 2, -3, 5}});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (std::vector<double>{0, 0, -4, 0}));
+  EXPECT_EQ(all[1], (std::vector<double>{4, 0, 4, 0}));
+}
+
 // What another reader takes without a choice has the derivative that it has.
 TEST(ChoiceGradient, WhatIsReadWithoutAChoiceKeepsItsOwn) {
   const auto made = gradient_at({0, 2}, [](NetBuilder& b, ValueId x) {

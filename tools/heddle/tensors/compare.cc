@@ -78,7 +78,7 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
     return c;
   }
   const int64_t count = expected.shape.element_count(), width = byte_width(expected.dtype);
-  // As doubles two whole numbers of 64 bits may be one.
+  // As doubles, two whole numbers of 64 bits may be one.
   const auto same_bytes = [&](int64_t i) {
     return std::memcmp(static_cast<const std::byte*>(actual.data) + i * width, static_cast<const std::byte*>(expected.data) + i * width,
                        static_cast<size_t>(width)) == 0;
@@ -87,7 +87,7 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
   for (int64_t i = 0; i < count; ++i) {
     const double a = element(actual, i), e = element(expected, i);
     if (std::isnan(a) && std::isnan(e)) continue;
-    const double error = a == e ? 0.0 : std::abs(a - e);
+    const auto error = static_cast<double>(std::abs(element_exactly(actual, i) - element_exactly(expected, i)));
     const bool close = a == e || (std::isfinite(e) && error <= atol + rtol * std::abs(e));  // an infinite tolerance would allow anything
     const bool bad = is_float(expected.dtype) ? !close : !same_bytes(i);
     if (std::isfinite(error)) {

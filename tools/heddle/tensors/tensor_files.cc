@@ -39,19 +39,6 @@ double as_double(const void* data, int64_t index) {
   return static_cast<double>(value);
 }
 
-std::string element_text(const TensorView& tensor, int64_t i) {
-  switch (tensor.dtype) {
-    case DType::i64:
-      return fmt::to_string(static_cast<const int64_t*>(tensor.data)[i]);
-    case DType::u64:
-      return fmt::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
-    case DType::f64:
-      return shortest(element(tensor, i));
-    default:
-      return shortest(static_cast<float>(element(tensor, i)));
-  }
-}
-
 }  // namespace
 
 std::string file_of_tensor(const std::string& text) {
@@ -114,6 +101,25 @@ double element(const TensorView& t, int64_t i) {
     default:
       return NAN;
   }
+}
+
+std::string element_text(const TensorView& tensor, int64_t i) {
+  switch (tensor.dtype) {
+    case DType::i64:
+      return fmt::to_string(static_cast<const int64_t*>(tensor.data)[i]);
+    case DType::u64:
+      return fmt::to_string(static_cast<const uint64_t*>(tensor.data)[i]);
+    case DType::f64:
+      return shortest(element(tensor, i));
+    default:
+      return shortest(static_cast<float>(element(tensor, i)));
+  }
+}
+
+long double element_exactly(const TensorView& tensor, int64_t i) {
+  if (tensor.dtype == DType::i64) return static_cast<long double>(static_cast<const int64_t*>(tensor.data)[i]);
+  if (tensor.dtype == DType::u64) return static_cast<long double>(static_cast<const uint64_t*>(tensor.data)[i]);
+  return element(tensor, i);
 }
 
 std::string tensor_text(const TensorView& tensor, int64_t limit) {

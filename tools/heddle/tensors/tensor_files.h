@@ -20,7 +20,11 @@ Status write_tensor(const std::string& file, const std::string& name, const Tens
 // At most `limit` elements, row by row.
 std::string tensor_text(const TensorView& tensor, int64_t limit = 64);
 std::string sha256_hex(const void* data, size_t bytes);
-// One element as a double.
+// One element as a double, which has the nearest of whole numbers from 2^53 on.
 double element(const TensorView& tensor, int64_t index);
+// The same where whole numbers of 64 bits keep their last digits.
+long double element_exactly(const TensorView& tensor, int64_t index);
+// Reads back as the same element.
+std::string element_text(const TensorView& tensor, int64_t index);
 
 }  // namespace heddle::tool

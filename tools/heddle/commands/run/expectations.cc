@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "tensors/inputs.h"
+#include "tensors/tensor_files.h"
 
 namespace heddle::tool {
 namespace {
@@ -17,6 +18,12 @@ std::vector<int64_t> index_of(int64_t at, const Shape& shape) {
   std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
   for (int d = shape.rank(); d-- > 0; at /= shape[d]) index[static_cast<size_t>(d)] = at % shape[d];
   return index;
+}
+
+Json element_json(const TensorView& tensor, int64_t i) {
+  if (tensor.dtype == DType::i64) return static_cast<const int64_t*>(tensor.data)[i];
+  if (tensor.dtype == DType::u64) return static_cast<const uint64_t*>(tensor.data)[i];
+  return number(element(tensor, i));
 }
 
 }  // namespace
@@ -58,8 +65,8 @@ Status Expectations::compare(const Context& context, const std::string& net, Jso
     Json worst;
     if (c.worst >= 0)
       worst = {{"index", index_of(c.worst, expected.shape)},
-               {"actual", number(element(actual, c.worst))},
-               {"expected", number(element(expected, c.worst))}};
+               {"actual", element_json(actual, c.worst)},
+               {"expected", element_json(expected, c.worst)}};
     (*json)[one.name] = {{"equal", c.equal},
                          {"rtol", tolerance.rtol},
                          {"atol", tolerance.atol},
@@ -75,7 +82,7 @@ Status Expectations::compare(const Context& context, const std::string& net, Jso
                              "write the file with the dtype and dims of the output");
       continue;
     }
-    const double is = element(actual, c.worst), wanted = element(expected, c.worst);
+    const auto off = static_cast<double>(std::abs(element_exactly(actual, c.worst) - element_exactly(expected, c.worst)));
     const std::string allowed = is_float(expected.dtype) ? fmt::format("by more than {} + {} times its magnitude", shortest(tolerance.atol),
                                                                        shortest(tolerance.rtol))
                                                          : std::string("at all");
@@ -83,7 +90,8 @@ Status Expectations::compare(const Context& context, const std::string& net, Jso
         Code::comparison_failed,
         fmt::format("output {}: {} of {} elements differ from {} {}, the largest difference at [{}], which is {} and not {}, by {}",
                     quoted(one.name), c.different, expected.shape.element_count(), quoted(one.file), allowed,
-                    fmt::join(index_of(c.worst, expected.shape), ", "), shortest(is), shortest(wanted), shortest(std::abs(is - wanted))),
+                    fmt::join(index_of(c.worst, expected.shape), ", "), element_text(actual, c.worst), element_text(expected, c.worst),
+                    shortest(off)),
         "find the operator with --dump DIR, or give --rtol and --atol that fit");
   }
   if (different.empty()) return {};
