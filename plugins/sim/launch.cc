@@ -39,9 +39,12 @@ heddle_status move(const heddle_call*, uint32_t, void*, const void*, uint64_t) {
   return HEDDLE_ERROR_UNSUPPORTED;
 }
 heddle_status complete(const heddle_call*, heddle_status, const char*, size_t) {
-  const std::string text = "operator " + (current ? current->display_name() : std::string("of a device")) +
-                           " completes a step that is done when its run() returns, which is refused; mend the kernel";
-  own_table.log(HEDDLE_LOG_WARNING, text.data(), text.size());
+  try {
+    const std::string text = "operator " + (current ? current->display_name() : std::string("of a device")) +
+                             " completes a step that is done when its run() returns, which is refused; mend the kernel";
+    own_table.log(HEDDLE_LOG_WARNING, text.data(), text.size());
+  } catch (...) {  // no memory for the sentence
+  }
   return HEDDLE_ERROR_INVALID;
 }
 

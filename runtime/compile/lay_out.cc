@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
+#include "plugin/host.h"
 #include "resolve/updates.h"
 
 namespace heddle {
@@ -41,10 +42,10 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
   work.copied_from = from != to ? from : uint8_t{0};
-  work.copy_kind = from == 0 && !d.late && draft.typed.type(node.outputs[0]).byte_size() <= most_value_bytes ? HEDDLE_COPY_VALUE_TO_DEVICE
-                   : from == 0                                                                               ? HEDDLE_COPY_HOST_TO_DEVICE
-                   : to == 0                                                                                 ? HEDDLE_COPY_DEVICE_TO_HOST
-                                                                                                             : HEDDLE_COPY_DEVICE_TO_DEVICE;
+  work.copy_kind = from == 0 && !d.late && draft.typed.type(node.outputs[0]).byte_size() <= max_value_bytes ? HEDDLE_COPY_VALUE_TO_DEVICE
+                   : from == 0                                                                              ? HEDDLE_COPY_HOST_TO_DEVICE
+                   : to == 0                                                                                ? HEDDLE_COPY_DEVICE_TO_HOST
+                                                                                                            : HEDDLE_COPY_DEVICE_TO_DEVICE;
   const std::vector<std::string>& names = draft.typed.devices;
   draft.plan.copies.push_back(
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});

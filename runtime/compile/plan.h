@@ -27,9 +27,6 @@ struct LateCompilation;
 // Of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
 constexpr int64_t arena_alignment = 64;
 
-// What HEDDLE_COPY_VALUE_TO_DEVICE takes.
-constexpr int64_t most_value_bytes = 64;
-
 // Where a value's bytes are.
 struct MemoryPlace {
   enum class Kind : uint8_t {

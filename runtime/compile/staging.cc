@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "compile/draft.h"
+#include "plugin/host.h"
 
 namespace heddle::compiling {
 
@@ -26,7 +27,7 @@ Status plan_staging(Draft& draft) {
     NodeDraft& d = draft.draft(id);
     if (d.device == 0 || !is_copy(draft.node(id)) || kind_of(draft.node(id).inputs[0]) != MemoryPlace::Kind::input) continue;
     const ValueId feed = draft.node(id).inputs[0];
-    if (draft.device_of(feed) == 0 && draft.typed.type(feed).byte_size() > most_value_bytes) d.staging = take(feed);
+    if (draft.device_of(feed) == 0 && draft.typed.type(feed).byte_size() > max_value_bytes) d.staging = take(feed);
   }
   const auto reads_extents = [&](NodeId id) { return draft.draft(id).late && draft.draft(id).device != 0; };
   if (std::any_of(draft.order.begin(), draft.order.end(), reads_extents)) {

@@ -81,7 +81,7 @@ Status ValueViews::check_extents() const {
     const int64_t extent = extents_[static_cast<size_t>(value.extent_slot)], bound = value.type.shape[value.type.bounded_axis];
     if (extent >= 0 && extent <= bound) continue;
     Status bad(Code::kernel_failed, fmt::format("wrote extent {}, the bound is {}, for {}", extent, bound, quoted(value.name)),
-               "mend the kernel");
+               "write an extent from 0 to its bound");
     for (const PlanStep& step : plan_.steps)
       for (const Operand& out : step.outputs)
         if (out.value.valid() && &plan_.values[out.value.index] == &value)

@@ -29,7 +29,9 @@ struct BuilderCall : HostCall {
     if (refused.ok()) refused = std::move(status);
     return HEDDLE_ERROR_INVALID;
   }
-  heddle_status decline(std::string text) { return decline(Status(Code::plugin_invalid, std::move(text), "mend the plugin")); }
+  heddle_status decline(std::string text) {
+    return decline(Status(Code::plugin_invalid, std::move(text), "see heddle/abi.h on what heddle_gradient_builder takes"));
+  }
 };
 
 BuilderCall& builder_of(const heddle_gradient_builder& abi) {
@@ -155,7 +157,7 @@ Result<std::vector<GradientPart>> callback_gradient(const NodeGradientCall& call
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!builder.stands_for_a_value(given[i]))
       return Status(Code::plugin_invalid, fmt::format("its gradient of input {} is a handle that stands for no value", i),
-                    "mend the plugin");
+                    "answer 0 for none, or a handle that the builder gave");
     if (!call.wanted[i]) continue;
     parts[i] = builder.rows[i];
     if (!parts[i].by_rows()) parts[i].dense = builder.value(given[i]);

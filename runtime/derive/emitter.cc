@@ -102,7 +102,7 @@ Result<ValueId> Emitter::output_of(NodeId id, uint32_t index) {
   const heddle_port* const port = net_[id].schema->output_port(index);
   if (!port)
     return Status(Code::plugin_invalid, fmt::format("{} has no output {}", display_name(net_[id].domain, net_[id].type), index),
-                  "mend the plugin");
+                  "take only outputs that the operator declares");
   return make_output(id, index, fmt::format("{}.{}", net_[id].name, port->name));
 }
 

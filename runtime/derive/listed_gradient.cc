@@ -79,7 +79,8 @@ class ListedGradient {
                 "give that output to heddle::ZeroGradient beside a loss, which sends it zeros"};
       const auto value = values_.find(role);
       if (value == values_.end())
-        return {Code::plugin_invalid, fmt::format("it reads {}, which is no value of the gradient", quoted(role)), "mend the plugin"};
+        return {Code::plugin_invalid, fmt::format("it reads {}, which is no value of the gradient", quoted(role)),
+                "list what makes it before it, or name an input, an output or d and an output"};
       inputs.push_back(value->second);
     }
     HEDDLE_TRY(const std::vector<ValueId> made, emitter_.emit(listed.domain ? listed.domain : "", listed.operator_name, std::move(inputs),

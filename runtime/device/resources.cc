@@ -60,14 +60,17 @@ Result<ResourceNeed> need_from_abi(const heddle_resource_need& need) {
   made.name = need.name ? need.name : "";
   made.communicator = need.communicator ? need.communicator : "";
   made.interface_version = need.interface_version;
-  const auto wrong = [](std::string what) { return Status(Code::plugin_invalid, std::move(what), "mend the plugin"); };
-  if (made.name.empty()) return wrong("asks for a resource without a name");
+  const auto wrong = [](std::string what, const char* hint) { return Status(Code::plugin_invalid, std::move(what), hint); };
+  if (made.name.empty())
+    return wrong("asks for a resource without a name", "name one that a plugin publishes: heddle inspect PLUGIN lists them");
   for (uint32_t i = 0; i < need.option_count; ++i) {
     const heddle_attribute* option = need.options ? need.options[i] : nullptr;
-    if (!option || !option->name || !*option->name) return wrong(fmt::format("option {} of resource {} has no name", i, quoted(made.name)));
+    if (!option || !option->name || !*option->name)
+      return wrong(fmt::format("option {} of resource {} has no name", i, quoted(made.name)), "name each option");
     auto value = attribute_from_abi(*option);
     if (!value || option_text(*value).empty())
-      return wrong(fmt::format("option {} of resource {} is no number, text or list of them", quoted(option->name), quoted(made.name)));
+      return wrong(fmt::format("option {} of resource {} is no number, text or list of them", quoted(option->name), quoted(made.name)),
+                   "give it one of those");
     made.options.push_back({option->name, std::move(*value)});
   }
   std::sort(made.options.begin(), made.options.end(), [](const Attribute& a, const Attribute& b) { return a.name < b.name; });

@@ -151,7 +151,8 @@ std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attrib
 }
 
 Status not_its_subnet() {
-  return {Code::plugin_invalid, "asks for a subnet that is not an attribute of its operator", "mend the plugin"};
+  return {Code::plugin_invalid, "asks for a subnet that is not an attribute of its operator",
+          "use the handles that its attributes give, in the call that gave them"};
 }
 
 Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const* attributes, uint32_t count) {
@@ -161,7 +162,7 @@ Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const
     auto value = attribute_from_abi(*attributes[i]);
     if (!value || !attributes[i]->name)
       return Status(Code::plugin_invalid, fmt::format("an attribute of type {}, without a name or its elements", attributes[i]->type),
-                    "mend the plugin");
+                    "give each attribute a name, a type of heddle/abi.h, and elements where its count is not 0");
     copies.push_back({attributes[i]->name, std::move(*value)});
   }
   return copies;
@@ -170,7 +171,8 @@ Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const
 Result<Shape> shape_from_abi(const heddle_type& type) {
   const bool has_rank = type.rank >= 0 && type.rank <= max_rank && byte_width(static_cast<DType>(type.dtype)) > 0;
   if (!has_rank || std::any_of(type.dims, type.dims + type.rank, [](int64_t dim) { return dim < 0; }))
-    return Status(Code::plugin_invalid, "a constant of unknown dtype or extents", "mend the plugin");
+    return Status(Code::plugin_invalid, "a constant of unknown dtype or extents",
+                  "give a heddle_dtype, a rank from 0 to HEDDLE_MAX_RANK and extents of 0 or more");
   return Shape(type.dims, type.rank);
 }
 

@@ -98,7 +98,8 @@ heddle_status complete(const heddle_call* call, heddle_status status, const char
   without_exceptions([&] {
     const std::string name = slot->owner_name(call);
     log_line(HEDDLE_LOG_WARNING,
-             fmt::format("{} completes {}, which is refused; mend the kernel", name.empty() ? "an operator that is gone" : name,
+             fmt::format("{} completes {}, which is refused; complete each step that was started once, with how it ended",
+                         name.empty() ? "an operator that is gone" : name,
                          !current  ? "a step of a run that is over"
                          : pending ? "its step as pending, and that is no end"
                                    : "its step a second time"));
@@ -209,7 +210,7 @@ void HostCall::say(std::string_view text) noexcept {
 void HostCall::refuse(std::string_view what) noexcept {
   const std::lock_guard lock(mutex_);
   error.misused = true;
-  without_exceptions([&] { error.missing = Status(Code::plugin_invalid, std::string(what), "mend the plugin"); });
+  without_exceptions([&] { error.missing = Status(Code::plugin_invalid, std::string(what), "see what heddle/abi.h says of heddle_host"); });
 }
 
 void HostCall::set_error(heddle_status code, std::string_view text) noexcept {
@@ -352,19 +353,22 @@ Status from_subnet(Status inner, const std::string& subnet, const std::string& n
 }
 
 Status check_move(uint32_t flags, const void* destination, const void* source, uint64_t bytes) {
-  constexpr uint64_t most_value_bytes = 64;
   if (!destination || !source)
     return {Code::kernel_failed, fmt::format("the kernel moves {} bytes {} nowhere", bytes, destination ? "from" : "to"),
-            "mend the kernel"};
-  if ((flags & HEDDLE_MOVE_VALUE) != 0 && bytes > most_value_bytes)
-    return {Code::kernel_failed, fmt::format("the kernel moves a value of {} bytes, at most {} are possible", bytes, most_value_bytes),
-            "mend the kernel"};
+            "give heddle_host::move a source and a destination"};
+  if ((flags & HEDDLE_MOVE_VALUE) != 0 && bytes > static_cast<uint64_t>(max_value_bytes))
+    return {Code::kernel_failed, fmt::format("the kernel moves a value of {} bytes, at most {} are possible", bytes, max_value_bytes),
+            "move it from a constant, or in parts"};
   return {};
 }
 
+Status cancelled_untold() {
+  return {Code::kernel_failed, "answers that it was cancelled, and nothing had told it to end",
+          "answer HEDDLE_ERROR_CANCELLED after heddle_host::cancelled said so, or abort() was called"};
+}
+
 Status compile_error(heddle_status code, const CallError& error) {
-  if (code != HEDDLE_ERROR_CANCELLED || !error.cause.ok()) return plugin_error(Code::kernel_failed, code, error);
-  return {Code::kernel_failed, "answers that it was cancelled, and nothing had told it to end", "mend the kernel"};
+  return code != HEDDLE_ERROR_CANCELLED || !error.cause.ok() ? plugin_error(Code::kernel_failed, code, error) : cancelled_untold();
 }
 
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {

@@ -153,12 +153,17 @@ inline heddle_status finish_by_call(const heddle_run_context* context) {
 inline constexpr const char* own_packing = "the function that packs a constant asks for what it is packing";
 inline constexpr const char* threw_packing = "the function that packs a constant threw an exception across the plugin boundary";
 
+// What HEDDLE_MOVE_VALUE and HEDDLE_COPY_VALUE_TO_DEVICE take, in bytes (heddle/abi.h, heddle/device_plugin.h).
+inline constexpr int64_t max_value_bytes = 64;
+
 // Whether a kernel may move so many bytes there (heddle_host::move). Errors: kernel_failed.
 Status check_move(uint32_t flags, const void* destination, const void* source, uint64_t bytes);
 
 // A failing plugin call as a Status: what a subnet said; else `otherwise` is the code unless the plugin's own status says more.
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error);
-// The same of create or prepare, which nobody cancels.
+// The error of a plugin that answers HEDDLE_ERROR_CANCELLED where nobody had cancelled anything.
+Status cancelled_untold();
+// plugin_error of create or prepare, which nobody cancels.
 Status compile_error(heddle_status code, const CallError& error);
 // The plugin's side of a code.
 heddle_status status_of(Code code);

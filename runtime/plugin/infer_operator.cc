@@ -226,7 +226,8 @@ Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attribute
 
 Status check_asked_output(bool runs_subnets, uint32_t output, const TensorType& type, const int64_t* dims, int32_t rank) {
   const auto wrong = [&](const std::string& what) {
-    return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {}{}", output, what), "mend the kernel");
+    return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {}{}", output, what),
+                  "in run, ask only for dynamic outputs that the step has, with extents that agree with what was inferred");
   };
   if (!type.dynamic) return wrong(", whose extents are known before it runs");
   if (rank < 0 || rank > max_rank) return wrong(fmt::format(" with rank {}, where 0 to {} are possible", rank, max_rank));

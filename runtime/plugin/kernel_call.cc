@@ -130,13 +130,13 @@ Status KernelCall::check_format(const heddle_format& format) const {
       if (types[i] && !is_order(layouts[i], types[i]->rank))
         return {Code::kernel_failed,
                 fmt::format("formats() gives {} {} of rank {} a layout that is no order of its dimensions", what, i, types[i]->rank),
-                "mend the kernel"};
+                "list each dimension once, or leave the layout row-major"};
     return {};
   };
   HEDDLE_CHECK(check("input", format.inputs, inputs_));
   HEDDLE_CHECK(check("output", format.outputs, outputs_));
   if (std::isfinite(format.cost_ns)) return {};
-  return {Code::kernel_failed, fmt::format("formats() gives a choice the cost {}", shortest(format.cost_ns)), "mend the kernel"};
+  return {Code::kernel_failed, fmt::format("formats() gives a choice the cost {}", shortest(format.cost_ns)), "answer a finite cost"};
 }
 
 Result<std::vector<heddle_format>> KernelCall::formats(const KernelEntry& kernel) const {
@@ -158,7 +158,7 @@ Result<std::vector<heddle_format>> KernelCall::formats(const KernelEntry& kernel
   }
   if (n > capacity)
     return Status(Code::kernel_failed, fmt::format("formats() says that it lists {} choices, where there is room for {}", n, capacity),
-                  "mend the kernel");
+                  "list no more than the given capacity");
   choices.resize(n);
   for (const heddle_format& choice : choices) HEDDLE_CHECK(check_format(choice));
   return choices;

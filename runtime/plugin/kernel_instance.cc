@@ -16,15 +16,17 @@ namespace heddle {
 namespace {
 
 Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& prepared, const PrepareRequest& request) {
-  const auto wrong = [&](const std::string& what) {
-    return Status(Code::kernel_failed, fmt::format("kernel {} prepared {}", quoted(kernel.name), what), "mend the kernel's prepare");
+  const auto wrong = [&](const std::string& what, const char* hint) {
+    return Status(Code::kernel_failed, fmt::format("kernel {} prepared {}", quoted(kernel.name), what), hint);
   };
-  if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX) return wrong(fmt::format("{} tiles", prepared.tile_count));
+  if (prepared.tile_count < 0 || prepared.tile_count > INT32_MAX)
+    return wrong(fmt::format("{} tiles", prepared.tile_count), "set 0 to 2147483647 tiles in prepare");
   if (prepared.tile_count > 1 && (kernel.kernel->flags & HEDDLE_KERNEL_ASYNC))
-    return wrong(fmt::format("{} tiles, and an asynchronous step has one", prepared.tile_count));
+    return wrong(fmt::format("{} tiles, and an asynchronous step has one", prepared.tile_count), "set one tile in prepare");
   if (prepared.tile_count > 1 && (kernel.kernel->flags & HEDDLE_KERNEL_RESUMES))
-    return wrong(fmt::format("{} tiles, and a step that resumes has one", prepared.tile_count));
-  if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0) return wrong(fmt::format("a cost of {} ns", shortest(prepared.cost_ns)));
+    return wrong(fmt::format("{} tiles, and a step that resumes has one", prepared.tile_count), "set one tile in prepare");
+  if (!std::isfinite(prepared.cost_ns) || prepared.cost_ns < 0)
+    return wrong(fmt::format("a cost of {} ns", shortest(prepared.cost_ns)), "set a finite cost of 0 or more in prepare, or none");
   const auto limit = static_cast<uint64_t>(request.scratch_limit);
   const uint64_t threads = std::max<uint32_t>(request.max_threads, 1);
   if (prepared.scratch_bytes > limit || prepared.data_scratch_bytes > limit - prepared.scratch_bytes ||
@@ -33,7 +35,8 @@ Status check_prepared(const KernelEntry& kernel, const heddle_prepare_context& p
                       fmt::format("kernel {} asks for {} bytes of scratch and {} more for each of {} threads", quoted(kernel.name),
                                   prepared.scratch_bytes, prepared.thread_scratch_bytes, threads));
   if (prepared.data_scratch_bytes > 0 && (kernel.kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) == 0)
-    return wrong("scratch for data, which is for kernels that only move it");
+    return wrong("scratch for data, which is for kernels that only move it",
+                 "declare HEDDLE_KERNEL_MOVES_ONLY, or ask for scratch of the step instead");
   return {};
 }
 

@@ -77,7 +77,7 @@ Status ask(const TypedNet& net, const Node& node, const AttributeTable& attribut
   const auto is_amount = [](double n) { return std::isfinite(n) && n >= 0; };
   if (!is_amount(cost.flops) || !is_amount(cost.bytes))
     return {Code::kernel_failed, fmt::format("its cost is {} flops and {} bytes", shortest(cost.flops), shortest(cost.bytes)),
-            "mend the operator's cost function"};
+            "answer finite amounts of 0 or more in the operator's cost function"};
   // More than 64 bits count is an absurd net's doing, not the function's: limits are below it.
   constexpr double countable = 8e18;
   cost.flops = std::min(cost.flops, countable);

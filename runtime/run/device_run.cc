@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "plugin/host.h"
 #include "schedule/run_control.h"
 #include "schedule/worker.h"
 
@@ -222,7 +223,7 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
         work.copy = &what;
         return enqueue(*side.device, side.streams[s], work, label_of(static_cast<uint32_t>(side.first_draw[s])), &call);
       };
-      static_assert(sizeof(state) <= most_value_bytes);
+      static_assert(sizeof(state) <= max_value_bytes);
       heddle_status status = copy(HEDDLE_COPY_VALUE_TO_DEVICE, there, &state, sizeof(state));
       if (status == HEDDLE_OK && counter)
         status = copy(HEDDLE_COPY_DEVICE_TO_DEVICE, reinterpret_cast<std::byte*>(there) + offsetof(heddle_run_state, step), counter,

@@ -100,7 +100,7 @@ void FailureLog::forget_fences(uint8_t device) {
 Status FailureLog::described(const Failure& f, uint32_t stop, bool untold) const {
   const PlanStep& step = plan_.steps[f.step];
   Status status = f.why(f.status);
-  if (untold) status = Status(Code::kernel_failed, "answers that it was cancelled, and nothing had told it to end", "mend the kernel");
+  if (untold) status = cancelled_untold();
   if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");
   std::vector<std::string> shapes;
   for (const Operand& in : step.inputs) {

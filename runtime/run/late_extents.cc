@@ -36,7 +36,7 @@ Status check_written_extents(const heddle_run_context& context) {
     if (*out->extent < 0 || *out->extent > out->dims[out->extent_axis])
       return {Code::kernel_failed,
               fmt::format("wrote extent {}, the bound is {}, of output {}", *out->extent, out->dims[out->extent_axis], i),
-              "mend the kernel"};
+              "write an extent from 0 to its bound"};
   }
   return {};
 }
@@ -69,10 +69,10 @@ Status LateStep::place_output(uint32_t output, const Shape& shape) {
 Result<void*> LateStep::allocate_output(uint32_t output, const int64_t* dims, int32_t rank) {
   if (output >= outputs_.size())
     return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {} of {}", output, outputs_.size()),
-                  "mend the kernel");
+                  "number outputs from 0 to output_count - 1");
   if (!plan_step_.outputs[output].value.valid())
     return Status(Code::kernel_failed, fmt::format("the kernel asks for memory for output {}, which is not asked for", output),
-                  "mend the kernel");
+                  "leave out outputs whose view is null");
   HEDDLE_CHECK(check_asked_output(plan_step_.call->schema().op->subnets != nullptr, output, types_[output], dims, rank));
   HEDDLE_CHECK(place_output(output, Shape(dims, rank)));
   return context_.abi().outputs[output]->data;
@@ -210,7 +210,8 @@ Status LateStep::close_extents() {
     view.extent = nullptr;
     view.extent_axis = -1;
     if (extent < 0 || extent > shape[axis])
-      return {Code::kernel_failed, fmt::format("wrote extent {} of output {}, the bound is {}", extent, i, shape[axis]), "mend the kernel"};
+      return {Code::kernel_failed, fmt::format("wrote extent {} of output {}, the bound is {}", extent, i, shape[axis]),
+              "write an extent from 0 to its bound"};
     shape[axis] = extent;
     set_extents(i, shape);
   }
@@ -233,7 +234,8 @@ Status LateStep::check_dynamic_outputs() const {
     if (!view || !(view->flags & HEDDLE_TENSOR_DYNAMIC)) continue;
     Status refused = services_.failures.refusal_of(context_.step);
     if (!refused.ok()) return refused;
-    return {Code::kernel_failed, fmt::format("the kernel allocated no output {}", i), "mend the kernel"};
+    return {Code::kernel_failed, fmt::format("the kernel allocated no output {}", i),
+            "call allocate_output for each dynamic output that is there, also for one without elements"};
   }
   return {};
 }

@@ -69,9 +69,10 @@ heddle_status PendingSteps::started(uint32_t step, heddle_status answer) {
       std::this_thread::yield();  // complete() has claimed the step and has not published its status yet
     state.fetch_and(~uint64_t{TokenSlot::under_way});
     without_exceptions([&] {
-      log_line(HEDDLE_LOG_WARNING,
-               fmt::format("{} completes its step and then fails to start it, so that the step has failed; mend the kernel",
-                           name_of(plan_.steps[step])));
+      log_line(
+          HEDDLE_LOG_WARNING,
+          fmt::format("{} completes its step and then fails to start it, so that the step has failed; let run() fail, or complete the step",
+                      name_of(plan_.steps[step])));
     });
   }
   count_->fetch_sub(1, std::memory_order_relaxed);

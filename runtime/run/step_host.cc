@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/exceptions.h"
+#include "plugin/host.h"
 #include "plugin/infer_operator.h"
 #include "run/late_step.h"
 #include "run/pending_steps.h"
@@ -21,7 +22,8 @@ void StepContext::set_error(heddle_status code, std::string_view text) noexcept 
 
 void StepContext::refuse(std::string_view what) noexcept {
   without_exceptions([&] {
-    services().failures.note_refusal(step, {Code::kernel_failed, fmt::format("the kernel {}", what), "mend the kernel"});
+    services().failures.note_refusal(
+        step, {Code::kernel_failed, fmt::format("the kernel {}", what), "see what heddle/abi.h says of heddle_host"});
   });
 }
 
@@ -44,7 +46,8 @@ bool StepContext::cancelled() const noexcept {
 heddle_status StepContext::complete(heddle_status status, std::string_view text) noexcept {
   if (!planned().asynchronous()) {
     without_exceptions([&] {
-      log_line(HEDDLE_LOG_WARNING, fmt::format("{} completes a step that is done when its run() returns, which is refused; mend the kernel",
+      log_line(HEDDLE_LOG_WARNING, fmt::format("{} completes a step that is done when its run() returns, which is refused; declare "
+                                               "HEDDLE_KERNEL_ASYNC, or return the status",
                                                name_of(planned())));
     });
     return HEDDLE_ERROR_INVALID;
@@ -98,7 +101,7 @@ void* StepContext::allocate_output(uint32_t output, const int64_t* dims, int32_t
 heddle_status StepContext::move(uint32_t flags, void* destination, const void* source, uint64_t bytes) noexcept {
   if (bytes == 0) return HEDDLE_OK;
   const bool value = (flags & HEDDLE_MOVE_VALUE) != 0;
-  if (!destination || !source || (value && bytes > static_cast<uint64_t>(most_value_bytes))) {
+  if (!destination || !source || (value && bytes > static_cast<uint64_t>(max_value_bytes))) {
     without_exceptions([&] { services().failures.note_refusal(step, check_move(flags, destination, source, bytes)); });
     return HEDDLE_ERROR_INVALID;
   }

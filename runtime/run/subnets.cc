@@ -269,7 +269,7 @@ heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t 
   if (!is_own(step, call.net)) {
     failures_.note_refusal(
         step, {Code::kernel_failed, "the kernel runs a subnet that is none of its operator's, or that the operator has not declared",
-               "mend the kernel"});
+               "run the subnets that its attributes give, and declare them in subnets"});
     return HEDDLE_ERROR_INVALID;
   }
   if (Leave* const leave = steps_.empty() ? nullptr : steps_[step].leave.get(); leave && leave->left) return go_on(call, *leave);

@@ -78,9 +78,9 @@ struct Session::Impl {
   std::shared_ptr<ResourceTable> resources;  // likewise
   std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
-  SpareFindings spare_findings;                 // of check()
-  mutable std::mutex mutex;                     // of what follows
-  std::list<std::shared_ptr<PlanEntry>> plans;  // most recent first
+  SpareFindings spare_findings;                                               // of check()
+  mutable std::mutex mutex;                                                   // of what follows
+  std::list<std::shared_ptr<PlanEntry>> plans;                                // most recent first
   int64_t plans_made = 0, plan_hits = 0, plan_misses = 0, plans_evicted = 0;  // Session::PlanCounts
   std::unordered_set<uint64_t> dropped_plans;  // hashes of what plans were made for that had no room; as many as are told apart
   bool told_of_thrashing = false;
@@ -160,6 +160,11 @@ Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption&
 
 // When a call with these options has to end, in ticks, from now; 0: never.
 uint64_t deadline_of(const RunOptions& options);
+
+// Whether as many inputs are given as the net has, or none. Errors: missing_input.
+Status check_count(const Net& net, size_t count);
+// Whether the bytes of each are within limits. The stages compute with them; contents are copied before the first of them.
+Status check_sizes(const Net& net, const TensorView* inputs, size_t count, const Limits& limits);
 
 // What Nets are: shared by copies, and replaced by a changed one.
 struct Nets::State {

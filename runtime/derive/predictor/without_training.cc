@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -128,7 +129,7 @@ class Body {
     for (size_t i = 1; i < node.outputs.size() && i + 2 < node.inputs.size(); ++i) {
       if (!node.outputs[i].valid() || !read_[node.outputs[i].index]) continue;
       Node same;
-      same.name = fmt::format("{}.{}", node.name, i == 1 ? "running_mean" : "running_variance");
+      same.name = unused_name(fmt::format("{}.{}", node.name, i == 1 ? "running_mean" : "running_variance"));
       same.type = "Identity";
       same.device = node.device;
       same.inputs = {node.inputs[i + 2]};
@@ -136,6 +137,12 @@ class Body {
       all.push_back(std::move(same));
     }
     return all;
+  }
+
+  std::string unused_name(std::string name) const {
+    const auto has_it = [&](const Node& node) { return node.name == name; };
+    while (std::any_of(net_.nodes.begin(), net_.nodes.end(), has_it)) name += '_';
+    return name;
   }
 
   ValueId place(ValueId id) {
