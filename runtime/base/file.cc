@@ -168,24 +168,26 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
     return Status(Code::file_unwritable, fmt::format("{} is not a regular file, and would be replaced by one", quoted(path.native())),
                   "name another file");
   remove_left_behind(path);
-  std::filesystem::path temporary;
-  int fd = -1, slot = -1;
-  do {  // a name left behind by a process of the same id is skipped
-    temporary = path.parent_path() / temporary_name(path.filename().native(), ::getpid(), counter.fetch_add(1));
-    forget_unfinished(slot);
-    slot = list_unfinished(temporary.native());
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-  } while (fd < 0 && errno == EEXIST);
-  if (fd < 0) {
+  FileReplacement made(path);
+  for (;;) {  // a name left behind by a process of the same id is skipped
+    std::filesystem::path temporary = path.parent_path() / temporary_name(path.filename().native(), ::getpid(), counter.fetch_add(1));
+    forget_unfinished(made.slot_);
+    made.slot_ = list_unfinished(temporary.native());
+    made.fd_ = FileDescriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (made.fd_.valid()) {
+      made.temporary_ = std::move(temporary);
+      break;
+    }
     const int error = errno;
-    forget_unfinished(slot);
+    if (error == EEXIST) continue;
     return Status(Code::file_unwritable, fmt::format("can't write {}: {}", quoted(path.native()), errno_text(error)),
                   error == ENOENT ? "make its folder first" : "");
   }
+  const int fd = made.fd_.get();
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) errno = 0;  // where there are no locks the process alone tells
   struct stat before = {};                             // a replaced file keeps its permissions; failing to is no reason not to write
   if (::stat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) && ::fchmod(fd, before.st_mode & 0777) != 0) errno = 0;
-  return FileReplacement(FileDescriptor(fd), path, std::move(temporary), slot);
+  return made;
 }
 
 FileReplacement::FileReplacement(FileReplacement&& other) noexcept

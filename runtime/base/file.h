@@ -88,8 +88,7 @@ class FileReplacement {
   static void remove_unfinished();
 
  private:
-  FileReplacement(FileDescriptor fd, std::filesystem::path path, std::filesystem::path temporary, int slot)
-      : fd_(std::move(fd)), path_(std::move(path)), temporary_(std::move(temporary)), slot_(slot) {}
+  explicit FileReplacement(std::filesystem::path path) : path_(std::move(path)) {}
   Status failed(const char* what, int error) const;
 
   FileDescriptor fd_;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/file.h"
 #include "failing_allocations.h"
 #include "public_calls.h"
 
@@ -26,11 +27,24 @@ int64_t after(int64_t n) {
   return long_tests || n < each_up_to ? n + 1 : n + std::max<int64_t>(1, n / parts);
 }
 
+// Open files, and what a replacement of a file has not removed.
+struct Held {
+  size_t descriptors = 0, files = 0;
+  explicit Held(const World& world) {
+    const auto open = names_in("/proc/self/fd"), beside = names_in(world.folder.path());
+    descriptors = open->size();
+    files =
+        static_cast<size_t>(std::count_if(beside->begin(), beside->end(), [](const std::string& name) { return name.ends_with(".tmp"); }));
+  }
+  bool operator==(const Held&) const = default;
+};
+
 // Fails allocations of one call, from the first to beyond the last.
 Counts walk(const PublicCall& call, const std::shared_ptr<World>& world) {
   Counts counts;
   const Answer undisturbed = call.ready(world)();  // also makes what the call keeps for good
   EXPECT_TRUE(undisturbed.status.ok() && undisturbed.right) << undisturbed.status.text();
+  const Held before(*world);
   for (int64_t n = 1;; n = after(n)) {
     SCOPED_TRACE("allocation " + std::to_string(n));
     const Call ready = call.ready(world);
@@ -62,8 +76,12 @@ Counts walk(const PublicCall& call, const std::shared_ptr<World>& world) {
       ++counts.wrong;
       ADD_FAILURE() << (failed ? "the next call: " : "the call: ") << next.status.text() << (next.right ? "" : ", a wrong value");
     }
-    if (!failed || counts.wrong > 3) return counts;
+    if (!failed || counts.wrong > 3) break;
   }
+  const Held held(*world);
+  EXPECT_TRUE(held == before) << held.descriptors << " open files and " << held.files << " temporary ones, before: " << before.descriptors
+                              << " and " << before.files;
+  return counts;
 }
 
 class FailingMemory : public ::testing::TestWithParam<std::pair<const char*, int>> {};
