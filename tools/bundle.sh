@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 output=build/heddle_gpu.tar.xz
 preset=dev
-most_bytes=60000000
+max_bytes=60000000
 while [ $# -gt 0 ]; do
   case $1 in
     -o) output=${2:?-o takes a file}; shift 2 ;;
@@ -80,8 +80,8 @@ mkdir -p "$(dirname "$output")"
 tar -C "$work" --owner=0 --group=0 -cf - heddle_gpu | xz -T0 -6 >"$output.part"
 bytes=$(stat -c %s "$output.part")
 (cd "$work" && find heddle_gpu -type f -printf '%10s  %p\n' | sort -k2)
-echo "bundle: $output, $bytes bytes of at most $most_bytes, $(du -sb "$bundle" | cut -f1) unpacked, commit $(git rev-parse --short HEAD)"
-if [ "$bytes" -gt $most_bytes ]; then
+echo "bundle: $output, $bytes bytes of at most $max_bytes, $(du -sb "$bundle" | cut -f1) unpacked, commit $(git rev-parse --short HEAD)"
+if [ "$bytes" -gt $max_bytes ]; then
   rm "$output.part"
   echo "bundle: too large, not written" >&2
   exit 1

@@ -55,8 +55,8 @@ void add_groups(const heddle_tensor& input, uint32_t reduced_set, ReducePlan* pl
 }
 
 void add_tiles(double cost_ns, double bytes, bool splittable, ReducePlan* plan) {
-  const int64_t tuned = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost_ns / tile_ns, 1e9)), cost_ns > 20e3 ? 2 : 1, most_tiles);
-  const int64_t wanted = std::max(tuned, least_tiles(cost_ns * bytes_per_ns, bytes));
+  const int64_t tuned = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost_ns / tile_ns, 1e9)), cost_ns > 20e3 ? 2 : 1, max_tiles);
+  const int64_t wanted = std::max(tuned, min_tiles(cost_ns * bytes_per_ns, bytes));
   const int64_t grain = plan->columns ? 64 : 1;  // outputs of neighbouring tiles share no cache line
   plan->output_parts = std::clamp<int64_t>(plan->outputs / grain, 1, wanted);
   if (!splittable) return;

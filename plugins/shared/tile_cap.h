@@ -16,15 +16,15 @@
 namespace heddle::operators {
 
 // 2 GFLOP and 64 MiB touched are what a tile may come to; a quarter is left for biases, small operands and shares that are not equal.
-constexpr double most_tile_flops = 1.5e9;
-constexpr double most_tile_bytes = 48.0 * 1024 * 1024;
-constexpr int64_t most_capped_tiles = int64_t{1} << 30;  // far below what the host takes, and enough for 10^18 operations
+constexpr double max_tile_flops = 1.5e9;
+constexpr double max_tile_bytes = 48.0 * 1024 * 1024;
+constexpr int64_t max_capped_tiles = int64_t{1} << 30;  // far below what the host takes, and enough for 10^18 operations
 
 // How many tiles so much work has at least.
-inline int64_t least_tiles(double flops, double bytes) {
-  const double tiles = std::ceil(std::fmax(flops / most_tile_flops, bytes / most_tile_bytes));
+inline int64_t min_tiles(double flops, double bytes) {
+  const double tiles = std::ceil(std::fmax(flops / max_tile_flops, bytes / max_tile_bytes));
   if (!(tiles > 1)) return 1;
-  return tiles < static_cast<double>(most_capped_tiles) ? static_cast<int64_t>(tiles) : most_capped_tiles;
+  return tiles < static_cast<double>(max_capped_tiles) ? static_cast<int64_t>(tiles) : max_capped_tiles;
 }
 
 // Whether no output has an element, or an extent to find. Beside an extent of 0 the others may be of any size: loops over them are not
@@ -93,6 +93,6 @@ void heap_sort_cancellable(T* first, T* middle, T* last, Less less, int64_t oper
   for (T* end = middle; end - first > 1 && !poll.stops(2 * depth * operations_of_less); --end) std::pop_heap(first, end, less);
 }
 // Above so many operations a sort has to be cancellable: then the heap is used, although it takes twice as long or more.
-constexpr double most_sort_operations = 64e6;
+constexpr double max_sort_operations = 64e6;
 
 }  // namespace heddle::operators

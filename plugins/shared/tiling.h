@@ -10,7 +10,7 @@
 namespace heddle::operators {
 
 constexpr int64_t tile_bytes = 256 * 1024;  // of a memory-bound copy: about 30 µs
-constexpr int64_t most_tiles = 16;          // unless one of them would be above the marks of tile_cap.h
+constexpr int64_t max_tiles = 16;          // unless one of them would be above the marks of tile_cap.h
 constexpr double bytes_per_ns = 8.0;        // read and written by one thread, a first guess
 
 // Divides any number of work units evenly over the tiles that prepare decided on.
@@ -24,8 +24,8 @@ class Tiling {
   // For amounts that 64 bits may not count. `flops`: where they are more than the weighted bytes.
   void plan(PrepareContext& context, double bytes, double cost, double flops = 0) {
     const double weighted = bytes * cost;
-    const double tuned = std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles));
-    tiles_ = std::max({int64_t{1}, static_cast<int64_t>(tuned), least_tiles(std::max(weighted, flops), touched_bytes(context, bytes))});
+    const double tuned = std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(max_tiles));
+    tiles_ = std::max({int64_t{1}, static_cast<int64_t>(tuned), min_tiles(std::max(weighted, flops), touched_bytes(context, bytes))});
     context.set_tiles(tiles_);
     context.set_cost_ns(30.0 + weighted / bytes_per_ns);
   }

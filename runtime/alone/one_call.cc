@@ -106,18 +106,18 @@ const KernelEntry* OneCall::select() {
     node.inputs.push_back(blob ? add({blob->dtype, blob->shape}) : ValueId());
   }
   for (const TensorType& type : output_types) node.outputs.push_back(add(type));
-  for (const OperatorCall::Stage& s : call.stages) {
-    EpilogueStage& stage = node.epilogue.emplace_back();
-    stage.expression = s.expression;
-    stage.operand_input = s.operand_input;
-    stage.operand_kind = s.operand_kind;
+  for (const OperatorCall::EpilogueOp& s : call.epilogue_ops) {
+    EpilogueOp& epilogue_op = node.epilogue.emplace_back();
+    epilogue_op.expression = s.expression;
+    epilogue_op.operand_input = s.operand_input;
+    epilogue_op.operand_kind = s.operand_kind;
   }
   kernel_call.emplace(net, node, "cpu:0", call.conditions.max_threads);
   return kernel_call->find();
 }
 
 Status OneCall::allocate_outputs() {
-  end = {OperatorStage::allocate, HEDDLE_OK};
+  end = {OperatorPhase::allocate, HEDDLE_OK};
   int64_t total = 0;
   for (const TensorType& type : output_types) {
     int64_t bytes = 0;
@@ -165,14 +165,14 @@ const PrepareRequest& OneCall::prepare_request() {
 }
 
 Status OneCall::make(const KernelEntry& first) {
-  if (!call.stages.empty() && !kernel_call->accepts(first))
+  if (!call.epilogue_ops.empty() && !kernel_call->accepts(first))
     return {Code::unsupported, fmt::format("kernel {} does not accept this epilogue", first.name)};
   for (heddle_tensor& view : input_views)
     if (call.constant_inputs) view.flags |= HEDDLE_TENSOR_CONSTANT;
   bound();
   const auto other = [&](const KernelEntry& refused) {
     const KernelEntry* kernel = kernel_call->find(&refused);
-    while (kernel && !call.stages.empty() && !kernel_call->accepts(*kernel)) kernel = kernel_call->find(kernel);
+    while (kernel && !call.epilogue_ops.empty() && !kernel_call->accepts(*kernel)) kernel = kernel_call->find(kernel);
     return kernel;
   };
   HEDDLE_CHECK(make_kernel(*kernel_call, first, other, &prepare_request(), &packs, &made, &end));

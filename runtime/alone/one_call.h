@@ -67,8 +67,8 @@ struct OneCall {
   // Operands of an epilogue lie behind the schema's own inputs.
   size_t own_inputs() const {
     size_t own = inputs.size();
-    while (!call.stages.empty() && own > 0 && !node.schema->input_port(own - 1)) --own;
-    for (const OperatorCall::Stage& s : call.stages)
+    while (!call.epilogue_ops.empty() && own > 0 && !node.schema->input_port(own - 1)) --own;
+    for (const OperatorCall::EpilogueOp& s : call.epilogue_ops)
       if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
     return own;
   }

@@ -54,7 +54,7 @@ heddle_status OneCall::run_ranges(RunCall& run, heddle_run_context& c, std::dequ
 }
 
 Status OneCall::run() {
-  end = {OperatorStage::allocate, HEDDLE_OK};
+  end = {OperatorPhase::allocate, HEDDLE_OK};
   const CallConditions& conditions = call.conditions;
   const CallBytes scratch(conditions, CallBytes::Memory::scratch, 0, made.scratch_bytes, conditions.scratch_fill);
   const uint32_t threads = conditions.other_threads ? conditions.max_threads : 1;
@@ -84,7 +84,7 @@ Status OneCall::run() {
   c.call = (made.kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) != 0 ? run.token() : &run;
   const std::vector<heddle_tensor> views = output_views;
   const heddle_status status = run_ranges(run, c, of_threads);
-  end = {OperatorStage::run, status != HEDDLE_OK && run.error.misused ? HEDDLE_ERROR_INTERNAL : status};
+  end = {OperatorPhase::run, status != HEDDLE_OK && run.error.misused ? HEDDLE_ERROR_INTERNAL : status};
   if (status != HEDDLE_OK) return plugin_error(Code::kernel_failed, status, run.error);
   const auto mistaken = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;

@@ -36,13 +36,13 @@ struct OperatorCall {
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
   CallConditions conditions;
   CallHost* host = nullptr;  // null: subnets and resources are errors
-  // Epilogue stages, canonical expressions; operands are among the inputs (see heddle_epilogue_stage).
-  struct Stage {
+  // Epilogue ops, canonical expressions; operands are among the inputs (see heddle_epilogue_op).
+  struct EpilogueOp {
     std::string expression;
     int32_t operand_input = -1;
     int32_t operand_kind = HEDDLE_OPERAND_NONE;
   };
-  std::vector<Stage> stages;
+  std::vector<EpilogueOp> epilogue_ops;
 };
 
 // Results are row-major blobs with their true extents (bytes in the layout asked for). An operator without a fitting CPU kernel but with a
@@ -57,7 +57,7 @@ Result<OperatorCost> operator_cost(const RegistrySnapshot& registry, const Opera
 // The layouts that the call's kernel ranks (heddle_kernel::formats), best first; empty: it has none.
 Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call);
 
-// Whether the call's kernel is one that the host asks for epilogues, and which of the call's own (call.stages) it would take, as fusion
+// Whether the call's kernel is one that the host asks for epilogues, and which of the call's own (call.epilogue ops) it would take, as fusion
 // asks. Not asked: a call whose output 0 is not f32, or has extents that only the run knows.
 struct EpilogueAnswer {
   bool asked = false;

@@ -89,7 +89,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.nested = std::move(d.nested);
   step.impossible = std::move(d.impossible);
   if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));
-  for (const EpilogueStage& s : node.epilogue) {
+  for (const EpilogueOp& s : node.epilogue) {
     step.fused.push_back(s.name);
     step.fused_types.push_back(s.type);
   }

@@ -106,9 +106,9 @@ Status Assignment::collect() {
         for (size_t k = 0; k < std::min<size_t>(node.inputs.size(), HEDDLE_FORMAT_PORTS); ++k) choice.inputs[k] = format.inputs[k];
         for (size_t k = 0; k < std::min<size_t>(node.outputs.size(), HEDDLE_FORMAT_PORTS); ++k) choice.outputs[k] = format.outputs[k];
         // A same-shape operand of an epilogue is read in the order in which the output is written.
-        for (const EpilogueStage& stage : node.epilogue)
-          if (stage.operand_input >= 0 && stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE)
-            choice.inputs[static_cast<size_t>(stage.operand_input)] = choice.outputs[0];
+        for (const EpilogueOp& epilogue_op : node.epilogue)
+          if (epilogue_op.operand_input >= 0 && epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE)
+            choice.inputs[static_cast<size_t>(epilogue_op.operand_input)] = choice.outputs[0];
         choices_[i].push_back(std::move(choice));
       }
       transparent_[i] = choices_[i].empty() && node.schema->has_trait(HEDDLE_TRAIT_LAYOUT_TRANSPARENT) && node.outputs.size() == 1 &&

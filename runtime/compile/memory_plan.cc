@@ -19,7 +19,7 @@ namespace heddle::compiling {
 namespace {
 
 constexpr uint32_t chains_per_thread = 4;
-constexpr uint32_t most_chains_in_flight = 32;  // asynchronous steps beside each other that get chains of their own
+constexpr uint32_t max_chains_in_flight = 32;  // asynchronous steps beside each other that get chains of their own
 // Of a step whose kernel declares none, as the scheduler has it.
 constexpr double unknown_cost_ns = 10000;
 
@@ -113,7 +113,7 @@ void MemoryPlanner::add_order() {
   for (const PlanDevice& d : draft_.plan.devices) streams += static_cast<uint32_t>(d.stream_classes.size());
   for (const NodeId id : draft_.order)
     if ((draft_.nodes[id.index].kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) || draft_.suspends(id)) ++asynchronous;
-  const uint32_t beside = streams + std::min(asynchronous, most_chains_in_flight);
+  const uint32_t beside = streams + std::min(asynchronous, max_chains_in_flight);
   const bool in_plan_order = !options.share_memory || (draft_.target.max_threads <= 1 && beside == 0);
   problem_.width = in_plan_order ? 1 : chains_per_thread * draft_.target.max_threads + beside;
   problem_.successor_begin.push_back(0);

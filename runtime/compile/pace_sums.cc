@@ -9,7 +9,7 @@ namespace heddle::compiling {
 namespace {
 
 // Of one term, more steps are not looked at.
-constexpr size_t most_steps_of_a_term = 64;
+constexpr size_t max_steps_of_a_term = 64;
 
 class Pacing {
  public:
@@ -72,7 +72,7 @@ class Pacing {
       bool is_first = true;
       for (const ValueId input : at(step).inputs) {
         const uint32_t from = planned_bytes(input) >= bytes ? maker(input) : UINT32_MAX;
-        if (from == UINT32_MAX || from <= before || steps.size() >= most_steps_of_a_term) continue;
+        if (from == UINT32_MAX || from <= before || steps.size() >= max_steps_of_a_term) continue;
         is_first = false;
         if (std::find(steps.begin(), steps.end(), from) == steps.end()) steps.push_back(from);
       }

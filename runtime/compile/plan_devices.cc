@@ -42,8 +42,8 @@ Status find_devices(Draft& draft) {
   auto locations = std::make_unique<Locations>(draft.typed);
   if (locations->all_on_host()) return {};
   const std::vector<std::string>& names = draft.typed.devices;
-  if (names.size() > size_t{most_devices} + 1)  // and the host
-    return {Code::limit_exceeded, fmt::format("the net names {} devices, at most {} are possible", names.size() - 1, most_devices),
+  if (names.size() > size_t{max_devices} + 1)  // and the host
+    return {Code::limit_exceeded, fmt::format("the net names {} devices, at most {} are possible", names.size() - 1, max_devices),
             "put operators on fewer devices"};
   if (!draft.target.devices)
     return {Code::unsupported, "an operator of a subnet is put on a device, but its subnets run on the host", "leave its device out"};

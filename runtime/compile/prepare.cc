@@ -225,7 +225,7 @@ Status Preparer::compile_subnets(NodeId id) {
   return {};
 }
 
-// Layouts were promised to the kernel that was chosen, fused stages accepted by it, and bytes shared because of its flags.
+// Layouts were promised to the kernel that was chosen, fused operators accepted by it, and bytes shared because of its flags.
 bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
   const Node& node = draft_.node(id);
   const NodeDraft& d = draft_.nodes[id.index];
@@ -249,7 +249,7 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
   }
   if (node.epilogue.empty()) return true;
   Node before = node;
-  const EpilogueStage last = before.epilogue.back();
+  const EpilogueOp last = before.epilogue.back();
   before.epilogue.pop_back();
   const TensorType* operand = nullptr;
   if (last.operand_input >= 0) {

@@ -87,9 +87,9 @@ int Builder::in_place_operand(NodeId id, ValueId output, const heddle_layout& la
   const Node& node = net_[id];
   const NodeDraft& d = draft_.nodes[id.index];
   if (!d.kernel || !(d.kernel->kernel->flags & HEDDLE_KERNEL_EPILOGUE_IN_PLACE)) return -1;
-  for (const EpilogueStage& stage : node.epilogue)
-    if (stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && may_take(node, static_cast<size_t>(stage.operand_input), output, layout))
-      return stage.operand_input;
+  for (const EpilogueOp& epilogue_op : node.epilogue)
+    if (epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && may_take(node, static_cast<size_t>(epilogue_op.operand_input), output, layout))
+      return epilogue_op.operand_input;
   return -1;
 }
 

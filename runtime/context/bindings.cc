@@ -20,11 +20,11 @@ std::string literal(const Blob& blob) {
 
 // What was prepared for and what is there now, in words.
 std::string difference(const Blob& prepared, const Blob& given) {
-  constexpr int64_t most_elements = 8;
+  constexpr int64_t max_elements = 8;
   const auto both = [](const Blob& a, const Blob& b) {
     return fmt::format("the context was prepared for {}, now it is {}", literal(a), literal(b));
   };
-  if (prepared.shape.element_count() <= most_elements) return both(prepared, given);
+  if (prepared.shape.element_count() <= max_elements) return both(prepared, given);
   const int64_t width = byte_width(prepared.dtype);
   int64_t at = 0;
   while (std::memcmp(prepared.data + at * width, given.data + at * width, static_cast<size_t>(width)) == 0) ++at;

@@ -16,7 +16,7 @@ Status not_one(std::string_view text) {
           "write constant, step(every, gamma), exponential(gamma), polynomial(steps, power, end) or cosine(steps, end)"};
 }
 
-constexpr double most_rate = std::numeric_limits<float>::max();  // updates take it as f32
+constexpr double max_rate = std::numeric_limits<float>::max();  // updates take it as f32
 
 // A number that an expression reads back with all its bits.
 std::string number(double value) {
@@ -27,7 +27,7 @@ std::string number(double value) {
 
 Result<LearningRate> LearningRate::parse(double rate, std::string_view schedule, int64_t warm_up) {
   const auto bad = [](std::string what) { return Status(Code::invalid_argument, std::move(what), "give positive numbers"); };
-  if (!(rate >= 0) || rate > most_rate) return bad(fmt::format("a learning rate of {}", rate));
+  if (!(rate >= 0) || rate > max_rate) return bad(fmt::format("a learning rate of {}", rate));
   if (warm_up < 0) return bad(fmt::format("a warm-up of {} steps", warm_up));
   const std::optional<CallText> parsed = CallText::parse(schedule);
   if (!parsed) return not_one(schedule);
@@ -37,7 +37,7 @@ Result<LearningRate> LearningRate::parse(double rate, std::string_view schedule,
     if (!value) return not_one(schedule);
     n.push_back(*value);
   }
-  const auto ends_well = [](double end) { return end >= 0 && end <= most_rate; };
+  const auto ends_well = [](double end) { return end >= 0 && end <= max_rate; };
   LearningRate made;
   made.rate_ = rate;
   made.warm_up_ = warm_up;

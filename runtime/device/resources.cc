@@ -108,7 +108,7 @@ void Resource::abort(const std::string& why) const noexcept {
 // ---------------------------------------------------------------- one resource
 
 struct ResourceTable::Entry final : Resource {
-  enum class Stage { making, made, failed };
+  enum class State { making, made, failed };
   // What it is made with: it may ask for others.
   class Call final : public HostCall {
    public:
@@ -121,7 +121,7 @@ struct ResourceTable::Entry final : Resource {
   Entry(const heddle_resource& definition, ResourceNeed asked, ResourcePlace where)
       : Resource(definition, asked.name), need(std::move(asked)), place(std::move(where)) {}
   ~Entry() override {
-    if (stage == Stage::made) try {
+    if (state == State::made) try {
         definition_->destroy(object_);
       } catch (...) {
         without_exceptions(
@@ -140,7 +140,7 @@ struct ResourceTable::Entry final : Resource {
   ResourceTable* table = nullptr;                    // likewise
   std::vector<std::shared_ptr<Entry>> needs;         // by slot; they go after it
   // Under the lock:
-  Stage stage = Stage::making;
+  State state = State::making;
   Status failure;
   std::vector<const Entry*> waits_for;  // while it is being made
 };
@@ -265,7 +265,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
     entry->table = this;
     state_->entries.emplace(key, entry);
   }
-  if (entry->stage == Entry::Stage::made) return entry;
+  if (entry->state == Entry::State::made) return entry;
   if (asker && !first)
     if (const std::vector<const Entry*> cycle = State::way(entry.get(), asker); !cycle.empty()) return State::circle(*asker, cycle);
   if (asker) asker->waits_for.push_back(entry.get());
@@ -280,15 +280,15 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
     lock.lock();
     entry->table = nullptr;
     entry->registry = nullptr;
-    entry->stage = status.ok() ? Entry::Stage::made : Entry::Stage::failed;
+    entry->state = status.ok() ? Entry::State::made : Entry::State::failed;
     if (!status.ok()) state_->entries.erase(key);
     entry->failure = std::move(status);
     changed.notify_all();
   } else {
-    changed.wait(lock, [&] { return entry->stage != Entry::Stage::making; });
+    changed.wait(lock, [&] { return entry->state != Entry::State::making; });
   }
   if (asker) asker->waits_for.erase(std::find(asker->waits_for.begin(), asker->waits_for.end(), entry.get()));
-  if (entry->stage == Entry::Stage::made) return entry;
+  if (entry->state == Entry::State::made) return entry;
   Status failure = entry->failure;
   lock.unlock();  // the last one of a failed entry lets go of what it needed
   return failure;
@@ -333,7 +333,7 @@ void ResourceTable::drop(const std::string& plugin) {
   const std::lock_guard lock(mutex);
   for (auto at = state_->entries.begin(); at != state_->entries.end();) {
     const auto entry = at++;
-    const bool goes = entry->second->stage == Entry::Stage::made && entry->second->owner->name == plugin;
+    const bool goes = entry->second->state == Entry::State::made && entry->second->owner->name == plugin;
     if (goes) dropped.insert(state_->entries.extract(entry));
   }
 }

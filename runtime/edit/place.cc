@@ -60,10 +60,10 @@ Status fallen_back(const TypedNet& net, const Node& node, Obstacle obstacle, con
 }
 
 Status moved(const Net& net, const HostRegion& region, const CompilationTarget& target) {
-  constexpr size_t most_names = 3;
+  constexpr size_t max_names = 3;
   std::vector<std::string> others;
-  for (size_t i = 1; i < region.nodes.size() && i <= most_names; ++i) others.push_back(quoted(net[region.nodes[i]].name));
-  if (region.nodes.size() > most_names + 1) others.push_back(fmt::format("{} more", region.nodes.size() - most_names - 1));
+  for (size_t i = 1; i < region.nodes.size() && i <= max_names; ++i) others.push_back(quoted(net[region.nodes[i]].name));
+  if (region.nodes.size() > max_names + 1) others.push_back(fmt::format("{} more", region.nodes.size() - max_names - 1));
   const std::string everywhere = quoted(target.default_device);
   const std::string keep = fmt::format("give it the device {} to keep it there", everywhere);
   const bool asked_for = target.copies == Copies::automatic;

@@ -407,10 +407,10 @@ Result<std::vector<TensorType>> inferred_types(TypedNet& net, NodeId id, Evaluat
   options.limits = net.limits;
   options.evaluator = evaluator;
   Node& node = net.net[id];
-  // Operands of fused stages lie behind the operator's own inputs and have no part in its types.
+  // Operands of fused operators lie behind the operator's own inputs and have no part in its types.
   const std::vector<ValueId> inputs = node.inputs;
-  for (const EpilogueStage& stage : node.epilogue)
-    if (stage.operand_input >= 0) node.inputs.resize(std::min(node.inputs.size(), static_cast<size_t>(stage.operand_input)));
+  for (const EpilogueOp& epilogue_op : node.epilogue)
+    if (epilogue_op.operand_input >= 0) node.inputs.resize(std::min(node.inputs.size(), static_cast<size_t>(epilogue_op.operand_input)));
   std::vector<TensorType> types;
   for (const ValueId v : node.outputs) types.push_back(v.valid() ? net.type(v) : TensorType());
   Status status = Inference(net, options).node(id);

@@ -6,7 +6,7 @@ namespace heddle {
 namespace {
 
 // Of an operator that is computed while compiling; about a second with the slowest kernels.
-constexpr double most_operations = 1e9;
+constexpr double max_operations = 1e9;
 
 class RegistryEvaluator : public Evaluator {
  public:
@@ -24,7 +24,7 @@ class RegistryEvaluator : public Evaluator {
     // What a step of a run may take its time for, and be called off, would only hold up the compiler.
     if (node.schema && node.schema->op->cost) {
       HEDDLE_TRY(const OperatorCost cost, operator_cost(*registry_, call));
-      if (cost.flops.value_or(0) > most_operations)
+      if (cost.flops.value_or(0) > max_operations)
         return Status(Code::unsupported, "too much work to be evaluated while a net is compiled");
     }
     auto result = run_operator(*registry_, call);

@@ -41,9 +41,9 @@ class Decoder {
   std::vector<Net> decode_file(const file::Net& root) {
     std::vector<Net> nets(1);
     const auto count = length(root.nets());
-    if (count > most_nets - 1)
-      fail(nets[0], nullptr, Code::limit_exceeded, fmt::format("the file has {} nets, {} at most may be in one", count + 1, most_nets));
-    if (count > most_nets - 1) return nets;
+    if (count > max_nets - 1)
+      fail(nets[0], nullptr, Code::limit_exceeded, fmt::format("the file has {} nets, {} at most may be in one", count + 1, max_nets));
+    if (count > max_nets - 1) return nets;
     nets.reserve(count + 1);  // earlier_ refers to them
     decode(root, 0, nets.data());
     for (uint32_t i = 0; i < count && !stopped_; ++i) {

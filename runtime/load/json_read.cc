@@ -234,8 +234,8 @@ std::vector<Net> NetReader::read_file(JsonValue root) {
   read(root, 0, nets.data());
   const std::optional<JsonValue> others = root.find("nets");
   if (!others) return nets;
-  if (!others->is(Kind::array) || others->size() > most_nets - 1)
-    malformed(nets[0], Status(Code::syntax, fmt::format("\"nets\" is no list of at most {} nets", most_nets - 1)));
+  if (!others->is(Kind::array) || others->size() > max_nets - 1)
+    malformed(nets[0], Status(Code::syntax, fmt::format("\"nets\" is no list of at most {} nets", max_nets - 1)));
   if (!understood_) return nets;
   nets.reserve(others->size() + 1);  // earlier_ refers to them
   for (const JsonValue other : *others) {

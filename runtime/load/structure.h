@@ -39,7 +39,7 @@ void link_net(Net& net, bool top, const Limits& limits, Findings& findings);
 Status check_whole_net(const Net& net, const Limits& limits);
 
 // Nets that one file may hold.
-constexpr size_t most_nets = 64;
+constexpr size_t max_nets = 64;
 // Where there are several each has a name of its own. Errors: duplicate_name, limit_exceeded, invalid_argument (there is none).
 Status check_net_names(std::span<const Net* const> nets);
 std::vector<const Net*> pointers_to(std::span<const Net> nets);

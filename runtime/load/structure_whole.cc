@@ -53,8 +53,8 @@ Status check_whole_net(const Net& net, const Limits& limits) {
 
 Status check_net_names(std::span<const Net* const> nets) {
   if (nets.empty()) return {Code::invalid_argument, "there is no net", "give at least one"};
-  if (nets.size() > most_nets)
-    return {Code::limit_exceeded, fmt::format("there are {} nets, {} at most may be together", nets.size(), most_nets)};
+  if (nets.size() > max_nets)
+    return {Code::limit_exceeded, fmt::format("there are {} nets, {} at most may be together", nets.size(), max_nets)};
   for (size_t i = 0; nets.size() > 1 && i < nets.size(); ++i) {
     const std::string& name = nets[i]->name;
     if (name.empty()) return {Code::duplicate_name, fmt::format("net {} of {} has no name", i, nets.size()), "name it"};

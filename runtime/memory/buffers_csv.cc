@@ -17,7 +17,7 @@ namespace {
 enum Column : uint8_t { id, lower, upper, size, alignment, columns };
 constexpr std::array<std::string_view, columns> column_names = {"id", "lower", "upper", "size", "alignment"};
 constexpr const char* header_hint = "the first line is id,lower,upper,size or id,lower,upper,size,alignment";
-constexpr size_t most_fields = 16;
+constexpr size_t max_fields = 16;
 
 Status at_line(size_t line, Code code, std::string message, std::string hint = {}) {
   return {code, fmt::format("line {}: {}", line, message), std::move(hint)};
@@ -35,14 +35,14 @@ std::string_view trimmed(std::string_view field) {
   return field;
 }
 
-// One line cut at its commas; more than most_fields are not kept.
+// One line cut at its commas; more than max_fields are not kept.
 struct Fields {
-  std::array<std::string_view, most_fields> field;
+  std::array<std::string_view, max_fields> field;
   size_t count = 0;
   explicit Fields(std::string_view line) {
     while (true) {
       const size_t comma = line.find(',');
-      if (count < most_fields) field[count] = trimmed(line.substr(0, comma));
+      if (count < max_fields) field[count] = trimmed(line.substr(0, comma));
       ++count;
       if (comma == std::string_view::npos) return;
       line.remove_prefix(comma + 1);
@@ -76,7 +76,7 @@ class Parser {
  private:
   Status parse_header(const Fields& header) {
     place_.fill(SIZE_MAX);
-    for (size_t i = 0; i < std::min(header.count, most_fields); ++i) {
+    for (size_t i = 0; i < std::min(header.count, max_fields); ++i) {
       const auto known = std::find(column_names.begin(), column_names.end(), header.field[i]);
       if (known == column_names.end())
         return at_line(line_, Code::syntax, fmt::format("unknown column {}", shown(header.field[i])),

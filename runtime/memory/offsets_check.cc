@@ -31,7 +31,7 @@ bool alive_together(const Problem& problem, size_t a, size_t b) {
 
 // The most bytes alive when some buffer is first written, sizes rounded up to the smallest alignment of those alive: what max_live may
 // claim at most.
-int64_t most_alive(const Problem& problem) {
+int64_t max_alive(const Problem& problem) {
   int64_t most = 0;
   for (const Buffer& moment : problem.buffers) {
     const auto alive = [&](const Buffer& buffer) { return buffer.bytes > 0 && buffer.first <= moment.first && moment.first < buffer.last; };
@@ -59,8 +59,8 @@ Status check(const Problem& problem, const Solution& solution) {
   if (top != solution.height) return wrong(fmt::format("the height is given as {} but the highest byte is {}", solution.height, top));
   if (solution.lower_bound < 0 || solution.lower_bound > solution.height)
     return wrong(fmt::format("the lower bound {} is not within the height {}", solution.lower_bound, solution.height));
-  if (solution.lower_bound_kind == LowerBoundKind::max_live && solution.lower_bound > most_alive(problem))
-    return wrong(fmt::format("the lower bound {} is more than is ever alive, {}", solution.lower_bound, most_alive(problem)));
+  if (solution.lower_bound_kind == LowerBoundKind::max_live && solution.lower_bound > max_alive(problem))
+    return wrong(fmt::format("the lower bound {} is more than is ever alive, {}", solution.lower_bound, max_alive(problem)));
   if (!solution.optimal && solution.lower_bound == solution.height)
     return wrong(fmt::format("the height {} equals the lower bound and is not called optimal", solution.height));
   for (size_t a = 0; a < count; ++a) {

@@ -32,7 +32,7 @@ bool Improver::step(int64_t target, Effort* effort) {
       climb_for(target, std::min(effort->left() / 4, 32 * slice), effort);
       return true;
     default:
-      if (items_.size() > SearchSpace::most_items || steps_ % 64 == 0)
+      if (items_.size() > SearchSpace::max_items || steps_ % 64 == 0)
         climb_for(target, 4 * slice, effort);
       else
         search_next(target, effort);
@@ -44,7 +44,7 @@ bool Improver::prepare(Effort* effort) {
   // Four operations a pair for finding it, and memory that stays below what the effort stands for.
   if (!find_conflicts(items_, effort->left() / 8, effort, &conflicts_)) return false;
   if (!effort->spend(4 * static_cast<int64_t>(items_.size() + conflicts_.list.size()))) return false;
-  if (items_.size() > SearchSpace::most_items) return true;
+  if (items_.size() > SearchSpace::max_items) return true;
   space_ = make_search_space(items_, conflicts_);
   proven_ = space_->clique_bytes;
   return true;

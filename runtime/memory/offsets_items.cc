@@ -47,7 +47,7 @@ int64_t max_live_bytes(const Items& items) {
   std::vector<uint32_t> by_end(items.size());
   std::iota(by_end.begin(), by_end.end(), 0);
   std::sort(by_end.begin(), by_end.end(), [&](uint32_t a, uint32_t b) { return items.buffers[a].last < items.buffers[b].last; });
-  int64_t live = 0, live_rounded = 0, most = 0, most_rounded = 0, padding = 0;
+  int64_t live = 0, live_rounded = 0, most = 0, max_rounded = 0, padding = 0;
   size_t ended = 0;
   for (const Buffer& buffer : items.buffers) {
     for (; items.buffers[by_end[ended]].last <= buffer.first; ++ended) {
@@ -58,9 +58,9 @@ int64_t max_live_bytes(const Items& items) {
     const int64_t rounded = align_up(buffer.bytes, alignment);
     padding = std::max(padding, rounded - buffer.bytes);
     most = std::max(most, live += buffer.bytes);
-    most_rounded = std::max(most_rounded, live_rounded += rounded);
+    max_rounded = std::max(max_rounded, live_rounded += rounded);
   }
-  return std::max(most, most_rounded - padding);
+  return std::max(most, max_rounded - padding);
 }
 
 bool find_conflicts(const Items& items, int64_t limit, Effort* effort, Conflicts* conflicts) {

@@ -284,7 +284,7 @@ class Search {
 };
 
 // Largest part whose cliques are extended beyond the serial order.
-constexpr size_t most_extended = 384;
+constexpr size_t max_extended = 384;
 
 std::vector<std::vector<uint32_t>> interval_cliques(const Items& items) {
   std::vector<std::vector<uint32_t>> cliques;
@@ -325,7 +325,7 @@ void extend_clique(const SearchSpace& space, std::vector<uint32_t>* clique) {
 SearchSpace make_search_space(const Items& items, const Conflicts& conflicts) {
   SearchSpace space{&items, &conflicts, interval_cliques(items), 0};
   // Serial cliques are enough to be right; extending them costs the cube of the size.
-  if (items.interference != nullptr && items.size() <= most_extended) {
+  if (items.interference != nullptr && items.size() <= max_extended) {
     for (uint32_t i = 0; i < items.size(); ++i) space.cliques.push_back({i});
     for (std::vector<uint32_t>& clique : space.cliques) extend_clique(space, &clique);
     std::sort(space.cliques.begin(), space.cliques.end());

@@ -18,7 +18,7 @@ struct SearchSpace {
   std::vector<std::vector<uint32_t>> cliques;  // of items that pairwise interfere
   int64_t clique_bytes = 0;                    // of the heaviest: a lower bound
   // At most this many items: adjacency is a bit matrix.
-  static constexpr size_t most_items = 2048;
+  static constexpr size_t max_items = 2048;
 };
 SearchSpace make_search_space(const Items& items, const Conflicts& conflicts);
 

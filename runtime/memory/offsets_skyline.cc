@@ -10,15 +10,15 @@ namespace {
 // The height reached at each moment: raise a range, ask a range's maximum; both O(log n).
 class Skyline {
  public:
-  explicit Skyline(size_t moments) : leaves_(moments), most_(2 * moments, 0), whole_(2 * moments, 0) {}
+  explicit Skyline(size_t moments) : leaves_(moments), highest_(2 * moments, 0), whole_(2 * moments, 0) {}
 
   int64_t highest(size_t from, size_t to) const {
     int64_t top = 0;
     for (size_t l = (from + leaves_) >> 1; l > 0; l >>= 1) top = std::max(top, whole_[l]);
     for (size_t r = (to - 1 + leaves_) >> 1; r > 0; r >>= 1) top = std::max(top, whole_[r]);
     for (size_t l = from + leaves_, r = to + leaves_; l < r; l >>= 1, r >>= 1) {
-      if (l & 1) top = std::max(top, most_[l++]);
-      if (r & 1) top = std::max(top, most_[--r]);
+      if (l & 1) top = std::max(top, highest_[l++]);
+      if (r & 1) top = std::max(top, highest_[--r]);
     }
     return top;
   }
@@ -33,15 +33,15 @@ class Skyline {
 
  private:
   void cover(size_t node, int64_t height) {
-    most_[node] = std::max(most_[node], height);
+    highest_[node] = std::max(highest_[node], height);
     whole_[node] = std::max(whole_[node], height);
   }
   void settle_above(size_t node) {
-    while (node >>= 1) most_[node] = std::max({most_[2 * node], most_[2 * node + 1], whole_[node]});
+    while (node >>= 1) highest_[node] = std::max({highest_[2 * node], highest_[2 * node + 1], whole_[node]});
   }
 
   size_t leaves_;
-  std::vector<int64_t> most_;   // highest within the node's range
+  std::vector<int64_t> highest_;   // highest within the node's range
   std::vector<int64_t> whole_;  // raised over the whole range; in the node alone, not in those below it
 };
 

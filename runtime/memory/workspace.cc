@@ -133,7 +133,7 @@ int64_t WorkspaceNeeds::total() const {
 }
 
 std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
-  constexpr int64_t most_times = 2;
+  constexpr int64_t max_times = 2;
   const int64_t total = needs.total();
   const auto has_all = [&](const Workspace& workspace) {
     return workspace.host_bytes() >= needs.host_bytes &&
@@ -155,7 +155,7 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
       const int64_t held = (*at)->bytes();
       const bool all = has_all(**at);
       // One of the right size or, to grow, one that is not much smaller.
-      if (held / most_times > total || (!all && held < total / most_times)) continue;
+      if (held / max_times > total || (!all && held < total / max_times)) continue;
       const bool better = best == idle_.end() || (all != best_has_all ? all : all ? held <= (*best)->bytes() : held >= (*best)->bytes());
       if (!better) continue;
       best = at;

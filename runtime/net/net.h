@@ -128,7 +128,7 @@ struct Value {
 };
 
 // One pointwise operator fused behind a node; applied to output 0 in order. `expression` is in terms of "acc" and "operand".
-struct EpilogueStage {
+struct EpilogueOp {
   std::string expression;
   int32_t operand_input = -1;  // among the node's inputs
   int32_t operand_kind = 0;    // HEDDLE_OPERAND_*
@@ -145,7 +145,7 @@ struct Node {
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;
   std::vector<NodeId> control;             // these run before this one
-  std::vector<EpilogueStage> epilogue;     // set by fusion; never in files
+  std::vector<EpilogueOp> epilogue;     // set by fusion; never in files
   DeviceId placed = host_device;           // where it runs, among TypedNet::devices; given by placement
   uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
   const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive

@@ -10,11 +10,11 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t most_elements = 16, shown_elements = 4;
+constexpr int64_t max_elements = 16, shown_elements = 4;
 
 std::string content_text(const Blob& blob) {
   Blob shown = blob;
-  const bool cut = blob.shape.element_count() > most_elements;
+  const bool cut = blob.shape.element_count() > max_elements;
   if (cut) shown.bytes = std::min(blob.bytes, shown_elements * byte_width(blob.dtype));
   std::string text;
   append_literal(text, shown);
@@ -182,11 +182,11 @@ class NetPrinter {
       for (const NodeId id : n.control) names.push_back(id.valid() && id.index < net_.nodes.size() ? net_[id].name : "nothing");
       text += fmt::format(" after({})", words(names, ", "));
     }
-    for (const EpilogueStage& stage : n.epilogue) {
-      text += fmt::format(" then {}({})", word(stage.type), stage.expression);
-      const auto operand = static_cast<size_t>(stage.operand_input);
-      if (stage.operand_input >= 0 && operand < n.inputs.size())
-        text += fmt::format(" operand={} {}", value(n.inputs[operand], false), operand_text(stage.operand_kind));
+    for (const EpilogueOp& epilogue_op : n.epilogue) {
+      text += fmt::format(" then {}({})", word(epilogue_op.type), epilogue_op.expression);
+      const auto operand = static_cast<size_t>(epilogue_op.operand_input);
+      if (epilogue_op.operand_input >= 0 && operand < n.inputs.size())
+        text += fmt::format(" operand={} {}", value(n.inputs[operand], false), operand_text(epilogue_op.operand_kind));
     }
     const bool named_by_output = !n.outputs.empty() && value(n.outputs[0], false) == name_text(n.name);
     line(named_by_output ? text : fmt::format("{} # {}", text, name_text(n.name)));

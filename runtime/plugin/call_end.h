@@ -7,11 +7,11 @@
 
 namespace heddle {
 
-enum class OperatorStage : uint8_t { look_up, infer, allocate, create, prepare, run };
+enum class OperatorPhase : uint8_t { look_up, infer, allocate, create, prepare, run };
 
 struct CallEnd {
-  // Of a call that failed: the stage that did.
-  OperatorStage stage = OperatorStage::look_up;
+  // Of a call that failed: the phase that did.
+  OperatorPhase phase = OperatorPhase::look_up;
   // What the plugin's function answered; internal also where it threw, or answered what makes no sense (tiles below zero, an extent beyond
   // its bound). Ok: the plugin did nothing wrong, the host itself refused (dtypes, limits, memory).
   heddle_status answer = HEDDLE_OK;
@@ -23,9 +23,9 @@ struct CallEnd {
       case HEDDLE_OK:
         return true;
       case HEDDLE_ERROR_INVALID:
-        return stage != OperatorStage::prepare;
+        return phase != OperatorPhase::prepare;
       case HEDDLE_ERROR_UNSUPPORTED:
-        return stage != OperatorStage::run;
+        return phase != OperatorPhase::run;
       default:
         return false;
     }

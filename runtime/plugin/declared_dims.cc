@@ -70,14 +70,14 @@ bool DeclaredDims::read_port(const heddle_port& port, bool output, Port* to, std
       dim.kind = Dim::Kind::named;
       dim.name = static_cast<size_t>(found - names_.begin());
       if (found == names_.end()) names_.push_back(word);
-      if (names_.size() > most_names) return wrong(fmt::format("an operator has at most {} names of dimensions", most_names));
+      if (names_.size() > max_names) return wrong(fmt::format("an operator has at most {} names of dimensions", max_names));
     } else {
       return wrong(fmt::format("{} is no name, no number, \"*\" or \"...\"", quoted(word)));
     }
     to->dims.push_back(dim);
   }
-  to->least_rank = static_cast<int>(to->dims.size()) - (to->has_rest ? 1 : 0);
-  return to->least_rank <= max_rank || wrong(fmt::format("more than {} dimensions", max_rank));
+  to->min_rank = static_cast<int>(to->dims.size()) - (to->has_rest ? 1 : 0);
+  return to->min_rank <= max_rank || wrong(fmt::format("more than {} dimensions", max_rank));
 }
 
 bool DeclaredDims::read(const heddle_operator& op, std::string* error) {
@@ -114,7 +114,7 @@ Status DeclaredDims::match_input(size_t input, const Port& port, const heddle_te
                   fmt::format("input {} is {}, declared as {}{}", quoted(port.declared->name), shape.text(), text(port), why));
   };
   const auto named = [&](size_t other) { return quoted(input_port(other)->declared->name); };
-  const int beyond = view.rank - port.least_rank;
+  const int beyond = view.rank - port.min_rank;
   if (beyond < 0 || (beyond > 0 && !port.has_rest)) return wrong("");
   int axis = 0;
   for (const Dim& dim : port.dims) {
@@ -156,7 +156,7 @@ void DeclaredDims::fill(size_t index, const Bound& bound, Shape* shape) const {
     if (axis < shape->rank() && (*shape)[axis] < 0) (*shape)[axis] = extent;
     ++axis;
   };
-  const int beyond = shape->rank() - port->least_rank;
+  const int beyond = shape->rank() - port->min_rank;
   const bool rest_known = bound.rest_said_by != no_input && bound.rest.rank() == beyond;
   for (const Dim& dim : port->dims) {
     if (dim.kind == Dim::Kind::rest)
@@ -174,7 +174,7 @@ Status DeclaredDims::follow(size_t output, const Bound& bound, heddle_type* type
         (dim.kind == Dim::Kind::rest && bound.rest_said_by == no_input))
       return {Code::shape_mismatch, fmt::format("output {} is declared as {}, and the inputs that say these dimensions are absent",
                                                 quoted(port.declared->name), text(port))};
-  if (port.least_rank + bound.rest.rank() > max_rank && port.has_rest)
+  if (port.min_rank + bound.rest.rank() > max_rank && port.has_rest)
     return {Code::shape_mismatch, fmt::format("output {} would have more than {} dimensions", quoted(port.declared->name), max_rank)};
   const Shape shape = shape_of(port, bound.extents, bound.rest);
   type->rank = shape.rank();

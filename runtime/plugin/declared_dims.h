@@ -27,14 +27,14 @@ class DeclaredDims {
     const heddle_port* declared = nullptr;  // null: it says nothing
     std::vector<Dim> dims;
     // Of how many dims it is at least, and whether there may be more.
-    int least_rank = 0;
+    int min_rank = 0;
     bool has_rest = false;
   };
   // What the names and "..." stand for, by the inputs that have them. An extent of -1 is not known before the run.
-  static constexpr size_t most_names = 16, no_input = SIZE_MAX;
+  static constexpr size_t max_names = 16, no_input = SIZE_MAX;
   struct Bound {
-    std::array<int64_t, most_names> extents;
-    std::array<size_t, most_names> said_by;  // the input that has the name first, and its extent where any input knows it
+    std::array<int64_t, max_names> extents;
+    std::array<size_t, max_names> said_by;  // the input that has the name first, and its extent where any input knows it
     Shape rest;
     size_t rest_said_by = no_input;
     Bound() {

@@ -153,7 +153,7 @@ Status infer_dtypes(const OperatorSchema& schema, std::span<const heddle_tensor*
 
 Status infer_operator(const OperatorSchema& schema, const AttributeTable& attributes, std::span<const heddle_tensor* const> inputs,
                       std::span<const char> wanted, std::span<TensorType> outputs, CallServices* services, CallEnd* end) {
-  if (end) *end = {OperatorStage::infer, HEDDLE_OK};
+  if (end) *end = {OperatorPhase::infer, HEDDLE_OK};
   TypeVariables variables;
   HEDDLE_CHECK(check_inputs(schema, inputs, variables));
   const DeclaredDims& declared = schema.declared_dims;
@@ -220,7 +220,7 @@ Status ask_subnets(const OperatorSchema& schema, const AttributeTable& attribute
   } catch (...) {
     call.error.text = "subnets threw an exception across the plugin boundary";
   }
-  if (end) *end = {OperatorStage::infer, status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status};
+  if (end) *end = {OperatorPhase::infer, status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status};
   return status == HEDDLE_OK ? Status() : plugin_error(Code::subnet_mismatch, status, call.error);
 }
 

@@ -21,7 +21,7 @@ KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device
       name_(node.name),
       device_(std::move(device)),
       attributes_(std::make_shared<const Attributes>(node)),
-      stages_(node.epilogue) {
+      epilogue_ops_(node.epilogue) {
   const auto add = [&](ValueId id, std::vector<DType>& dtypes, std::vector<char>& present) {
     present.push_back(id.valid() ? 1 : 0);
     dtypes.push_back(id.valid() ? net.type(id).dtype : DType::none);
@@ -40,7 +40,7 @@ KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
       name_(of.name_),
       device_(of.device_),
       attributes_(of.attributes_),
-      stages_(of.stages_),
+      epilogue_ops_(of.epilogue_ops_),
       input_dtypes_(of.input_dtypes_),
       output_dtypes_(of.output_dtypes_),
       types_(of.types_),
@@ -61,13 +61,13 @@ KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
 void KernelCall::link() {
   inputs_.clear();
   outputs_.clear();
-  abi_stages_.clear();
-  stage_pointers_.clear();
+  abi_epilogue_ops_.clear();
+  epilogue_op_pointers_.clear();
   for (size_t i = 0; i < input_present_.size(); ++i) inputs_.push_back(input_present_[i] ? &types_[i] : nullptr);
   for (size_t i = 0; i < output_present_.size(); ++i) outputs_.push_back(output_present_[i] ? &types_[input_present_.size() + i] : nullptr);
-  for (const EpilogueStage& s : stages_)
-    abi_stages_.push_back({sizeof(heddle_epilogue_stage), s.operand_input, s.operand_kind, 0, s.expression.c_str()});
-  for (const heddle_epilogue_stage& s : abi_stages_) stage_pointers_.push_back(&s);
+  for (const EpilogueOp& s : epilogue_ops_)
+    abi_epilogue_ops_.push_back({sizeof(heddle_epilogue_op), s.operand_input, s.operand_kind, 0, s.expression.c_str()});
+  for (const heddle_epilogue_op& s : abi_epilogue_ops_) epilogue_op_pointers_.push_back(&s);
   heddle_create_context& c = abi_;
   c.struct_size = sizeof(c);
   c.input_count = static_cast<uint32_t>(inputs_.size());
@@ -79,14 +79,14 @@ void KernelCall::link() {
   c.op = schema_->op;
   c.node_name = name_.c_str();
   c.device = device_.c_str();
-  c.stage_count = static_cast<uint32_t>(abi_stages_.size());
-  c.stages = stage_pointers_.data();
+  c.epilogue_op_count = static_cast<uint32_t>(abi_epilogue_ops_.size());
+  c.epilogue_ops = epilogue_op_pointers_.data();
 }
 
 const KernelEntry* KernelCall::find(const KernelEntry* after) const {
   // Operands of an epilogue lie behind the schema's own inputs.
   size_t own = input_dtypes_.size();
-  for (const EpilogueStage& s : stages_)
+  for (const EpilogueOp& s : epilogue_ops_)
     if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
   return registry_->find_kernel(*schema_, device_kind(device_), std::span(input_dtypes_).first(own), output_dtypes_, after);
 }
@@ -109,7 +109,7 @@ Status KernelCall::missing(const Net& net, const Node& node) const {
 
 Status KernelCall::create(const KernelEntry& kernel, CallServices* services, void** state, CallEnd* end) const {
   *state = nullptr;
-  if (end) *end = {OperatorStage::create, HEDDLE_OK};
+  if (end) *end = {OperatorPhase::create, HEDDLE_OK};
   if (!kernel.kernel->create) return {};
   CreateCall call(abi_, services);
   heddle_status status = HEDDLE_ERROR_INTERNAL;
@@ -174,18 +174,18 @@ bool KernelCall::accepts(const KernelEntry& kernel) const {
   }
 }
 
-bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand) {
+bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueOp& epilogue_op, const TensorType* operand) {
   if (!kernel.kernel->accepts_epilogue) return false;
-  // The kernel is asked as if the stage were fused already. Whatever it answers, the call is as before: fusing is the transform's work.
+  // The kernel is asked as if the epilogue op were fused already. Whatever it answers, the call is as before: fusing is the transform's work.
   const std::vector<heddle_type> types = types_;
-  stages_.push_back(stage);
+  epilogue_ops_.push_back(epilogue_op);
   if (operand) {
     types_.insert(types_.begin() + static_cast<std::ptrdiff_t>(input_present_.size()), to_abi(*operand));
     input_present_.push_back(1);
   }
   link();
   const bool yes = accepts(kernel);
-  stages_.pop_back();
+  epilogue_ops_.pop_back();
   if (operand) input_present_.pop_back();
   types_ = types;
   link();

@@ -49,11 +49,11 @@ class KernelCall {
   // What the kernel ranks, best first; none: row-major everywhere. Errors: kernel_failed, where it lists what is none (a layout that is no
   // order of the dimensions, say).
   Result<std::vector<heddle_format>> formats(const KernelEntry& kernel) const;
-  // Whether the kernel runs the node with its own stages.
+  // Whether the kernel runs the node with its own epilogue ops.
   bool accepts(const KernelEntry& kernel) const;
-  // Whether the kernel runs the node with its own stages and one more, whose operand (of type `operand`, may be null) would be the next
+  // Whether the kernel runs the node with its own epilogue ops and one more, whose operand (of type `operand`, may be null) would be the next
   // input.
-  bool accepts(const KernelEntry& kernel, const EpilogueStage& stage, const TensorType* operand);
+  bool accepts(const KernelEntry& kernel, const EpilogueOp& epilogue_op, const TensorType* operand);
   const std::vector<DType>& input_dtypes() const { return input_dtypes_; }
 
  private:
@@ -64,13 +64,13 @@ class KernelCall {
   std::string name_;
   std::string device_;
   std::shared_ptr<const Attributes> attributes_;
-  std::vector<EpilogueStage> stages_;
+  std::vector<EpilogueOp> epilogue_ops_;
   std::vector<DType> input_dtypes_, output_dtypes_;
   std::vector<heddle_type> types_;
   std::vector<char> input_present_, output_present_;
   std::vector<const heddle_type*> inputs_, outputs_;
-  std::vector<heddle_epilogue_stage> abi_stages_;
-  std::vector<const heddle_epilogue_stage*> stage_pointers_;
+  std::vector<heddle_epilogue_op> abi_epilogue_ops_;
+  std::vector<const heddle_epilogue_op*> epilogue_op_pointers_;
   heddle_create_context abi_ = {};
 };
 

@@ -60,7 +60,7 @@ void DestroyState::operator()(void* state) const noexcept {
 }
 
 Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallServices* services, CallEnd* end) {
-  if (end) *end = {OperatorStage::prepare, HEDDLE_OK};
+  if (end) *end = {OperatorPhase::prepare, HEDDLE_OK};
   const heddle_kernel& kernel = *made.kernel->kernel;
   PrepareCall call({}, services);
   heddle_prepare_context& p = call.abi;

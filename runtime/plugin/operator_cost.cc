@@ -31,14 +31,14 @@ class FewOf {
 // Operands of an epilogue lie behind the operator's own inputs.
 size_t own_inputs(const Node& node) {
   size_t own = node.inputs.size();
-  for (const EpilogueStage& s : node.epilogue)
+  for (const EpilogueOp& s : node.epilogue)
     if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
   return own;
 }
 
-// Operations of a stage for each element. Canonical text writes every one as name(...).
-int64_t operations(const EpilogueStage& stage) {
-  return std::count(stage.expression.begin(), stage.expression.end(), '(');
+// Operations of an epilogue op for each element. Canonical text writes every one as name(...).
+int64_t operations(const EpilogueOp& epilogue_op) {
+  return std::count(epilogue_op.expression.begin(), epilogue_op.expression.end(), '(');
 }
 
 Status ask(const TypedNet& net, const Node& node, const AttributeTable& attributes, heddle_cost& cost) {
@@ -115,7 +115,7 @@ Result<OperatorCost> operator_cost(const TypedNet& net, const Node& node, const 
     result.flops = elements * schema.pointwise_operations;
   }
   if (result.flops)
-    for (const EpilogueStage& stage : node.epilogue) *result.flops += elements * static_cast<double>(operations(stage));
+    for (const EpilogueOp& epilogue_op : node.epilogue) *result.flops += elements * static_cast<double>(operations(epilogue_op));
   return result;
 }
 

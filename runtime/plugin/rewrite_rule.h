@@ -16,7 +16,7 @@ struct LoadedPlugin;
 class RegistrySnapshot;
 
 // Operators of a pattern that are tried with their inputs in both orders: a place of a net is compared with 2^so many forms at most.
-constexpr size_t most_swapped = 12;
+constexpr size_t max_swapped = 12;
 
 // Both nets are resolved; their nodes point to schemas of the snapshot that the rule belongs to, which keeps them.
 struct RewriteRule {

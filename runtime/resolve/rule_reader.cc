@@ -70,9 +70,9 @@ Status find_swapped(RewriteRule& rule) {
     rule.swapped.push_back(swaps ? 1 : 0);
     if (swaps) swapped.push_back(quoted(node.name));
   }
-  if (swapped.size() <= most_swapped) return {};
+  if (swapped.size() <= max_swapped) return {};
   return {Code::plugin_invalid,
-          fmt::format("the pattern has {} operators whose inputs may stand in either order, more than {}: {}", swapped.size(), most_swapped,
+          fmt::format("the pattern has {} operators whose inputs may stand in either order, more than {}: {}", swapped.size(), max_swapped,
                       join(swapped, ", ")),
           "make rules of its parts"};
 }

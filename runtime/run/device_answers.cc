@@ -258,13 +258,13 @@ std::vector<uint32_t> DeviceRun::steps_behind(const Side& side, uint32_t device,
 
 // Without the device's own word, any step behind the last fence that went well may have failed, on any stream that failed.
 DeviceRun::Failure DeviceRun::blame(std::vector<uint32_t> suspects, Failure failure) const {
-  constexpr size_t most_named = 8;
+  constexpr size_t max_named = 8;
   std::sort(suspects.begin(), suspects.end());
   std::vector<std::string> names;
   for (const uint32_t step : suspects)
-    if (names.size() < most_named) names.push_back(quoted(plan_.steps[step].name));
+    if (names.size() < max_named) names.push_back(quoted(plan_.steps[step].name));
   if (!suspects.empty()) failure.step = suspects.front();
-  if (suspects.size() > most_named) names.push_back(fmt::format("{} more", suspects.size() - most_named));
+  if (suspects.size() > max_named) names.push_back(fmt::format("{} more", suspects.size() - max_named));
   if (suspects.size() > 1) failure.text += fmt::format(" (the device does not say which of {} it was)", join(names, ", "));
   return failure;
 }

@@ -101,8 +101,8 @@ void DeviceRun::follow(const DeviceRun& outer, uint32_t step, uint32_t subnet, c
 uint64_t DeviceRun::label_of(uint32_t step) const {
   if (outer_label_ == UINT64_MAX) return step;
   if (outer_label_ >> 32 != 0) return outer_label_;
-  constexpr uint32_t most_subnet = 14, most_step = (1u << 28) - 1;
-  return outer_label_ | uint64_t{std::min(subnet_, most_subnet) + 1} << 60 | uint64_t{std::min(step, most_step)} << 32;
+  constexpr uint32_t max_subnet = 14, max_step = (1u << 28) - 1;
+  return outer_label_ | uint64_t{std::min(subnet_, max_subnet) + 1} << 60 | uint64_t{std::min(step, max_step)} << 32;
 }
 
 Status DeviceRun::usable() const {
@@ -140,8 +140,8 @@ Result<DeviceRun::Adopted*> DeviceRun::adopt(const CallerStream& option) {
 }
 
 Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
-  constexpr size_t most_kept = 16;
-  if (adopted_.size() >= most_kept) adopted_.clear();  // a caller who brings others every time; those of earlier runs are done
+  constexpr size_t max_kept = 16;
+  if (adopted_.size() >= max_kept) adopted_.clear();  // a caller who brings others every time; those of earlier runs are done
   for (const CallerStream& option : streams) {
     HEDDLE_TRY(Adopted* const adopted, adopt(option));
     Side& side = sides_[adopted->device - 1u];

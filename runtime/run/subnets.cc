@@ -22,7 +22,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t most_subnets = 16;  // compiled ones that a late step keeps
+constexpr size_t max_subnets = 16;  // compiled ones that a late step keeps
 
 // No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
 // does.
@@ -202,7 +202,7 @@ Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
   auto& kept = of.compiled;
   int64_t held = 0;
   for (const auto& subnet : kept) held += subnet->execution->allocated_bytes();
-  while (kept.size() > 1 && (kept.size() >= most_subnets || held > limit - bytes)) {
+  while (kept.size() > 1 && (kept.size() >= max_subnets || held > limit - bytes)) {
     HEDDLE_CHECK(kept.front()->execution->answered());
     held -= kept.front()->execution->allocated_bytes();
     kept.erase(kept.begin());

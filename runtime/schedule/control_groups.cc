@@ -49,7 +49,7 @@ double quota_of_legacy_group(const std::filesystem::path& group) {
 // The least limit of a group and its parents up to the mount. Inside a container the group's path may be the host's: then only what
 // exists counts.
 using LimitOf = double (*)(const std::filesystem::path& group);
-double least_limit(const std::filesystem::path& mount, std::filesystem::path group, LimitOf limit_of) {
+double min_limit(const std::filesystem::path& mount, std::filesystem::path group, LimitOf limit_of) {
   double least = 0;
   for (;;) {
     const double limit = limit_of(mount / group);
@@ -83,11 +83,11 @@ double limit(std::string_view memberships, const std::filesystem::path& mount, c
     const std::filesystem::path group = std::filesystem::path(line.substr(second + 1)).relative_path();
     double found = 0;
     if (controllers.empty()) {
-      found = least_limit(mount, group, unified);
+      found = min_limit(mount, group, unified);
     } else if (lists(controllers, controller)) {
       // Mounted under all its names or under its own alone; usually one is a link to the other.
-      found = least_limit(mount / controller, group, legacy);
-      if (found == 0) found = least_limit(mount / controllers, group, legacy);
+      found = min_limit(mount / controller, group, legacy);
+      if (found == 0) found = min_limit(mount / controllers, group, legacy);
     }
     if (found > 0 && (least == 0 || found < least)) least = found;
   }

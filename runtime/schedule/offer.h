@@ -10,9 +10,9 @@
 namespace heddle {
 
 struct Offer {
-  static constexpr uint32_t most_steps = 64;
+  static constexpr uint32_t max_steps = 64;
 
-  // 0 < chain.count <= most_steps; rank_ns >= 0, whose float then sorts like its bits.
+  // 0 < chain.count <= max_steps; rank_ns >= 0, whose float then sorts like its bits.
   static uint64_t pack(StepChain chain, float rank_ns) {
     return chain.head | (static_cast<uint64_t>(chain.count) << 32) | (static_cast<uint64_t>(std::bit_cast<uint32_t>(rank_ns) >> 7) << 40);
   }

@@ -84,7 +84,7 @@ void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
     if (!awake && cost * static_cast<float>(list.count) < worth_a_call_ns && table_[list.head].rank_ns < worth_a_call_ahead_ns) return;
     count = std::min(count, 1 + static_cast<uint32_t>(worth_an_offer_ns / cost));
   }
-  offer(w, list.split(std::min(count, Offer::most_steps), nodes_.data()));
+  offer(w, list.split(std::min(count, Offer::max_steps), nodes_.data()));
 }
 
 void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {

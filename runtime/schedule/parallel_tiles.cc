@@ -12,13 +12,13 @@ namespace heddle {
 
 // True: this thread finished the step.
 bool ParallelEngine::own_tiles(Worker& w, uint32_t step) noexcept {
-  constexpr int64_t most_units = int64_t{1} << 30;
+  constexpr int64_t max_units = int64_t{1} << 30;
   Tiles& tiles = tiles_[table_[step].tile_slot - 1];
   const int64_t count = steps_[step].tiles;
-  tiles.unit = (count + most_units - 1) / most_units;
+  tiles.unit = (count + max_units - 1) / max_units;
   const auto units = static_cast<uint32_t>((count + tiles.unit - 1) / tiles.unit);
   tiles.unfinished.store(units, std::memory_order_relaxed);
-  tiles.least.store(shuffle_seed_ != 0 ? 1 : table_.least_tiles(step, units), std::memory_order_relaxed);
+  tiles.least.store(shuffle_seed_ != 0 ? 1 : table_.min_tiles(step, units), std::memory_order_relaxed);
   tiles.broken.store(0, std::memory_order_relaxed);
   tiles.spent.store(0, std::memory_order_relaxed);
   const uint64_t begin = timed_ ? ticks() : 0;

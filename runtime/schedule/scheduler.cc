@@ -16,7 +16,7 @@ uint32_t thread_count(Executor* executor, const SchedulerOptions& options, const
   if (!executor || options.mode == ScheduleMode::serial) return 1;
   const auto available = static_cast<uint32_t>(std::max(1, executor->concurrency()));
   const uint32_t wanted = options.max_threads == 0 ? available : options.max_threads;
-  return std::min({available, wanted, uint32_t{most_threads}});
+  return std::min({available, wanted, uint32_t{max_threads}});
 }
 
 bool has_steps(const StepGraph& graph, uint8_t kinds) {

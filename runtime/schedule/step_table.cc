@@ -71,8 +71,8 @@ void StepTable::sort(std::vector<uint32_t>::iterator first, std::vector<uint32_t
   });
 }
 
-uint32_t StepTable::least_tiles(uint32_t step, int64_t units) const {
-  const double share = least_range_ns / entries_[step].cost_ns * static_cast<double>(units);
+uint32_t StepTable::min_tiles(uint32_t step, int64_t units) const {
+  const double share = min_range_ns / entries_[step].cost_ns * static_cast<double>(units);
   return static_cast<uint32_t>(std::clamp(share, 1.0, static_cast<double>(units)));
 }
 

@@ -52,7 +52,7 @@ class StepTable {
   // Whether any step is asynchronous, awaited, or may suspend.
   bool has_asynchronous() const { return has_asynchronous_; }
   // Tiles that a thread should take at least so that a range is not all overhead.
-  uint32_t least_tiles(uint32_t step, int64_t units) const;
+  uint32_t min_tiles(uint32_t step, int64_t units) const;
 
   ScheduleGraph schedule_graph() const { return {count(), begin_.data(), successors_.data(), predecessor_count_.data()}; }
 
@@ -61,7 +61,7 @@ class StepTable {
   static constexpr float small_ns = 250;
   static constexpr float lengthy_ns = 2000;
   static constexpr float shared_ns = 4000;
-  static constexpr float least_range_ns = 2500;
+  static constexpr float min_range_ns = 2500;
 
  private:
   void sort(std::vector<uint32_t>::iterator first, std::vector<uint32_t>::iterator last);

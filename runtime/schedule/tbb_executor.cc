@@ -23,7 +23,7 @@ namespace {
 // An arena wider than the process's limit gets no more threads for it, only a warning from TBB on stderr.
 int arena_width(int wanted) {
   const auto limit = static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
-  return std::max(1, std::min(wanted > 0 ? wanted : std::min(default_concurrency(), most_threads), limit));
+  return std::max(1, std::min(wanted > 0 ? wanted : std::min(default_concurrency(), max_threads), limit));
 }
 
 // Pins each worker when it enters the arena. Workers stay pinned when they leave: they sleep outside.

@@ -40,14 +40,14 @@ Status check_range(const char* option, int64_t value, int64_t least, int64_t mos
 }
 
 Status check_options(const RuntimeOptions& options) {
-  HEDDLE_CHECK(check_range("RuntimeOptions::threads", options.threads, 0, most_threads, "0 is what affinity and cgroup allow"));
+  HEDDLE_CHECK(check_range("RuntimeOptions::threads", options.threads, 0, max_threads, "0 is what affinity and cgroup allow"));
   if (!options.executor) return {};
-  return check_range("the executor's concurrency()", options.executor->concurrency(), 1, most_threads,
+  return check_range("the executor's concurrency()", options.executor->concurrency(), 1, max_threads,
                      "it counts the threads that may work on one run, the calling one included");
 }
 
 Status check_options(const SessionOptions& options) {
-  HEDDLE_CHECK(check_range("SessionOptions::streams", options.streams, 1, most_streams, "1 is enough for any net"));
+  HEDDLE_CHECK(check_range("SessionOptions::streams", options.streams, 1, max_streams, "1 is enough for any net"));
   HEDDLE_CHECK(check_range("SessionOptions::plan_cache", options.plan_cache, 1, INT_MAX, "1 keeps the last plan alone"));
   HEDDLE_CHECK(check_range("SessionOptions::plan_cache_bytes", options.plan_cache_bytes, 0, INT64_MAX, "0 keeps the last plan alone"));
   return check_range("SessionOptions::idle_contexts", options.idle_contexts, 0, INT_MAX, "0 keeps none");

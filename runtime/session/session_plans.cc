@@ -124,12 +124,12 @@ uint64_t hash_of(const PlanEntry& entry) {
 
 // Under the lock.
 void Session::Impl::make_room() {
-  constexpr size_t most_remembered = 4096;
+  constexpr size_t max_remembered = 4096;
   int64_t bytes = 0;
   for (const auto& entry : plans) bytes += entry->footprint;
   while (plans.size() > 1 && (bytes > options.plan_cache_bytes || plans.size() > static_cast<size_t>(std::max(1, options.plan_cache)))) {
     bytes -= plans.back()->footprint;
-    if (dropped_plans.size() < most_remembered) dropped_plans.insert(hash_of(*plans.back()));
+    if (dropped_plans.size() < max_remembered) dropped_plans.insert(hash_of(*plans.back()));
     plans.pop_back();
     ++plans_evicted;
   }

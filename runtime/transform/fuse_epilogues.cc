@@ -1,4 +1,4 @@
-// fuse_epilogues: pointwise operators become stages of the compute kernel that they follow, as long as it accepts them.
+// fuse_epilogues: pointwise operators become epilogue ops of the compute kernel that they follow, as long as it accepts them.
 #include <algorithm>
 
 #include "edit/editor.h"
@@ -26,8 +26,8 @@ int32_t operand_kind(const Shape& operand, const Shape& output) {
   return wide == 1 ? HEDDLE_OPERAND_PER_CHANNEL : HEDDLE_OPERAND_NONE;
 }
 
-// `reader` as a stage behind `node`; false when it has no such form. `operand` is the value the stage reads besides, if any.
-bool stage_of(const Editor& editor, const Node& node, const Node& reader, EpilogueStage& stage, ValueId& operand) {
+// `reader` as an epilogue op behind `node`; false when it has no such form. `operand` is the value the epilogue op reads besides, if any.
+bool epilogue_op_of(const Editor& editor, const Node& node, const Node& reader, EpilogueOp& epilogue_op, ValueId& operand) {
   const ValueId produced = node.outputs[0];
   const TypedNet& net = editor.net();
   if (reader.outputs.size() != 1 || !reader.epilogue.empty() || reader.placed != node.placed) return false;
@@ -47,14 +47,14 @@ bool stage_of(const Editor& editor, const Node& node, const Node& reader, Epilog
       if (operand.valid()) return false;
       operand = reader.inputs[i];
       program.inputs[i] = "operand";
-      stage.operand_kind = operand_kind(net.type(operand).shape, type.shape);
-      if (stage.operand_kind == HEDDLE_OPERAND_NONE || net.type(operand).late()) return false;
+      epilogue_op.operand_kind = operand_kind(net.type(operand).shape, type.shape);
+      if (epilogue_op.operand_kind == HEDDLE_OPERAND_NONE || net.type(operand).late()) return false;
     }
   }
-  stage.expression = expression::print(program);
-  stage.name = reader.name;
-  stage.type = reader.type;
-  stage.operand_input = operand.valid() ? static_cast<int32_t>(node.inputs.size()) : -1;
+  epilogue_op.expression = expression::print(program);
+  epilogue_op.name = reader.name;
+  epilogue_op.type = reader.type;
+  epilogue_op.operand_input = operand.valid() ? static_cast<int32_t>(node.inputs.size()) : -1;
   return true;
 }
 
@@ -64,18 +64,18 @@ bool is_computed_after(const Editor& editor, NodeId node, ValueId value) {
   return maker.valid() && maker.index > node.index;
 }
 
-// Whether the operator that makes `operand`, a value that `reader` alone reads, can have `reader` as its own stage.
+// Whether the operator that makes `operand`, a value that `reader` alone reads, can have `reader` as its own epilogue op.
 bool maker_takes(const Editor& editor, NodeId reader, ValueId operand) {
   const NodeId maker = editor.graph()[operand].producer;
   if (editor.only_reader(operand) != reader) return false;
   const Node& node = editor.node(maker);
-  EpilogueStage stage;
+  EpilogueOp epilogue_op;
   ValueId other;
   if (node.outputs[0] != operand || has_pointwise_form(node) || reads_updated_variable(editor.graph(), node)) return false;
-  if (!stage_of(editor, node, editor.node(reader), stage, other)) return false;
+  if (!epilogue_op_of(editor, node, editor.node(reader), epilogue_op, other)) return false;
   KernelCall call(editor.net(), node, editor.net().device_of(node), 1);
   const KernelEntry* const kernel = call.find();
-  return kernel && call.accepts(*kernel, stage, other.valid() ? &editor.net().type(other) : nullptr);
+  return kernel && call.accepts(*kernel, epilogue_op, other.valid() ? &editor.net().type(other) : nullptr);
 }
 
 }  // namespace
@@ -95,20 +95,20 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
       if (!node.outputs[0].valid() || has_pointwise_form(node) || reads_updated_variable(editor.graph(), node)) break;
       const NodeId reader = editor.only_reader(node.outputs[0]);
       if (!reader.valid() || reader == id) break;
-      EpilogueStage stage;
+      EpilogueOp epilogue_op;
       ValueId operand;
-      if (!stage_of(editor, node, editor.node(reader), stage, operand)) break;
+      if (!epilogue_op_of(editor, node, editor.node(reader), epilogue_op, operand)) break;
       KernelCall call(editor.net(), node, editor.net().device_of(node), 1);
       const KernelEntry* kernel = call.find();
       const TensorType* operand_type = operand.valid() ? &editor.net().type(operand) : nullptr;
-      if (!kernel || !call.accepts(*kernel, stage, operand_type)) break;
-      const bool waits = stage.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && is_computed_after(editor, id, operand);
+      if (!kernel || !call.accepts(*kernel, epilogue_op, operand_type)) break;
+      const bool waits = epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && is_computed_after(editor, id, operand);
       if (waits && (moves || maker_takes(editor, reader, operand))) break;
       moves = moves || waits;
       std::vector<ValueId> inputs = node.inputs;
       if (operand.valid()) inputs.push_back(operand);
       editor.set_inputs(id, std::move(inputs));
-      editor.mutable_node(id).epilogue.push_back(std::move(stage));
+      editor.mutable_node(id).epilogue.push_back(std::move(epilogue_op));
       editor.take_over_output(id, reader);
     }
   }

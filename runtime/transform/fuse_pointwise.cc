@@ -18,11 +18,11 @@ namespace {
 using expression::Program;
 
 // What one program may have, all that it has taken in counted. A program alone may have more: it is not ours to refuse.
-constexpr size_t most_inputs = 8;
-constexpr size_t most_instructions = 64;
+constexpr size_t max_inputs = 8;
+constexpr size_t max_instructions = 64;
 
 // A program and the values that its inputs are, each once.
-struct Chain {
+struct FusedExpression {
   Program program;
   std::vector<ValueId> inputs;
   bool fusible = false;  // other operators may take it in, and it may take in others
@@ -38,7 +38,7 @@ struct Chain {
     const int result = expression::append(program, own, bind);
     if (result != static_cast<int>(program.code.size()) - 1) program.code.push_back(program.code[static_cast<size_t>(result)]);
   }
-  bool is_within_bounds() const { return inputs.size() <= most_inputs && program.code.size() <= most_instructions; }
+  bool is_within_bounds() const { return inputs.size() <= max_inputs && program.code.size() <= max_instructions; }
 };
 
 Shape broadcast_shape(const TypedNet& net, const std::vector<ValueId>& values) {
@@ -68,55 +68,55 @@ class PointwiseFusion {
 
  private:
   // The node's program with the programs of `taken` (by input; invalid: none) in place of those inputs.
-  Chain joined(const Node& node, const Program& own, const std::vector<char>& literal, const std::vector<NodeId>& taken) const;
+  FusedExpression joined(const Node& node, const Program& own, const std::vector<char>& literal, const std::vector<NodeId>& taken) const;
   // The node's program as it is, over those of its inputs that are there.
-  Chain as_it_is(const Node& node) const;
+  FusedExpression as_it_is(const Node& node) const;
   // The producer of input `i` when the node may take it in; whether both fit into one program is another question.
   NodeId producer_to_take(const Node& node, size_t i) const;
-  // The node's chain with all that it takes in, which `taken` lists: one producer after the other, as long as the whole is within bounds.
-  Chain grown(NodeId id, std::vector<NodeId>& taken) const;
+  // The node's fused with all that it takes in, which `taken` lists: one producer after the other, as long as the whole is within bounds.
+  FusedExpression grown(NodeId id, std::vector<NodeId>& taken) const;
   // Whether what `producer` reads would be kept longer, at the cost of more memory than its result: it is the last reader of two values or
   // more that were computed, and the node waits for something that is computed after the producer.
   bool prolongs_lives(NodeId producer, const Node& node) const;
   bool is_pinned(const Node& node) const { return reads_updated_variable(editor_.graph(), node); }
-  void make_pointwise(NodeId id, const Chain& chain);
+  void make_pointwise(NodeId id, const FusedExpression& fused);
 
   Editor& editor_;
   const OperatorSchema& pointwise_;
   const bool joins_;
-  std::vector<Chain> found_;  // by node; not fusible: not to be taken in
+  std::vector<FusedExpression> found_;  // by node; not fusible: not to be taken in
 };
 
-Chain PointwiseFusion::joined(const Node& node, const Program& own, const std::vector<char>& literal,
+FusedExpression PointwiseFusion::joined(const Node& node, const Program& own, const std::vector<char>& literal,
                               const std::vector<NodeId>& taken) const {
-  Chain chain;
+  FusedExpression fused;
   std::vector<int> bind(node.inputs.size(), -1);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (literal[i]) continue;
     if (!taken[i].valid()) {
-      bind[i] = chain.input(node.inputs[i]);
+      bind[i] = fused.input(node.inputs[i]);
       continue;
     }
-    const Chain& inner = found_[taken[i].index];
+    const FusedExpression& inner = found_[taken[i].index];
     std::vector<int> inner_bind;
-    for (const ValueId v : inner.inputs) inner_bind.push_back(chain.input(v));
-    bind[i] = expression::append(chain.program, inner.program, inner_bind);
+    for (const ValueId v : inner.inputs) inner_bind.push_back(fused.input(v));
+    bind[i] = expression::append(fused.program, inner.program, inner_bind);
   }
-  chain.end_with(own, bind);
+  fused.end_with(own, bind);
   // A program without inputs has no shape, and a constant that became a literal may have been what gave the result its rank.
-  chain.fusible = !chain.inputs.empty() && broadcast_shape(editor_.net(), chain.inputs) == editor_.net().type(node.outputs[0]).shape;
-  return chain;
+  fused.fusible = !fused.inputs.empty() && broadcast_shape(editor_.net(), fused.inputs) == editor_.net().type(node.outputs[0]).shape;
+  return fused;
 }
 
-Chain PointwiseFusion::as_it_is(const Node& node) const {
+FusedExpression PointwiseFusion::as_it_is(const Node& node) const {
   Program own;
-  Chain chain;
-  if (!program_of(node, own)) return chain;
+  FusedExpression fused;
+  if (!program_of(node, own)) return fused;
   std::vector<int> bind(node.inputs.size(), -1);
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i].valid()) bind[i] = chain.input(node.inputs[i]);
-  chain.end_with(own, bind);
-  return chain;
+    if (node.inputs[i].valid()) bind[i] = fused.input(node.inputs[i]);
+  fused.end_with(own, bind);
+  return fused;
 }
 
 NodeId PointwiseFusion::producer_to_take(const Node& node, size_t i) const {
@@ -153,7 +153,7 @@ bool PointwiseFusion::prolongs_lives(NodeId producer, const Node& node) const {
   });
 }
 
-Chain PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) const {
+FusedExpression PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) const {
   const Node& node = editor_.node(id);
   const TensorType& type = editor_.net().type(node.outputs[0]);
   Program own;
@@ -163,36 +163,36 @@ Chain PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) const {
   std::vector<char> literal;
   inline_scalars(editor_, node.inputs, with_literals, literal);
   std::vector<NodeId> by_input(node.inputs.size());
-  Chain chain = joined(node, with_literals, literal, by_input);
-  if (chain.fusible) {
+  FusedExpression fused = joined(node, with_literals, literal, by_input);
+  if (fused.fusible) {
     own = std::move(with_literals);
   } else {
     literal.assign(node.inputs.size(), 0);
-    chain = joined(node, own, literal, by_input);
+    fused = joined(node, own, literal, by_input);
   }
-  if (!joins_ || is_pinned(node)) return chain;
+  if (!joins_ || is_pinned(node)) return fused;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!literal[i]) by_input[i] = producer_to_take(node, i);
     if (!by_input[i].valid()) continue;
-    Chain larger = joined(node, own, literal, by_input);
+    FusedExpression larger = joined(node, own, literal, by_input);
     if (larger.fusible && larger.is_within_bounds()) {
       taken.push_back(by_input[i]);
-      chain = std::move(larger);
+      fused = std::move(larger);
     } else {
       by_input[i] = NodeId();
     }
   }
-  return chain;
+  return fused;
 }
 
-void PointwiseFusion::make_pointwise(NodeId id, const Chain& chain) {
+void PointwiseFusion::make_pointwise(NodeId id, const FusedExpression& fused) {
   Node& target = editor_.mutable_node(id);
   target.domain = "heddle";
   target.type = "Pointwise";
   target.version = pointwise_.version;
   target.schema = &pointwise_;
-  target.attributes = {{"program", expression::print(chain.program)}};
-  editor_.set_inputs(id, chain.inputs);
+  target.attributes = {{"program", expression::print(fused.program)}};
+  editor_.set_inputs(id, fused.inputs);
 }
 
 void PointwiseFusion::visit(NodeId id) {
@@ -202,17 +202,17 @@ void PointwiseFusion::visit(NodeId id) {
   // Such a node stays where it is and is not taken in: what it reads is overwritten later.
   const bool pinned = is_pinned(node);
   std::vector<NodeId> taken;
-  Chain chain = grown(id, taken);
+  FusedExpression fused = grown(id, taken);
   if (!taken.empty()) {
-    make_pointwise(id, chain);
+    make_pointwise(id, fused);
     for (const NodeId producer : taken) editor_.remove(producer);
   } else if (!KernelCall(editor_.net(), node, editor_.net().device_of(node), 1).find()) {
     if (!is_pointwise_node(node) && !becomes_pointwise(editor_.net(), node)) return;
-    if (!chain.fusible) chain = as_it_is(node);
-    if (chain.inputs.empty()) return;
-    make_pointwise(id, chain);
+    if (!fused.fusible) fused = as_it_is(node);
+    if (fused.inputs.empty()) return;
+    make_pointwise(id, fused);
   }
-  if (!pinned) found_[id.index] = std::move(chain);
+  if (!pinned) found_[id.index] = std::move(fused);
 }
 
 }  // namespace

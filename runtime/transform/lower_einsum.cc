@@ -128,7 +128,7 @@ void EinsumLowering::read_operand(size_t k, const std::string& labels) {
 }
 
 bool EinsumLowering::is_left_to_kernel(const Operand& a, const Operand& b, const MatrixForm& form) const {
-  constexpr int64_t most_calls = 64;
+  constexpr int64_t max_calls = 64;
   const Node& node = editor_.node(at_);
   const bool is_float = is_narrow(dtype_) || dtype_ == DType::f32 || dtype_ == DType::f64;
   if (node.placed == host_device || node.inputs.size() != 2 || !is_float) return false;
@@ -136,7 +136,7 @@ bool EinsumLowering::is_left_to_kernel(const Operand& a, const Operand& b, const
   const KernelEntry* const kernel = KernelCall(editor_.net(), node, device, 1).find();
   if (!kernel || is_launched(*kernel->kernel, device)) return false;
   int64_t calls = 0;
-  return form.depth.empty() || (lies_as_matrices(a.labels, b.labels, output_, extents_, &calls) && calls <= most_calls);
+  return form.depth.empty() || (lies_as_matrices(a.labels, b.labels, output_, extents_, &calls) && calls <= max_calls);
 }
 
 Shape EinsumLowering::shape_of(const std::string& labels) const {
@@ -280,14 +280,14 @@ std::string EinsumLowering::smallest_pair(size_t* first, size_t* second) const {
 
 // Two at a time. Products on the way must not be much larger than what is given and asked for.
 Result<std::optional<Operand>> EinsumLowering::product_of_all() {
-  constexpr int64_t most_growth = 4;
+  constexpr int64_t max_growth = 4;
   if (operands_.size() > 2 && is_narrow(dtype_)) return std::optional<Operand>();
   int64_t largest = element_count(output_, extents_);
   for (const Operand& operand : operands_) largest = std::max(largest, element_count(operand.labels, extents_));
   while (operands_.size() > 2) {
     size_t first = 0, second = 1;
     const std::string kept = smallest_pair(&first, &second);
-    if (element_count(kept, extents_) / most_growth > largest || kept.size() > static_cast<size_t>(max_rank))
+    if (element_count(kept, extents_) / max_growth > largest || kept.size() > static_cast<size_t>(max_rank))
       return std::optional<Operand>();
     HEDDLE_TRY(const std::optional<Operand> pair, product(operands_[first], operands_[second], kept, false));
     if (!pair) return pair;

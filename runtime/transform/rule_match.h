@@ -26,7 +26,7 @@ NodeId pattern_anchor(const RewriteRule& rule);
 // content, inputs that may be anything of the dtype and extents they declare (a symbol fits any extent, the same one everywhere). Values
 // inside the pattern have no reader outside of it. The two inputs of an operator with HEDDLE_TRAIT_COMMUTATIVE may stand in either order:
 // as written is tried first, so that a net has one answer; what does not fit behind that is undone, and the other one tried. There are at
-// most 2^most_swapped forms to compare with.
+// most 2^max_swapped forms to compare with.
 std::optional<RuleMatch> find_match(const RewriteRule& rule, const Editor& editor, NodeId at);
 
 }  // namespace heddle

@@ -245,9 +245,9 @@ Status NetPromises::kept_by(const TypedNet& net) const {
 Status NetPromises::order_kept(const Net& net) const {
   const auto same = [](const Waiting& before, const Node& now) { return before.name == now.name && before.control == now.control; };
   if (std::equal(nodes_.begin(), nodes_.end(), net.nodes.begin(), net.nodes.end(), same)) return {};
-  constexpr size_t most_looks = size_t{1} << 24;
+  constexpr size_t max_looks = size_t{1} << 24;
   const auto waits = [](const Waiting& waiting) { return !waiting.control.empty(); };
-  if (static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(), waits)) * net.nodes.size() > most_looks) return {};
+  if (static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(), waits)) * net.nodes.size() > max_looks) return {};
   std::unordered_map<std::string, NodeId> left;  // invalid: the name is not one node's
   for (size_t i = 0; i < net.nodes.size(); ++i)
     if (const auto [it, fresh] = left.try_emplace(net.nodes[i].name, NodeId(i)); !fresh) it->second = NodeId();

@@ -1,4 +1,4 @@
-// op.h as an operator author's compiler sees it: C++17, g++, clang++ and nvcc. Instantiates every kind of parameter and stage.
+// op.h as an operator author's compiler sees it: C++17, g++, clang++ and nvcc. Instantiates every kind of parameter and epilogue op.
 #include "heddle/op.h"
 #include "heddle/op/philox.h"
 using namespace heddle::plugin;
@@ -26,7 +26,7 @@ struct Staged {
   Tiles tiles;
   Needed<int> counter;
   static std::vector<heddle_format> formats(const CreateContext& c) { return std::vector<heddle_format>(c.input_count()); }
-  static bool accepts_epilogue(const CreateContext& c) { return c.stage_count() == 0; }
+  static bool accepts_epilogue(const CreateContext& c) { return c.epilogue_op_count() == 0; }
   Status create(const CreateContext& c) { return c.input(0) ? counter.ask(c, "op_user.counter") : invalid("no input"); }
   Status prepare(PrepareContext& c) {
     tiles = Tiles::of(c.is_constant(0) ? 1 : 2, 1);

@@ -88,12 +88,12 @@ inline Problem serial_net(size_t count, size_t stash, uint64_t seed) {
 }
 
 // Random lives and sizes.
-inline Problem random_lives(size_t count, int64_t steps, int64_t longest, int64_t most_bytes, uint64_t seed) {
+inline Problem random_lives(size_t count, int64_t steps, int64_t longest, int64_t max_bytes, uint64_t seed) {
   std::mt19937_64 random(seed);
   Problem problem;
   for (size_t i = 0; i < count; ++i) {
     const int64_t first = draw(random, 0, steps - 1);
-    problem.buffers.push_back({first, first + draw(random, 1, longest), draw(random, 1, most_bytes), int64_t{1} << draw(random, 0, 3)});
+    problem.buffers.push_back({first, first + draw(random, 1, longest), draw(random, 1, max_bytes), int64_t{1} << draw(random, 0, 3)});
   }
   return problem;
 }

@@ -139,7 +139,7 @@ class Examined {
     call.conditions.scratch_fill = call.conditions.thread_scratch_fill = call.conditions.output_fill = uint8_t{0xa5};
     auto outputs = run_operator(*registry(), call);
     ++counts_.runs;
-    counts_.most_tiles = std::max(counts_.most_tiles, counter.tiles());
+    counts_.max_tiles = std::max(counts_.max_tiles, counter.tiles());
     if (!outputs.ok()) return wrong(way, outputs.status().text());
     if (outputs->size() != call.output_count)
       return wrong(way, fmt::format("{} outputs, {} were asked for", outputs->size(), call.output_count));
@@ -317,7 +317,7 @@ TEST_P(Conformance, AgreesWithItsReference) {
   EXPECT_NE(counts.same_size || !counts.same_width, row.never_same_size)
       << row.type << " has no call whose output is as large as its first input";
   if (row.without.count(Kind::large) == 0 && !row.one_tile) {
-    EXPECT_GT(counts.most_tiles, 1) << row.type << " has no call of several tiles";
+    EXPECT_GT(counts.max_tiles, 1) << row.type << " has no call of several tiles";
   }
 }
 

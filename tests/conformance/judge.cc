@@ -11,7 +11,7 @@ namespace {
 int digits_of(DType dtype) {
   return dtype == DType::f64 ? 53 : dtype == DType::f32 ? 24 : dtype == DType::f16 ? 11 : 8;
 }
-Number least_of(DType dtype) {
+Number min_of(DType dtype) {
   return std::ldexp(Number{1}, dtype == DType::f64 ? -1074 : dtype == DType::f32 ? -149 : dtype == DType::f16 ? -24 : -133);
 }
 
@@ -30,7 +30,7 @@ bool agrees(DType dtype, Number got, Number expected, Number scale, const Tolera
   const auto finite = [&](Number x) { return std::isinf(x) ? std::copysign(beyond, x) : x; };
   const Number unit = std::ldexp(Number{1}, 1 - digits_of(dtype));
   const Number allowed =
-      static_cast<Number>(tolerance.ulps) * (unit * std::max(std::fabs(wanted), std::min(scale, beyond)) + least_of(dtype)) +
+      static_cast<Number>(tolerance.ulps) * (unit * std::max(std::fabs(wanted), std::min(scale, beyond)) + min_of(dtype)) +
       std::fabs(finite(near) - wanted);
   return !std::isinf(scale) && std::fabs(finite(got) - wanted) <= allowed;
 }

@@ -82,7 +82,7 @@ using Entries = std::vector<Entry>;
 class Unit {
  public:
   Unit(const Call& call, int64_t direction, int64_t gates, std::vector<Activation> functions)
-      : call_(call), gates_(gates), hidden_(call[in_r].shape[2]), functions_(std::move(functions)), most_(call.f("clip", 0)) {
+      : call_(call), gates_(gates), hidden_(call[in_r].shape[2]), functions_(std::move(functions)), clip_(call.f("clip", 0)) {
     const auto weights = [&](size_t input, int64_t count) {
       Entries all;
       for (int64_t i = 0; i < count; ++i)
@@ -118,7 +118,7 @@ class Unit {
   Entry seen(Entry sum, int64_t p, int64_t j, Entry state) {
     return tape.add(sum, tape.multiply(peepholes[static_cast<size_t>(p * hidden_ + j)], state));
   }
-  Entry activated(size_t k, Entry sum) { return tape.activate(functions_[k], most_, sum); }
+  Entry activated(size_t k, Entry sum) { return tape.activate(functions_[k], clip_, sum); }
   Entry activated_unclipped(size_t k, Entry sum) { return tape.activate(functions_[k], 0, sum); }
   bool is(const char* attribute) const { return call_.i(attribute, 0) != 0; }
 
@@ -126,7 +126,7 @@ class Unit {
   const Call& call_;
   const int64_t gates_, hidden_;
   const std::vector<Activation> functions_;
-  const Number most_;
+  const Number clip_;
   Entries r_;
   const Entry of_nothing_ = tape.write({});
 };

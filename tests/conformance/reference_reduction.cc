@@ -79,24 +79,24 @@ Folded fold_log_sum_exp(const Terms& x, DType dtype) {
   return {std::log(sum), std::isfinite(largest) ? std::fabs(largest) + error_of(x, dtype) : 0};
 }
 // The least number of the dtype, which is less than all others: of floats -inf.
-Number least_of(DType dtype) {
+Number min_of(DType dtype) {
   if (is_floating(dtype)) return -HUGE_VALL;
   const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
   return is_signed ? -std::ldexp(Number{1}, 8 * static_cast<int>(byte_width(dtype)) - 1) : 0;
 }
-Number most_of(DType dtype) {
+Number max_of(DType dtype) {
   return dtype == DType::boolean ? 1
          : is_floating(dtype)    ? HUGE_VALL
-         : least_of(dtype) < 0   ? -1 - least_of(dtype)
+         : min_of(dtype) < 0   ? -1 - min_of(dtype)
                                  : std::ldexp(Number{1}, 8 * static_cast<int>(byte_width(dtype))) - 1;
 }
 Folded fold_max(const Terms& x, DType dtype) {
-  Number most = least_of(dtype);
+  Number most = min_of(dtype);
   for (const Number n : x) most = std::isnan(n) || n > most ? n : most;
   return {most, 0};
 }
 Folded fold_min(const Terms& x, DType dtype) {
-  Number least = most_of(dtype);
+  Number least = max_of(dtype);
   for (const Number n : x) least = std::isnan(n) || n < least ? n : least;
   return {least, 0};
 }

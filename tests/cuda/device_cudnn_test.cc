@@ -39,7 +39,7 @@ struct Wanted {
   bool is_widened = false;  // f32 whose values are those of 16-bit numbers
 };
 
-TensorShape shape_of(const Wanted& wanted, std::array<int64_t, most_dims> dims, bool channels_last, bool between = false) {
+TensorShape shape_of(const Wanted& wanted, std::array<int64_t, max_dims> dims, bool channels_last, bool between = false) {
   TensorShape shape;
   shape.rank = wanted.spatial + 2;
   for (int i = 0; i < shape.rank; ++i) shape.dims[i] = dims[static_cast<size_t>(i)];
@@ -58,7 +58,7 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
                     filter = shape_of(wanted, {32, 16 / wanted.groups, 3, 3, 3}, false);
   const TensorShape large = shape_of(wanted, {2, 32, 12, 12, 12}, last);
   const TensorShape virtual_one = shape_of(
-      wanted, wanted.of_data ? std::array<int64_t, most_dims>{2, 16, 12, 12, 12} : std::array<int64_t, most_dims>{2, 32, 12, 12, 12}, last,
+      wanted, wanted.of_data ? std::array<int64_t, max_dims>{2, 16, 12, 12, 12} : std::array<int64_t, max_dims>{2, 32, 12, 12, 12}, last,
       true);
   HEDDLE_PLUGIN_CHECK(graph.add_tensor(wanted.of_data ? large : small, &x));
   HEDDLE_PLUGIN_CHECK(graph.add_tensor(filter, &w));
@@ -90,7 +90,7 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
   PlanRules rules;
   rules.converts = wanted.dtype == CUDNN_DATA_HALF || wanted.dtype == CUDNN_DATA_BFLOAT16;
   rules.tensor_cores = rules.converts || wanted.is_widened;
-  rules.most_workspace_bytes = uint64_t{1} << 30;
+  rules.max_workspace_bytes = uint64_t{1} << 30;
   HEDDLE_PLUGIN_CHECK(graph.finish(target));
   return plan.choose(graph, target, rules);
 }
@@ -126,11 +126,11 @@ Status describe_attention(cudnnDataType_t dtype, bool splits_heads) {
 std::string name_of(const Wanted& wanted) {
   return "dtype " + std::to_string(wanted.dtype) + (wanted.channels_last ? ", channels last" : ", channels first") + ", " +
          std::to_string(wanted.groups) + " groups, " + std::to_string(wanted.spatial) + " dimensions, " + std::to_string(wanted.fused) +
-         " stages" + (wanted.is_corner ? ", into a corner" : "") + (wanted.is_widened ? ", widened" : "") +
+         " epilogue ops" + (wanted.is_corner ? ", into a corner" : "") + (wanted.is_widened ? ", widened" : "") +
          (wanted.of_data ? ", of data: " : ": ");
 }
 
-// Lines of what went wrong. It has nothing behind the gradient of data: the kernel plans without stages there.
+// Lines of what went wrong. It has nothing behind the gradient of data: the kernel plans without epilogue ops there.
 std::string try_all() {
   ::unsetenv("HEDDLE_CUDA_STANDIN");
   if (const std::string& missing = Api::get().missing_cudnn(); !missing.empty()) return "missing: " + missing;

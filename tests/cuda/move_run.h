@@ -95,7 +95,7 @@ inline uint32_t run_move(const MoveCase& one, const std::vector<Tensor>& wanted,
     EXPECT_TRUE(planned.ok()) << one.name() << ": " << planned.text;
     EXPECT_EQ(launch_plan(module, source, *plan, moved.operands(), order, UINT64_MAX, {{one.call.random_seed, one.call.step, 0}, 0}), "")
         << one.name();
-    launches = plan->step_count;
+    launches = plan->launch_count;
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (!moved.outputs()[i]) continue;
       const auto bytes = static_cast<size_t>(wanted[i]->bytes);

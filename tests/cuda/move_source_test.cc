@@ -365,9 +365,9 @@ TEST(MoveSource, ContentMayBeMissingInPrepare) {
     EXPECT_TRUE(what.launches->varies()) << what.name();
     LaunchPlan plan;
     EXPECT_TRUE(what.launches->plan(missing, &plan).ok()) << what.name();
-    EXPECT_EQ(plan.step_count, 0u) << what.name();
+    EXPECT_EQ(plan.launch_count, 0u) << what.name();
     EXPECT_TRUE(what.launches->plan(whole, &plan).ok()) << what.name();
-    EXPECT_EQ(plan.step_count, 1u) << what.name();
+    EXPECT_EQ(plan.launch_count, 1u) << what.name();
   }
 }
 

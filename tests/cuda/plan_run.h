@@ -118,12 +118,12 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
   const auto word_of = [](const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); };
   const auto scratch = std::make_unique<unsigned char[]>(plan.scratch_bytes);
   std::memset(scratch.get(), 0xff, plan.scratch_bytes);
-  for (uint32_t i = 0; i < plan.step_count; ++i) {
-    const Step& step = plan.steps[i];
-    if (step.blocks == 0) continue;
-    std::array<int64_t, std::tuple_size_v<decltype(step.words)>> words = step.words;
-    for (uint32_t k = 0; k < step.address_count; ++k) {
-      const Address& a = step.addresses[k];
+  for (uint32_t i = 0; i < plan.launch_count; ++i) {
+    const Launch& launch = plan.launches[i];
+    if (launch.blocks == 0) continue;
+    std::array<int64_t, std::tuple_size_v<decltype(launch.words)>> words = launch.words;
+    for (uint32_t k = 0; k < launch.address_count; ++k) {
+      const Address& a = launch.addresses[k];
       words[a.word] = a.of == Address::input           ? word_of(operands.inputs[a.index]->data)
                       : a.of == Address::output        ? word_of(operands.outputs[a.index]->data)
                       : a.of == Address::extent        ? word_of(operands.outputs[a.index]->extent)
@@ -131,14 +131,14 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
                       : a.of == Address::random_stream ? int64_t{draw.stream}
                                                        : word_of(scratch.get() + a.offset);
     }
-    const std::string& entry = source.entries[step.kernel];
-    if (module.parameter_bytes(entry) != step.word_count * sizeof(int64_t))
+    const std::string& entry = source.entries[launch.kernel];
+    if (module.parameter_bytes(entry) != launch.word_count * sizeof(int64_t))
       return entry + " has parameters of " + std::to_string(module.parameter_bytes(entry)) + " bytes, it is given " +
-             std::to_string(step.word_count * sizeof(int64_t));
+             std::to_string(launch.word_count * sizeof(int64_t));
     // Fewer blocks than there is work for, sometimes.
-    const auto blocks = static_cast<unsigned int>(order == grid::Order::descending ? (step.blocks + 1) / 2 : step.blocks);
+    const auto blocks = static_cast<unsigned int>(order == grid::Order::descending ? (launch.blocks + 1) / 2 : launch.blocks);
     const uint64_t first = last < blocks ? blocks - last : 0;
-    if (std::string wrong = module.launch(entry, {blocks}, {step.threads}, words.data(), order, 7, first); !wrong.empty()) return wrong;
+    if (std::string wrong = module.launch(entry, {blocks}, {launch.threads}, words.data(), order, 7, first); !wrong.empty()) return wrong;
   }
   return {};
 }

@@ -151,9 +151,9 @@ TEST(RandomSource, MultinomialOfManyRowsOfManyClasses) {
   const auto plan = std::make_unique<LaunchPlan>();
   for (const auto& [extents, blocks] : {std::pair(dims, int64_t{8}), {one_row, int64_t{1}}}) {
     much.dims = extents;
-    plan->step_count = 0, plan->scratch_bytes = 0;
+    plan->launch_count = 0, plan->scratch_bytes = 0;
     ASSERT_TRUE(launches.plan({inputs, few.operands().outputs, 1, 1}, plan.get()).ok());
-    EXPECT_EQ(plan->steps[0].blocks, blocks);
+    EXPECT_EQ(plan->launches[0].blocks, blocks);
     EXPECT_GE(plan->scratch_bytes, static_cast<uint64_t>(blocks * extents[1]) * sizeof(double));
   }
 }

@@ -238,10 +238,10 @@ TEST(ResizeSource, OperandsOfARun) {
   EXPECT_TRUE(launches.varies());
   const auto before = std::make_unique<LaunchPlan>(), run = std::make_unique<LaunchPlan>(), refused = std::make_unique<LaunchPlan>();
   ASSERT_TRUE(launches.plan({inputs, outputs, 4, 1}, before.get()).ok());
-  EXPECT_EQ(before->step_count, 0u);
+  EXPECT_EQ(before->launch_count, 0u);
   inputs[3] = known.get();
   ASSERT_TRUE(launches.plan({inputs, outputs, 4, 1}, run.get()).ok());
-  EXPECT_EQ(run->step_count, 2u);
+  EXPECT_EQ(run->launch_count, 2u);
   EXPECT_GT(run->scratch_bytes, 0u);
   EXPECT_LE(run->scratch_bytes, before->scratch_bytes);
   inputs[3] = other.get();
@@ -271,7 +271,7 @@ TEST(ResizeSource, NothingOfNothing) {
     EXPECT_EQ(source.entries.empty(), !varies);
     const auto plan = std::make_unique<LaunchPlan>();
     ASSERT_TRUE(one.launches->plan(operated.operands(), plan.get()).ok());
-    EXPECT_EQ(plan->step_count, 0u);
+    EXPECT_EQ(plan->launch_count, 0u);
   }
 }
 

@@ -21,7 +21,7 @@ using namespace testing_devices;
 HEDDLE_DEVICE_SUITE(Mutant);
 
 const bool all_mutants = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
-constexpr uint64_t most_seeds = 100;
+constexpr uint64_t max_seeds = 100;
 const uint64_t seeds_of_equivalents = all_mutants ? 20 : 2;  // what the judge lets pass never shows
 constexpr int64_t patience_ns = 5'000'000'000;               // of a run that does not end
 
@@ -189,9 +189,9 @@ class MutantHunt {
         continue;
       }
       uint64_t seed = 1;
-      while (seed <= most_seeds && results_of(c, &site, seed) == right) ++seed;
-      ++(seed <= most_seeds ? tally.found : tally.survived);
-      if (seed > most_seeds) survivors_.push_back("net " + std::to_string(number) + ", " + describe(prepared->plan(), site) + ": " + why);
+      while (seed <= max_seeds && results_of(c, &site, seed) == right) ++seed;
+      ++(seed <= max_seeds ? tally.found : tally.survived);
+      if (seed > max_seeds) survivors_.push_back("net " + std::to_string(number) + ", " + describe(prepared->plan(), site) + ": " + why);
     }
   }
   Tally print() const {

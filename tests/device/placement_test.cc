@@ -198,7 +198,7 @@ TEST_P(DevicePlacement, ANetHasSoManyDevicesAndNoMore) {
   const DeviceSetting devices("DEVICES", "300");
   NetBuilder b("wide");
   const ValueId x = b.input("x", DType::f32, Shape{4});
-  for (int i = 0; i <= most_devices; ++i) b.output(on(b, device_name(i), b.add1("Relu", "r" + std::to_string(i), {x})));
+  for (int i = 0; i <= max_devices; ++i) b.output(on(b, device_name(i), b.add1("Relu", "r" + std::to_string(i), {x})));
   const Status status = prepare(device_runtime(), b.finish(), silent()).status();
   EXPECT_EQ(status.code(), Code::limit_exceeded) << status.text();
   EXPECT_NE(status.text().find("the net names 255 devices, at most 254 are possible"), std::string::npos) << status.text();

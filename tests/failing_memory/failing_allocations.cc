@@ -21,8 +21,8 @@ struct Library {
   Whose whose = Whose::helper;
   std::atomic<int64_t> allocations{0};
 };
-constexpr int most_libraries = 96;
-Library libraries[most_libraries];
+constexpr int max_libraries = 96;
+Library libraries[max_libraries];
 int library_count = 0;
 
 std::atomic<bool> watching{false}, failed{false};
@@ -37,7 +37,7 @@ Whose whose(const char* name, bool program) {
 }
 
 int add_library(dl_phdr_info* info, size_t, void*) {
-  if (library_count == most_libraries) return 1;
+  if (library_count == max_libraries) return 1;
   Library& library = libraries[library_count];
   library.begin = UINTPTR_MAX;
   library.end = 0;
@@ -68,9 +68,9 @@ Library* library_of(const void* address) {
 Library* user_of(const void* caller) {
   Library* direct = library_of(caller);
   if (direct && direct->whose != Whose::helper) return direct;
-  constexpr int most_frames = 48;
-  void* frames[most_frames];
-  const int count = ::backtrace(frames, most_frames);
+  constexpr int max_frames = 48;
+  void* frames[max_frames];
+  const int count = ::backtrace(frames, max_frames);
   // The first frames are this file's, which is part of the program.
   int i = 0;
   while (i < count && frames[i] != caller) ++i;

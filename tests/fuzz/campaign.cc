@@ -104,7 +104,7 @@ void Campaign::keep(std::span<const std::byte> bytes) const {
   if (pwrite(keep_, bytes.data(), bytes.size(), 0) != size || ftruncate(keep_, size) != 0) std::perror(options_.keep.c_str());
 }
 
-int Campaign::run(const std::function<Ending(size_t)>& one_case, size_t least_through) {
+int Campaign::run(const std::function<Ending(size_t)>& one_case, size_t min_through) {
   const double begin = clock_seconds(CLOCK_MONOTONIC);
   size_t number = options_.only == SIZE_MAX ? 0 : options_.only, done = 0;
   for (; done < options_.cases && clock_seconds(CLOCK_MONOTONIC) - begin < options_.seconds; ++number) {
@@ -114,8 +114,8 @@ int Campaign::run(const std::function<Ending(size_t)>& one_case, size_t least_th
   }
   std::printf("seed %llu, %.0f s\n", static_cast<unsigned long long>(options_.seed), clock_seconds(CLOCK_MONOTONIC) - begin);
   const int status = finish(done);
-  if (done < 500 || through_ * 1000 > done * least_through) return status;
-  std::fprintf(stderr, "fewer than %zu cases in a thousand came through: the mutators have lost their way\n", least_through);
+  if (done < 500 || through_ * 1000 > done * min_through) return status;
+  std::fprintf(stderr, "fewer than %zu cases in a thousand came through: the mutators have lost their way\n", min_through);
   return 1;
 }
 

@@ -46,9 +46,9 @@ class Campaign {
   Campaign(const Campaign&) = delete;
   Campaign& operator=(const Campaign&) = delete;
 
-  // Runs case after case; `least_through`: of a thousand, how many must come through, or the fuzzer tests too little.
+  // Runs case after case; `min_through`: of a thousand, how many must come through, or the fuzzer tests too little.
   // Ends with 0 when no case was a finding.
-  int run(const std::function<Ending(size_t number)>& one_case, size_t least_through);
+  int run(const std::function<Ending(size_t number)>& one_case, size_t min_through);
   // One case, whatever it is: what --file repeats.
   int run_file(const std::function<Ending(const std::vector<std::byte>&)>& one_case);
   // Writes the case to --keep before it is tried.

@@ -159,7 +159,7 @@ void HostileOperators::spoil(Net& net, Dice& dice) const {
   if (dice.one_in(4)) dtype = static_cast<DType>(1 + dice.below(HEDDLE_DTYPE_COUNT - 1));
   const bool content = value.kind == Value::Kind::constant && value.content.blob && dice.one_in(2);
   if (!content) change_shape(shape, dice);
-  if (value.kind == Value::Kind::constant && shape.element_count() > most_elements) return;
+  if (value.kind == Value::Kind::constant && shape.element_count() > max_elements) return;
   value.type = DeclaredType::of(dtype, shape);
   if (value.kind == Value::Kind::constant) value.content.blob = random_blob(dtype, shape, dice);
 }

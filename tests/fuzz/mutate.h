@@ -12,7 +12,7 @@
 namespace heddle::fuzz {
 
 using Bytes = std::vector<std::byte>;
-constexpr int64_t most_elements = 4096;  // of a tensor of a case
+constexpr int64_t max_elements = 4096;  // of a tensor of a case
 
 // What a mutator may put in.
 struct Material {
@@ -23,7 +23,7 @@ struct Material {
 // Mostly small numbers, some at an edge.
 std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, Dice& dice);
 
-// Up to most_elements, odd and empty extents among them.
+// Up to max_elements, odd and empty extents among them.
 Shape random_shape(Dice& dice);
 
 // A value of the kind that a schema asks for: numbers at edges, words that operators know, lists, tensors, nets.

@@ -6,7 +6,7 @@
 namespace heddle::fuzz {
 namespace {
 
-constexpr size_t most_nodes = 40;
+constexpr size_t max_nodes = 40;
 
 constexpr DType dtypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,    DType::i32,
                             DType::i64, DType::u8,   DType::u16, DType::u32, DType::u64, DType::boolean};
@@ -155,7 +155,7 @@ void Mutation::change_content(Content& content, DeclaredType& type) {
   Shape shape = content.blob->shape;
   if (dice_.one_in(5)) dtype = dice_.pick(dtypes);
   if (dice_.one_in(3)) shape = random_shape(dice_);
-  if (shape.element_count() > most_elements) return;
+  if (shape.element_count() > max_elements) return;
   auto changed = random_blob(dtype, shape, dice_);
   if (dtype == content.blob->dtype && shape == content.blob->shape && !dice_.one_in(4)) {
     // One element of it alone.
@@ -193,7 +193,7 @@ void Mutation::change_value() {
         // An input whose content is now known.
         Shape shape;
         for (const Dim& dim : value.type.dims) shape.push_back(dim.kind == Dim::Kind::constant ? dim.value : 2);
-        if (value.type.dtype == DType::none || shape.element_count() > most_elements) break;
+        if (value.type.dtype == DType::none || shape.element_count() > max_elements) break;
         const ValueId id(static_cast<size_t>(&value - net_.values.data()));
         std::erase(net_.inputs, id);
         value.kind = Value::Kind::constant;
@@ -241,7 +241,7 @@ void Mutation::change_ports_of_net() {
 }
 
 void Mutation::add_node() {
-  if (net_.nodes.size() >= most_nodes || material_.operators.empty()) return;
+  if (net_.nodes.size() >= max_nodes || material_.operators.empty()) return;
   const OperatorSchema& schema = *dice_.pick(material_.operators);
   const size_t index = net_.nodes.size();
   Node added;
@@ -267,7 +267,7 @@ void Mutation::add_node() {
 // Another seed behind this net; its inputs become values of this one now and then.
 void Mutation::splice() {
   const Net& other = dice_.pick(material_.seeds);
-  if (net_.nodes.size() + other.nodes.size() > most_nodes || !other.variables.empty() || !net_.variables.empty()) return;
+  if (net_.nodes.size() + other.nodes.size() > max_nodes || !other.variables.empty() || !net_.variables.empty()) return;
   const size_t values = net_.values.size(), nodes = net_.nodes.size();
   const std::string prefix = fresh("s") + "/";
   std::vector<ValueId> map(other.values.size());
@@ -361,7 +361,7 @@ Shape random_shape(Dice& dice) {
   static constexpr int64_t extents[] = {0, 1, 1, 2, 2, 3, 4, 5, 7, 8, 16, 17, 64};
   Shape shape;
   for (size_t left = dice.below(dice.one_in(8) ? 9 : 5); left > 0; --left) shape.push_back(dice.pick(extents));
-  return shape.element_count() <= most_elements ? shape : Shape{2};
+  return shape.element_count() <= max_elements ? shape : Shape{2};
 }
 
 AttributeValue random_attribute(heddle_attribute_type type, const Material& material, Dice& dice) {

@@ -15,7 +15,7 @@ namespace {
 using testing::Guard;
 using testing::GuardedMemory;
 using Blobs = std::vector<std::shared_ptr<const Blob>>;
-constexpr int64_t most_input_bytes = 4 << 20;
+constexpr int64_t max_input_bytes = 4 << 20;
 
 struct Buffers {
   std::vector<std::unique_ptr<GuardedMemory>> inputs, outputs;
@@ -55,7 +55,7 @@ void make_inputs(const std::vector<PortInfo>& ports, const Blobs& feeds, Dice& d
     const Blob* feed = i < feeds.size() ? feeds[i].get() : nullptr;
     if (feed && !dice.one_in(16)) view.dtype = feed->dtype, view.shape = feed->shape;
     int64_t bytes = 0;
-    if (!checked_byte_size(view.dtype, view.shape, &bytes) || bytes > most_input_bytes) {
+    if (!checked_byte_size(view.dtype, view.shape, &bytes) || bytes > max_input_bytes) {
       views->push_back(view);
       buffers->inputs.push_back(nullptr);
       continue;
@@ -97,7 +97,7 @@ Status run_context(Context& context, const std::vector<TensorView>& views, Dice&
     if (views[i].data) HEDDLE_CHECK(context.bind_input(i, views[i].data));
   for (size_t i = 0; i < context.output_count(); ++i) {
     const int64_t bytes = context.output_bytes(i);
-    if (bytes < 0 || bytes > most_input_bytes || dice.one_in(4)) continue;
+    if (bytes < 0 || bytes > max_input_bytes || dice.one_in(4)) continue;
     buffers->outputs.push_back(buffer(bytes, dice));
     const Status bound = context.bind_output(i, buffers->outputs.back()->data(), bytes);
     if (!bound.ok() && bound.code() != Code::unsupported && bound.code() != Code::invalid_argument) return bound;

@@ -125,7 +125,7 @@ TEST(SeveralNets, WhatIsRefused) {
                         R"("name": "w", "dtype": "f32", "dims": [4], "trainable": true)")),
        R"(variable "w": it has no content)");
   std::vector<Net> many;
-  for (size_t i = 0; i <= most_nets; ++i) many.push_back(net_of("net" + std::to_string(i), 1));
+  for (size_t i = 0; i <= max_nets; ++i) many.push_back(net_of("net" + std::to_string(i), 1));
   EXPECT_EQ(nets_to_bytes(many).status().code(), Code::limit_exceeded);
   EXPECT_EQ(nets_to_bytes({}).status().code(), Code::invalid_argument);
 }

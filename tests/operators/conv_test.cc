@@ -1,4 +1,4 @@
-// Conv and ConvTranspose against plain loops in double: odd shapes, every layout, every split, fused stages.
+// Conv and ConvTranspose against plain loops in double: odd shapes, every layout, every split, fused operators.
 #include <gtest/gtest.h>
 
 #include "float_tiles_support.h"
@@ -251,15 +251,15 @@ TEST(Conv, OtherDtypes) {
 
 struct Fusion {
   const char* name;
-  std::vector<OperatorCall::Stage> stages;  // operand_input 3 is the residual, 4 per channel, 5 a scalar
+  std::vector<OperatorCall::EpilogueOp> epilogue_ops;  // operand_input 3 is the residual, 4 per channel, 5 a scalar
 };
 
 Tensor unfused(Tensor y, const Fusion& fusion, const std::vector<Tensor>& inputs) {
-  for (const OperatorCall::Stage& stage : fusion.stages) y = apply_stage(y, stage, inputs);
+  for (const OperatorCall::EpilogueOp& epilogue_op : fusion.epilogue_ops) y = apply_epilogue_op(y, epilogue_op, inputs);
   return y;
 }
 
-TEST(Conv, FusedStagesEqualSeparateOperators) {
+TEST(Conv, FusedEpilogueOpsEqualSeparateOperators) {
   const Case depthwise = {"depthwise", {1, 40, 24, 24}, {40, 1, 3, 3}, {1, 1}, {}, {1, 1, 1, 1}, 40};
   const Case cases[] = {{"1x1", {1, 48, 30, 30}, {40, 48, 1, 1}, {}, {}, {}},
                         {"3x3", {2, 16, 24, 24}, {40, 16, 3, 3}, {}, {}, {1, 1, 1, 1}},
@@ -288,7 +288,7 @@ TEST(Conv, FusedStagesEqualSeparateOperators) {
       for (const Fusion& fusion : fusions) {
         const std::string what = c.name + ", " + fusion.name + (bias ? ", bias" : "");
         OperatorCall call = make_call(c, "Conv", inputs, 0, true);
-        call.stages = fusion.stages;
+        call.epilogue_ops = fusion.epilogue_ops;
         const auto fused = run(call);
         ASSERT_EQ(fused.size(), 1u) << what;
         expect_close(values<float>(*fused[0]), values<float>(*unfused(plain, fusion, inputs)), 2e-5f, what);

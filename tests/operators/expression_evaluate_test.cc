@@ -23,7 +23,7 @@ using expression::Opcode;
 
 // How many f32 numbers may lie between the two results: the runtime has functions of its own for these, which are a few units in the last
 // place beside libm's. 0: the same bits, or any NaN for any other. All other types compute by the same functions and are equal.
-const std::map<Opcode, int32_t> most_between = {
+const std::map<Opcode, int32_t> max_between = {
     {Opcode::add, 0},         {Opcode::sub, 0},        {Opcode::mul, 0},         {Opcode::div, 0},     {Opcode::min, 0},
     {Opcode::max, 0},         {Opcode::pow, 1},        {Opcode::mod, 0},         {Opcode::fmod, 0},    {Opcode::lt, 0},
     {Opcode::le, 0},          {Opcode::gt, 0},         {Opcode::ge, 0},          {Opcode::eq, 0},      {Opcode::ne, 0},
@@ -228,11 +228,11 @@ void expect_agreement(Opcode op, int32_t most) {
 
 // Every opcode: one without a row in the table, or without a function in the evaluator, fails.
 TEST(ExpressionEvaluate, EveryOperationIsTheRuntimes) {
-  ASSERT_EQ(most_between.size() + 2, static_cast<size_t>(expression::opcode_count)) << "input and constant have no row";
+  ASSERT_EQ(max_between.size() + 2, static_cast<size_t>(expression::opcode_count)) << "input and constant have no row";
   for (int i = static_cast<int>(Opcode::constant) + 1; i < expression::opcode_count; ++i) {
     const auto op = static_cast<Opcode>(i);
-    const auto row = most_between.find(op);
-    ASSERT_NE(row, most_between.end()) << expression::info(op).name << " has no row";
+    const auto row = max_between.find(op);
+    ASSERT_NE(row, max_between.end()) << expression::info(op).name << " has no row";
     expect_agreement<float>(op, row->second);
     expect_agreement<double>(op, 0);
     expect_agreement<int32_t>(op, 0);

@@ -91,11 +91,11 @@ std::vector<Compute> computes() {
   return all;
 }
 
-struct Stage {
+struct EpilogueOp {
   std::string text;  // of acc and operand
   int32_t kind = HEDDLE_OPERAND_NONE;
 };
-using Stages = std::vector<Stage>;
+using EpilogueOps = std::vector<EpilogueOp>;
 
 Shape operand_shape(const Compute& compute, int32_t kind) {
   if (kind == HEDDLE_OPERAND_SAME_SHAPE) return compute.output;
@@ -110,21 +110,21 @@ std::string renamed(std::string text, const std::string& from, const std::string
   return text;
 }
 
-std::vector<float> stages_apart(const Compute& compute, const Tensor& accumulators, const Stages& stages,
+std::vector<float> epilogue_ops_apart(const Compute& compute, const Tensor& accumulators, const EpilogueOps& epilogue_ops,
                                 const std::vector<Tensor>& operands) {
   Tensor value = accumulators;
-  for (size_t i = 0; i < stages.size(); ++i) {
+  for (size_t i = 0; i < epilogue_ops.size(); ++i) {
     std::vector<Tensor> inputs = {value};
     if (operands[i]) inputs.push_back(operands[i]);
-    value = evaluate(renamed(renamed(stages[i].text, "acc", "x0"), "operand", "x1"), inputs);
+    value = evaluate(renamed(renamed(epilogue_ops[i].text, "acc", "x0"), "operand", "x1"), inputs);
   }
   EXPECT_EQ(value->shape, compute.output);
   return values<float>(*value);
 }
 
 // Kernels add a bias and a residual in an order of their own, which rounds in another way: there, operands whose sums are exact.
-bool adds_twice(const Stages& stages) {
-  return std::count_if(stages.begin(), stages.end(), [](const Stage& s) { return s.text == "add(acc, operand)"; }) > 1;
+bool adds_twice(const EpilogueOps& epilogue_ops) {
+  return std::count_if(epilogue_ops.begin(), epilogue_ops.end(), [](const EpilogueOp& s) { return s.text == "add(acc, operand)"; }) > 1;
 }
 
 // Replaces what differs by the order of adding a bias alone: where its sum with integers is not exact, by what each of the additions
@@ -141,20 +141,20 @@ void settle_order(const Compute& compute, const std::vector<float>& bias, const 
 }
 
 // `salt` turns the order of the special values in the operands, so that each meets each.
-bool same(const Compute& compute, const Tensor& accumulators, const Stages& stages, size_t salt) {
+bool same(const Compute& compute, const Tensor& accumulators, const EpilogueOps& epilogue_ops, size_t salt) {
   OperatorCall fused = compute.call;
   std::vector<Tensor> operands;
   std::string shown = compute.name;
-  for (const Stage& stage : stages) {
-    shown += " | " + stage.text + " " + std::to_string(stage.kind);
-    OperatorCall::Stage& s = fused.stages.emplace_back();
-    s.expression = stage.text;
-    s.operand_kind = stage.kind;
+  for (const EpilogueOp& epilogue_op : epilogue_ops) {
+    shown += " | " + epilogue_op.text + " " + std::to_string(epilogue_op.kind);
+    OperatorCall::EpilogueOp& s = fused.epilogue_ops.emplace_back();
+    s.expression = epilogue_op.text;
+    s.operand_kind = epilogue_op.kind;
     operands.push_back(nullptr);
-    if (stage.kind == HEDDLE_OPERAND_NONE) continue;
-    operands.back() = filled(operand_shape(compute, stage.kind), [&](int64_t i) {
+    if (epilogue_op.kind == HEDDLE_OPERAND_NONE) continue;
+    operands.back() = filled(operand_shape(compute, epilogue_op.kind), [&](int64_t i) {
       const size_t at = static_cast<size_t>(i) + salt;
-      return special(adds_twice(stages) ? at % 6 : at);
+      return special(adds_twice(epilogue_ops) ? at % 6 : at);
     });
     s.operand_input = static_cast<int32_t>(fused.inputs.size());
     fused.inputs.push_back(operands.back());
@@ -162,10 +162,10 @@ bool same(const Compute& compute, const Tensor& accumulators, const Stages& stag
   const auto outputs = run(fused);
   if (outputs.size() != 1) return false;
   std::vector<float> got = values<float>(*outputs[0]);
-  const std::vector<float> expected = stages_apart(compute, accumulators, stages, operands);
+  const std::vector<float> expected = epilogue_ops_apart(compute, accumulators, epilogue_ops, operands);
   EXPECT_EQ(got.size(), expected.size()) << shown;
   if (got.size() != expected.size()) return false;
-  if (compute.bias_products > 0 && stages[0].text == "add(acc, operand)")
+  if (compute.bias_products > 0 && epilogue_ops[0].text == "add(acc, operand)")
     settle_order(compute, values<float>(*operands[0]), expected, &got);
   const std::string difference = first_difference(got.data(), expected.data(), got.size(), Nans::any);
   EXPECT_TRUE(difference.empty()) << shown << ", fused and apart: " << difference;
@@ -196,9 +196,9 @@ std::vector<std::string> with_numbers(const std::string& text, const Numbers& nu
   return texts;
 }
 
-std::vector<Stages> epilogues() {
+std::vector<EpilogueOps> epilogues() {
   const int32_t kinds[] = {HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR};
-  std::vector<Stages> all;
+  std::vector<EpilogueOps> all;
   for (const std::string& pattern : cpu::onednn::post_op_texts())
     for (const std::string& text : with_numbers(pattern)) {
       if (text.find("operand") == std::string::npos) {
@@ -215,11 +215,11 @@ std::vector<Stages> epilogues() {
     if (op.inputs == 2)
       for (const int32_t kind : kinds) all.push_back({{renamed(renamed(op.program, "x0", "acc"), "x1", "operand"), kind}});
   }
-  // Several stages: what is not fused ends what is, and a NaN met by a later stage is one for all.
-  const Stage bias = {"add(acc, operand)", HEDDLE_OPERAND_LAST_DIMENSION}, residual = {"add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE};
-  const Stage relu = {"max(acc, 0)"}, clip = {"min(max(acc, 0), 6)"}, twice = {"mul(acc, 2)"}, root = {"sqrt(acc)"};
-  const Stage largest = {"max(acc, operand)", HEDDLE_OPERAND_LAST_DIMENSION};
-  for (const Stages& stages : std::vector<Stages>{{bias, relu},
+  // Several epilogue ops: what is not fused ends what is, and a NaN met by a later epilogue op is one for all.
+  const EpilogueOp bias = {"add(acc, operand)", HEDDLE_OPERAND_LAST_DIMENSION}, residual = {"add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE};
+  const EpilogueOp relu = {"max(acc, 0)"}, clip = {"min(max(acc, 0), 6)"}, twice = {"mul(acc, 2)"}, root = {"sqrt(acc)"};
+  const EpilogueOp largest = {"max(acc, operand)", HEDDLE_OPERAND_LAST_DIMENSION};
+  for (const EpilogueOps& epilogue_ops : std::vector<EpilogueOps>{{bias, relu},
                                                   {bias, residual, relu},
                                                   {residual, relu},
                                                   {relu, residual},
@@ -231,7 +231,7 @@ std::vector<Stages> epilogues() {
                                                   {relu, largest, residual, relu},
                                                   {residual, residual},
                                                   {clip, residual, clip}})
-    all.push_back(stages);
+    all.push_back(epilogue_ops);
   // Each bound, factor or term behind each other with other numbers.
   std::vector<std::string> firsts, seconds;
   for (const std::string& pattern : cpu::onednn::post_op_texts()) {
@@ -246,15 +246,15 @@ std::vector<Stages> epilogues() {
 
 void expect_all_same(size_t first, size_t count) {
   const std::vector<Compute> all = computes();
-  const std::vector<Stages> stages = epilogues();
+  const std::vector<EpilogueOps> epilogue_ops = epilogues();
   ASSERT_LE(first + count, all.size());
   for (size_t i = first; i < first + count; ++i) {
     const auto accumulators = run(all[i].call);
     ASSERT_EQ(accumulators.size(), 1u) << all[i].name;
     ASSERT_EQ(accumulators[0]->shape, all[i].output) << all[i].name;
     size_t salt = 0, failures = 0;
-    for (Stages one : stages) {
-      for (Stage& s : one)
+    for (EpilogueOps one : epilogue_ops) {
+      for (EpilogueOp& s : one)
         if (s.kind == HEDDLE_OPERAND_LAST_DIMENSION && all[i].channel_axis == 1 && all[i].output.rank() == 4)
           s.kind = HEDDLE_OPERAND_PER_CHANNEL;
       if (!same(all[i], accumulators[0], one, salt++) && ++failures == 10) return;  // one mistake shows in many of them
@@ -302,15 +302,15 @@ TEST(FusedEpilogue, OfConvolutionsOfEveryRankTakesEachChannelsOperand) {
             ASSERT_EQ(accumulators.size(), 1u) << name;
             c.output = accumulators[0]->shape;
             const int32_t kind = HEDDLE_OPERAND_PER_CHANNEL;
-            for (const Stages& stages :
-                 std::vector<Stages>{{{"max(acc, 0)"}},
+            for (const EpilogueOps& epilogue_ops :
+                 std::vector<EpilogueOps>{{{"max(acc, 0)"}},
                                      {{"min(max(acc, 0), 6)"}},
                                      {{"mul(acc, operand)", kind}},
                                      {{"add(acc, operand)", kind}},
                                      {{"div(acc, operand)", kind}},
                                      {{"max(acc, 0)"}, {"sub(acc, operand)", kind}},
                                      {{"min(acc, operand)", kind}, {"add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE}}})
-              same(c, accumulators[0], stages, ++salt);
+              same(c, accumulators[0], epilogue_ops, ++salt);
           }
 }
 
@@ -324,7 +324,7 @@ TEST(FusedEpilogue, ANanChangesNoOtherElement) {
       OperatorCall call =
           call_of("MatMul", {filled(Shape{40, depth}, [&](int64_t i) { return nan && i == 0 ? std::nanf("") : value(i); }), b});
       call.constant_inputs = true;
-      call.stages = {{"max(acc, 0)", -1, HEDDLE_OPERAND_NONE}};
+      call.epilogue_ops = {{"max(acc, 0)", -1, HEDDLE_OPERAND_NONE}};
       const auto outputs = run(call);
       ASSERT_EQ(outputs.size(), 1u);
       results[nan] = values<float>(*outputs[0]);

@@ -51,10 +51,10 @@ inline void expect_close(const std::vector<float>& got, const std::vector<float>
     ASSERT_NEAR(got[i], want[i], tolerance * (1.0f + std::fabs(want[i]))) << what << ", element " << i;
 }
 
-// What a fused stage does, by the operator that does it unfused.
-inline Tensor apply_stage(const Tensor& y, const OperatorCall::Stage& stage, const std::vector<Tensor>& inputs) {
-  if (stage.operand_input < 0) return evaluate("acc = x0; " + stage.expression, {y});
-  return evaluate("acc = x0; operand = x1; " + stage.expression, {y, inputs[static_cast<size_t>(stage.operand_input)]});
+// What a fused operator does, by the operator that does it unfused.
+inline Tensor apply_epilogue_op(const Tensor& y, const OperatorCall::EpilogueOp& epilogue_op, const std::vector<Tensor>& inputs) {
+  if (epilogue_op.operand_input < 0) return evaluate("acc = x0; " + epilogue_op.expression, {y});
+  return evaluate("acc = x0; operand = x1; " + epilogue_op.expression, {y, inputs[static_cast<size_t>(epilogue_op.operand_input)]});
 }
 
 inline void expect_same_bits(const Tensor& got, const Tensor& want, const std::string& what) {

@@ -1,4 +1,4 @@
-// MatMul and Gemm against plain loops in double: broadcast batches, vectors, transposes, every split, fused stages.
+// MatMul and Gemm against plain loops in double: broadcast batches, vectors, transposes, every split, fused operators.
 #include "float_tiles_support.h"
 #include "layout_support.h"
 
@@ -98,9 +98,9 @@ TEST(MatMul, OtherDtypes) {
   EXPECT_EQ(d->shape.rank(), 0);
 }
 
-TEST(MatMul, FusedStagesEqualSeparateOperators) {
+TEST(MatMul, FusedEpilogueOpsEqualSeparateOperators) {
   const std::string gelu = "mul(mul(acc, 0.5), add(erf(mul(acc, 0.7071067811865476)), 1))";
-  const std::vector<std::vector<OperatorCall::Stage>> fusions = {
+  const std::vector<std::vector<OperatorCall::EpilogueOp>> fusions = {
       {{"add(acc, operand)", 2, HEDDLE_OPERAND_LAST_DIMENSION}},
       {{"add(acc, operand)", 2, HEDDLE_OPERAND_LAST_DIMENSION}, {gelu}},
       {{"add(operand, acc)", 2, HEDDLE_OPERAND_LAST_DIMENSION}, {"add(acc, operand)", 3, HEDDLE_OPERAND_SAME_SHAPE}},
@@ -118,18 +118,18 @@ TEST(MatMul, FusedStagesEqualSeparateOperators) {
     inputs.push_back(random_tensor(Shape{b_dims.back()}, 3));
     inputs.push_back(random_tensor(plain->shape, 4));
     inputs.push_back(random_tensor(Shape{}, 5));
-    for (const auto& stages : fusions) {
+    for (const auto& epilogue_ops : fusions) {
       Tensor want = plain;
-      for (const OperatorCall::Stage& stage : stages) want = apply_stage(want, stage, inputs);
+      for (const OperatorCall::EpilogueOp& epilogue_op : epilogue_ops) want = apply_epilogue_op(want, epilogue_op, inputs);
       for (bool constant : {true, false}) {
         OperatorCall call = call_of("MatMul", inputs);
-        call.stages = stages;
+        call.epilogue_ops = epilogue_ops;
         call.constant_inputs = constant;
         const auto fused = run(call);
         ASSERT_EQ(fused.size(), 1u);
-        expect_close(values<float>(*fused[0]), values<float>(*want), 1e-4f, stages[0].expression);
+        expect_close(values<float>(*fused[0]), values<float>(*want), 1e-4f, epilogue_ops[0].expression);
         call.split_seed = 9;
-        expect_same_bits(run(call)[0], fused[0], stages[0].expression + ", split");
+        expect_same_bits(run(call)[0], fused[0], epilogue_ops[0].expression + ", split");
       }
     }
   }
@@ -194,7 +194,7 @@ TEST(Gemm, FusedReluAndIntegers) {
   OperatorCall call = call_of("Gemm", {random_tensor(Shape{8, 300}, 1), random_tensor(Shape{200, 300}, 2), random_tensor(Shape{200}, 3)},
                               {{"transB", int64_t{1}}});
   const Tensor plain = run(call)[0];
-  call.stages = {{"max(acc, 0)"}};
+  call.epilogue_ops = {{"max(acc, 0)"}};
   expect_same_bits(run(call)[0], evaluate("max(x0, 0)", {plain}), "relu behind Gemm");
   const Tensor y =
       run1("Gemm", {tensor<int64_t>(Shape{1, 2}, {3, 4}), tensor<int64_t>(Shape{2, 1}, {5, 6}), tensor<int64_t>(Shape{1}, {7})});

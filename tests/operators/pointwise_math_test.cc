@@ -40,7 +40,7 @@ std::vector<float> samples() {
 struct Function {
   const char* program;
   double (*exact)(double);
-  double most_ulps;
+  double max_ulps;
 };
 
 class ElementaryFunction : public ::testing::TestWithParam<Function> {};
@@ -56,7 +56,7 @@ TEST_P(ElementaryFunction, StaysWithinAFewUlpOfLibm) {
     if (error > worst) worst = error, at = x[i];
   }
   RecordProperty("worst_ulps", std::to_string(worst));
-  EXPECT_LE(worst, GetParam().most_ulps) << "at " << at;
+  EXPECT_LE(worst, GetParam().max_ulps) << "at " << at;
 }
 
 double sigmoid(double x) {

@@ -23,7 +23,7 @@ struct Times {
     return {};
   }
   Status create(const CreateContext& c) {
-    fused = c.stage_count() > 0;
+    fused = c.epilogue_op_count() > 0;
     return {};
   }
   bool fused = false;
@@ -31,7 +31,7 @@ struct Times {
 
 struct Picky : Times<20, true> {
   static bool accepts_epilogue(const CreateContext& c) {
-    return c.stage_count() == 1 && std::string(c.stage(0).expression) == "max(acc, 0)";
+    return c.epilogue_op_count() == 1 && std::string(c.epilogue_op(0).expression) == "max(acc, 0)";
   }
 };
 using Plain = Times<25, false>;

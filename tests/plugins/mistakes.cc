@@ -217,45 +217,45 @@ class LeaksWhenItRefuses {
 
 // ---------------------------------------------------------------- epilogues
 
-// x, and the one stage `takes` behind it, computed by f(acc, operand).
+// x, and the one epilogue op `takes` behind it, computed by f(acc, operand).
 template <class Taken>
 class Behind {
  public:
-  static bool accepts_epilogue(const CreateContext& c) { return c.stage_count() == 1 && Taken::takes(c.stage(0)); }
+  static bool accepts_epilogue(const CreateContext& c) { return c.epilogue_op_count() == 1 && Taken::takes(c.epilogue_op(0)); }
   Status create(const CreateContext& c) {
-    operand_ = c.stage_count() == 1 ? c.stage(0).operand_input : -1;
-    has_stage_ = c.stage_count() == 1;
-    return has_stage_ ? Taken::create() : Status();
+    operand_ = c.epilogue_op_count() == 1 ? c.epilogue_op(0).operand_input : -1;
+    has_epilogue_op_ = c.epilogue_op_count() == 1;
+    return has_epilogue_op_ ? Taken::create() : Status();
   }
   Status run(const RunContext& c, int64_t, int64_t) const {
     const auto x = input<float>(c, 0), operand = input<float>(c, operand_ < 0 ? 0 : static_cast<uint32_t>(operand_));
     for (int64_t i = 0; i < x.size; ++i)
-      output<float>(c, 0)[i] = has_stage_ ? Taken::compute(x[i], operand[operand.size == x.size ? i : 0]) : x[i];
+      output<float>(c, 0)[i] = has_epilogue_op_ ? Taken::compute(x[i], operand[operand.size == x.size ? i : 0]) : x[i];
     return {};
   }
 
  private:
   int32_t operand_ = -1;
-  bool has_stage_ = false;
+  bool has_epilogue_op_ = false;
 };
-bool is(const heddle_epilogue_stage& stage, const char* expression, int32_t kind) {
-  return std::string(stage.expression) == expression && stage.operand_kind == kind;
+bool is(const heddle_epilogue_op& epilogue_op, const char* expression, int32_t kind) {
+  return std::string(epilogue_op.expression) == expression && epilogue_op.operand_kind == kind;
 }
 struct AddsTheOperand {
-  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE); }
+  static bool takes(const heddle_epilogue_op& epilogue_op) { return is(epilogue_op, "add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE); }
   static Status create() { return {}; }
   static float compute(float acc, float operand) { return acc + operand; }
 };
 struct OtherWayRound : AddsTheOperand {
-  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "sub(operand, acc)", HEDDLE_OPERAND_SAME_SHAPE); }
+  static bool takes(const heddle_epilogue_op& epilogue_op) { return is(epilogue_op, "sub(operand, acc)", HEDDLE_OPERAND_SAME_SHAPE); }
   static float compute(float acc, float operand) { return acc - operand; }
 };
 struct LosesNan : AddsTheOperand {
-  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "max(acc, 0)", HEDDLE_OPERAND_NONE); }
+  static bool takes(const heddle_epilogue_op& epilogue_op) { return is(epilogue_op, "max(acc, 0)", HEDDLE_OPERAND_NONE); }
   static float compute(float acc, float) { return acc > 0 ? acc : 0; }
 };
 struct FirstForAll : AddsTheOperand {
-  static bool takes(const heddle_epilogue_stage& stage) { return is(stage, "max(operand, acc)", HEDDLE_OPERAND_SCALAR); }
+  static bool takes(const heddle_epilogue_op& epilogue_op) { return is(epilogue_op, "max(operand, acc)", HEDDLE_OPERAND_SCALAR); }
   static float compute(float acc, float operand) { return acc == operand ? operand : acc; }
 };
 struct AcceptsAndRefuses : AddsTheOperand {

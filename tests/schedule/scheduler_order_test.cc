@@ -113,13 +113,13 @@ TEST(SchedulerOrder, TwoHundredShufflesAreLegalAndEqual) {
   VariableProgram program(400, 12, 99);
   Scheduler serial(program.net.graph(), nullptr, {});
   const std::vector<uint64_t> expected = program.run(serial);
-  uint32_t most_threads = 0;
+  uint32_t max_threads = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Scheduler scheduler(program.net.graph(), &executor, testing::parallel(static_cast<uint32_t>(1 + seed % 3), seed));
     ASSERT_EQ(program.run(scheduler), expected) << "seed " << seed;
-    most_threads = std::max(most_threads, scheduler.last_run_threads());
+    max_threads = std::max(max_threads, scheduler.last_run_threads());
   }
-  EXPECT_GT(most_threads, 1u) << "no two threads ever ran side by side: the test has shown nothing";
+  EXPECT_GT(max_threads, 1u) << "no two threads ever ran side by side: the test has shown nothing";
 }
 
 // A shuffle that never changes anything would make the test above worthless.

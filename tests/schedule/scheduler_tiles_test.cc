@@ -108,16 +108,16 @@ TEST(SchedulerTiles, SumsAreBitIdenticalForAnySplit) {
   RunControl control;
   serial.run(net.steps(), control);
   const std::vector<float> expected = sum;
-  uint32_t most_threads = 0;
+  uint32_t max_threads = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     std::fill(sum.begin(), sum.end(), 0.0F);
     const uint32_t threads[] = {1, 2, 3, 8};
     Scheduler scheduler(net.graph(), &executor, testing::parallel(threads[seed % 4], seed));
     scheduler.run(net.steps(), control);
     ASSERT_EQ(sum, expected) << "seed " << seed;
-    most_threads = std::max(most_threads, scheduler.last_run_threads());
+    max_threads = std::max(max_threads, scheduler.last_run_threads());
   }
-  EXPECT_GT(most_threads, 1u) << "no two threads ever worked together: the test has shown nothing";
+  EXPECT_GT(max_threads, 1u) << "no two threads ever worked together: the test has shown nothing";
 }
 
 // Two threads meet inside one step, from both ends.

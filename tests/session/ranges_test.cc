@@ -34,7 +34,7 @@ void expect_refused(const Status& status, const std::string& option, int64_t val
 }
 
 TEST(Ranges, ThreadsOfARuntime) {
-  for (const int threads : {-1, INT_MIN, most_threads + 1, INT_MAX}) {
+  for (const int threads : {-1, INT_MIN, max_threads + 1, INT_MAX}) {
     RuntimeOptions o = options();
     o.threads = threads;
     expect_refused(Runtime::create(o).status(), "RuntimeOptions::threads", threads, "0 to 64");
@@ -43,22 +43,22 @@ TEST(Ranges, ThreadsOfARuntime) {
   const auto runtime = Runtime::create(o);
   ASSERT_TRUE(runtime.ok()) << runtime.status().text();
   EXPECT_GE(runtime->threads(), 1);
-  EXPECT_LE(runtime->threads(), most_threads);
+  EXPECT_LE(runtime->threads(), max_threads);
 }
 
 TEST(Ranges, ConcurrencyOfAnExecutor) {
-  for (const int threads : {0, -1, INT_MIN, most_threads + 1, INT_MAX}) {
+  for (const int threads : {0, -1, INT_MIN, max_threads + 1, INT_MAX}) {
     Claims executor(threads);
     RuntimeOptions o = options();
     o.executor = &executor;
     expect_refused(Runtime::create(o).status(), "the executor's concurrency()", threads, "1 to 64");
   }
-  Claims executor(most_threads);
+  Claims executor(max_threads);
   RuntimeOptions o = options();
   o.executor = &executor;
   const auto runtime = Runtime::create(o);
   ASSERT_TRUE(runtime.ok()) << runtime.status().text();
-  EXPECT_EQ(runtime->threads(), most_threads);
+  EXPECT_EQ(runtime->threads(), max_threads);
 }
 
 TEST(Ranges, StreamsAndPlansOfASession) {
@@ -69,7 +69,7 @@ TEST(Ranges, StreamsAndPlansOfASession) {
     b.output(b.add1("Relu", "y", {b.input("x", DType::f32, Shape{4})}));
     return runtime->open(b.finish(), o).status();
   };
-  for (const int streams : {0, -1, INT_MIN, most_streams + 1, INT_MAX}) {
+  for (const int streams : {0, -1, INT_MIN, max_streams + 1, INT_MAX}) {
     SessionOptions o;
     o.streams = streams;
     expect_refused(open(o), "SessionOptions::streams", streams, "1 to 64");
@@ -83,7 +83,7 @@ TEST(Ranges, StreamsAndPlansOfASession) {
   negative.plan_cache_bytes = -1;
   EXPECT_EQ(open(negative).code(), Code::invalid_argument);
   SessionOptions most;
-  most.streams = most_streams;
+  most.streams = max_streams;
   EXPECT_TRUE(open(most).ok()) << open(most).text();
 }
 

@@ -23,19 +23,19 @@ void __libc_free(void*);
 namespace heddle {
 namespace {
 
-constexpr int most_libraries = 64;
+constexpr int max_libraries = 64;
 struct Range {
   uintptr_t begin = 0, end = 0;
   char name[64] = "";
 };
-Range ranges[most_libraries];
+Range ranges[max_libraries];
 int range_count = 0;
-std::atomic<int64_t> counts[most_libraries + 1];
+std::atomic<int64_t> counts[max_libraries + 1];
 std::atomic<bool> counting{false};
 std::atomic<int64_t> live_bytes{0};
 
 int add_range(dl_phdr_info* info, size_t, void*) {
-  if (range_count == most_libraries) return 1;
+  if (range_count == max_libraries) return 1;
   Range& r = ranges[range_count++];
   r.begin = UINTPTR_MAX;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -57,7 +57,7 @@ void note(const void* caller) {
       counts[i].fetch_add(1, std::memory_order_relaxed);
       return;
     }
-  counts[most_libraries].fetch_add(1, std::memory_order_relaxed);
+  counts[max_libraries].fetch_add(1, std::memory_order_relaxed);
 }
 
 void* made(void* memory) {
@@ -88,7 +88,7 @@ std::map<std::string, int64_t> AllocationCount::stop() {
   std::map<std::string, int64_t> result;
   for (int i = 0; i < range_count; ++i)
     if (counts[i] > 0) result[ranges[i].name] += counts[i];
-  if (counts[most_libraries] > 0) result["unknown"] = counts[most_libraries];
+  if (counts[max_libraries] > 0) result["unknown"] = counts[max_libraries];
   return result;
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 const std::filesystem::path source = HEDDLE_SOURCE_DIR;
 // From main to the call of what the author wrote, which is not among them.
-constexpr size_t most_functions = 8;
-constexpr size_t most_files = 6;
+constexpr size_t max_functions = 8;
+constexpr size_t max_files = 6;
 
 struct Call {
   std::string function, file;
@@ -120,10 +120,10 @@ TEST(ToolCallDepth, FromMainToAKernel) {
   EXPECT_EQ(calls.front().function, "main");
   EXPECT_EQ(calls[calls.size() - 2].function, "ClassKernel::run");
   EXPECT_EQ(calls.back().function, "Backtrace::run");
-  EXPECT_LE(calls.size() - 1, most_functions) << text_of(calls);
+  EXPECT_LE(calls.size() - 1, max_functions) << text_of(calls);
   std::set<std::string> files;
   for (size_t i = 0; i + 1 < calls.size(); ++i) files.insert(calls[i].file);
-  EXPECT_LE(files.size(), most_files) << text_of(calls);
+  EXPECT_LE(files.size(), max_files) << text_of(calls);
   EXPECT_EQ(text_of(documented_calls()), text_of(calls)) << "docs/architecture.md shows another way";
 }
 

@@ -33,7 +33,7 @@ Runtime fusion_runtime() {
 struct How {
   bool fuses = true;
   const char* device = "cpu:0";
-  bool stages = true;  // epilogues are fused too
+  bool epilogues = true;  // epilogues are fused too
 };
 
 Result<Session> opened(const Runtime& runtime, const Net& net, const How& how) {
@@ -43,7 +43,7 @@ Result<Session> opened(const Runtime& runtime, const Net& net, const How& how) {
   HEDDLE_TRY(Session session, runtime.open(Net(net), options));
   TransformOptions& transform = Internals::of(session).pipeline.transform;
   transform.fuse_pointwise = how.fuses;
-  transform.fuse_epilogues = how.fuses && how.stages;
+  transform.fuse_epilogues = how.fuses && how.epilogues;
   return session;
 }
 

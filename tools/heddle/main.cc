@@ -21,7 +21,7 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   if (!app.get_option_no_throw("--threads"))
     app.add_option("--threads", common.threads, "threads of a run (default: what affinity and cgroup allow)")
         ->type_name("N")
-        ->check(CLI::Range(1, most_threads));
+        ->check(CLI::Range(1, max_threads));
   app.add_flag("--json", common.json, "one JSON object on stdout");
   app.add_flag("--quiet", common.quiet, "no text but errors");
   app.add_flag("--no-progress", common.no_progress, "no progress on stderr");

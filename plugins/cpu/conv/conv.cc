@@ -12,7 +12,7 @@ namespace {
 // Ranks, kernel_shape and group, which both operators share; `kernel` are the spatial dims of W.
 Status check_weights(InferContext& context, std::vector<int64_t>* kernel) {
   const Dims x = context.dims(0), w = context.dims(1);
-  if (x.rank < 3 || x.rank > most_spatial + 2)
+  if (x.rank < 3 || x.rank > max_spatial + 2)
     return invalid("X is " + dims_text(x) + ", expected rank 3 to 5: batch, channels, 1 to 3 spatial dimensions");
   if (w.rank != x.rank) return invalid("W is " + dims_text(w) + " but X " + dims_text(x) + " has rank " + std::to_string(x.rank));
   kernel->assign(w.begin() + 2, w.end());

@@ -20,7 +20,7 @@ struct ConvProblem {
   bool transposed = false;
   int64_t batch = 0, groups = 1, input_channels = 0, output_channels = 0;
   Window window;
-  bool has_bias = false;  // a node input or the first fused stage
+  bool has_bias = false;  // a node input or the first fused operator
 };
 
 // Pointers of one tile. All are borrowed for the call. A tile has the output channels of its part (ConvTile::channel_part).
@@ -28,8 +28,8 @@ struct ConvBuffers {
   const float* x;                // [tile's input pixels, input channels]
   const float* weights;          // the net's own or their f32 form, unless the algorithm packed them in prepare
   const float* bias;             // [tile's channels], or null
-  const float* const* operands;  // by stage; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
-  float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_stage()
+  const float* const* operands;  // by epilogue op; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
+  float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_epilogue_op()
   void* scratch;                 // scratch_bytes(), at scratch_alignment
   // Which packed weights an earlier tile of the same call of run left in the scratch, counted from 1; 0: none.
   size_t* packed_in_scratch;
@@ -39,15 +39,15 @@ struct ConvBuffers {
 class ConvAlgorithm {
  public:
   virtual ~ConvAlgorithm() = default;
-  // `stages`: how many it applied, from the first on; the caller does the rest.
-  virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const = 0;
+  // `epilogue_ops`: how many it applied, from the first on; the caller does the rest.
+  virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* epilogue_ops) const = 0;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
-  // The stage whose operand may be the output's own memory; -1: none.
-  int32_t in_place_stage() const { return in_place_stage_; }
+  // The epilogue op whose operand may be the output's own memory; -1: none.
+  int32_t in_place_epilogue_op() const { return in_place_epilogue_op_; }
 
  protected:
   uint64_t scratch_bytes_ = 0;
-  int32_t in_place_stage_ = -1;
+  int32_t in_place_epilogue_op_ = -1;
 };
 
 // What the algorithms are made from.
@@ -55,7 +55,7 @@ struct ConvRequest {
   ConvProblem problem;
   ConvTiling tiling;
   const onednn::Epilogue* epilogue = nullptr;
-  size_t first_stage = 0;  // 1 when the first stage is the bias
+  size_t first_epilogue_op = 0;  // 1 when the first epilogue op is the bias
   bool constant_weights = false;
   const float* weights = nullptr;   // content, when constant
   heddle_dtype dtype = HEDDLE_F32;  // of the net's weights, of which `weights` may be the f32 form

@@ -14,13 +14,13 @@ namespace {
 
 // oneDNN 2.7 takes 11 us for each output column that sees padding, 1 to 7 us for each other one (more beyond 10^5), and about 5 us for each
 // tap, in making a primitive.
-constexpr int64_t most_columns = int64_t{1} << 17;
-constexpr int64_t most_pad = 4096;
-constexpr int64_t most_taps = int64_t{1} << 22;
-constexpr int64_t most_channels = int64_t{1} << 20;
-constexpr int64_t most_step = int64_t{1} << 17;  // stride, reach of a filter
-constexpr int64_t most_tiles_of_library = int64_t{1} << 18;
-constexpr int64_t most_weighted_columns = int64_t{1} << 19;  // of all tile shapes together; a column of padding counts four times
+constexpr int64_t max_columns = int64_t{1} << 17;
+constexpr int64_t max_pad = 4096;
+constexpr int64_t max_taps = int64_t{1} << 22;
+constexpr int64_t max_channels = int64_t{1} << 20;
+constexpr int64_t max_step = int64_t{1} << 17;  // stride, reach of a filter
+constexpr int64_t max_tiles_of_library = int64_t{1} << 18;
+constexpr int64_t max_weighted_columns = int64_t{1} << 19;  // of all tile shapes together; a column of padding counts four times
 
 template <bool transposed, class T>
 void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll) {
@@ -29,7 +29,7 @@ void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBl
   const int64_t group_outputs = problem.output_channels / problem.groups, group_inputs = problem.input_channels / problem.groups;
   for (int64_t p = 0; p < block.pixels; ++p) {
     const int64_t image = (block.first_pixel + p) / output_pixels, pixel = (block.first_pixel + p) % output_pixels;
-    const int64_t position[most_spatial] = {pixel / (window.output[1] * window.output[2]), pixel / window.output[2] % window.output[1],
+    const int64_t position[max_spatial] = {pixel / (window.output[1] * window.output[2]), pixel / window.output[2] % window.output[1],
                                             pixel % window.output[2]};
     for (int64_t k = 0; k < block.channels; ++k) {
       const int64_t channel = block.first_channel + k;
@@ -62,10 +62,10 @@ bool library_takes(const ConvProblem& problem, int64_t tiles) {
   const Window& window = problem.window;
   int64_t taps = 1;
   for (int i = 0; i < window.spatial; ++i) {
-    if (window.stride[i] > most_step || window.reach(i) > most_step) return false;
+    if (window.stride[i] > max_step || window.reach(i) > max_step) return false;
     taps *= window.kernel[i];
   }
-  return taps <= most_taps && std::max(problem.input_channels, problem.output_channels) <= most_channels && tiles <= most_tiles_of_library;
+  return taps <= max_taps && std::max(problem.input_channels, problem.output_channels) <= max_channels && tiles <= max_tiles_of_library;
 }
 
 bool library_takes(const ConvProblem& problem, const ConvTiling& tiling) {
@@ -74,15 +74,15 @@ bool library_takes(const ConvProblem& problem, const ConvTiling& tiling) {
   for (const ConvTileShape& shape : tiling.shapes) {
     for (int i = 0; i <= last; ++i) {
       // A negative one is a stride or more of the input that no window reaches.
-      if (shape.pad_begin[i] > most_pad || shape.pad_end[i] > most_pad || shape.pad_end[i] < 0) return false;
+      if (shape.pad_begin[i] > max_pad || shape.pad_end[i] > max_pad || shape.pad_end[i] < 0) return false;
       // Rows behind all that the input adds to, a stride of them or more, as a dilation allows output_padding: oneDNN counts another input.
       const int64_t added_to = shape.output[i] + shape.pad_begin[i] + shape.pad_end[i] - problem.window.reach(i);
       if (problem.transposed && added_to / problem.window.stride[i] + 1 != shape.input[i]) return false;
     }
-    if (shape.input[last] > most_columns || shape.output[last] > most_columns) return false;
+    if (shape.input[last] > max_columns || shape.output[last] > max_columns) return false;
     weighted += shape.output[last] + 4 * (shape.pad_begin[last] + std::max<int64_t>(0, shape.pad_end[last]));
   }
-  return weighted <= most_weighted_columns && library_takes(problem, static_cast<int64_t>(tiling.tiles.size()));
+  return weighted <= max_weighted_columns && library_takes(problem, static_cast<int64_t>(tiling.tiles.size()));
 }
 
 }  // namespace heddle::cpu

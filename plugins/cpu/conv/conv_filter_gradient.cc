@@ -15,7 +15,7 @@ namespace {
 
 using namespace onednn;
 
-constexpr int64_t least_channels = 32;  // of a part: with fewer oneDNN's loops are slow
+constexpr int64_t min_channels = 32;  // of a part: with fewer oneDNN's loops are slow
 constexpr int64_t channel_block = 16;   // that oneDNN's loops go by
 
 // The largest number of equal parts of `count` things, at most `wanted`, that are `block` things or a multiple of it each, `least` or more.
@@ -35,19 +35,19 @@ ConvFilterGradient::Parts ConvFilterGradient::choose_parts() const {
   if (problem_.groups > 1) {
     const int64_t narrow = std::min(problem_.group_inputs(), problem_.group_outputs());
     parts.groups = equal_parts(problem_.groups, wanted, std::max<int64_t>(1, channel_block / std::max<int64_t>(1, narrow)),
-                               std::max<int64_t>(1, least_channels / std::max<int64_t>(1, narrow)));
+                               std::max<int64_t>(1, min_channels / std::max<int64_t>(1, narrow)));
     return parts;
   }
   // What is divided is copied part by part. With more than one tap the sums are much more work than that; parts are as wide as oneDNN's
   // loops like them, if that leaves more than one.
   if (problem_.window.kernel_count() > 1) {
-    parts.outputs = equal_parts(problem_.output_channels, wanted, channel_block, 2 * least_channels);
-    parts.inputs = equal_parts(problem_.input_channels, wanted / parts.outputs, channel_block, 2 * least_channels);
+    parts.outputs = equal_parts(problem_.output_channels, wanted, channel_block, 2 * min_channels);
+    parts.inputs = equal_parts(problem_.input_channels, wanted / parts.outputs, channel_block, 2 * min_channels);
     if (parts.count() > 1) return parts;
   }
   // Else the smaller tensor is, unless it has too few channels.
-  const int64_t outputs = equal_parts(problem_.output_channels, wanted, channel_block, least_channels);
-  const int64_t inputs = equal_parts(problem_.input_channels, wanted, channel_block, least_channels);
+  const int64_t outputs = equal_parts(problem_.output_channels, wanted, channel_block, min_channels);
+  const int64_t inputs = equal_parts(problem_.input_channels, wanted, channel_block, min_channels);
   const bool smaller_x = problem_.input_channels * problem_.x.pixels < problem_.output_channels * problem_.dy.pixels;
   if (inputs > outputs || (inputs == outputs && smaller_x))
     parts.inputs = inputs;
@@ -66,8 +66,8 @@ std::vector<int64_t> ConvFilterGradient::filter_dims() const {
 
 Status ConvFilterGradient::make_primitive(const ConvTileShape& shape, bool alone, ChunkPrimitive* made, bool* is_fast) {
   const Window& window = problem_.window;
-  int64_t dilation[most_spatial];
-  for (int i = 0; i < most_spatial; ++i) dilation[i] = window.dilation[i] - 1;
+  int64_t dilation[max_spatial];
+  for (int i = 0; i < max_spatial; ++i) dilation[i] = window.dilation[i] - 1;
   const auto tensor = [&](int64_t channels, const int64_t* extents) {
     std::vector<int64_t> dims = {shape.images, channels};
     dims.insert(dims.end(), extents, extents + window.spatial);
@@ -129,7 +129,7 @@ Status ConvFilterGradient::plan_library(PrepareContext& context, bool* planned) 
   if (gathers_dy) gathered += static_cast<double>(problem_.batch * problem_.dy.pixels) * static_cast<double>(part_outputs_);
   constexpr double near = 256.0 * 1024;
   const double read = static_cast<double>(context.input(0)->byte_size) + static_cast<double>(context.input(1)->byte_size);
-  const int64_t least = least_tiles(part_flops, read);
+  const int64_t least = min_tiles(part_flops, read);
   const auto wanted = static_cast<int64_t>(std::fmin(std::ceil(gathered / std::fmax(near, 8 * sums)), 1024.0));
   if (!library_takes(convolution, least)) return {};
   chunks_ = divide_convolution(window, problem_.batch, std::max<int64_t>(1, wanted), least, ConvDivision::rows);
@@ -227,7 +227,7 @@ std::vector<heddle_format> ConvFilterGradient::formats(const CreateContext& cont
   row_major.struct_size = sizeof(row_major);
   const heddle_type &x = *context.input(0), &dy = *context.input(1), &dw = *context.output(0);
   const bool resolved =
-      x.rank >= 3 && x.rank <= most_spatial + 2 && dy.rank == x.rank && !((x.flags | dy.flags | dw.flags) & HEDDLE_TYPE_DYNAMIC);
+      x.rank >= 3 && x.rank <= max_spatial + 2 && dy.rank == x.rank && !((x.flags | dy.flags | dw.flags) & HEDDLE_TYPE_DYNAMIC);
   if (!resolved) return {row_major};
   const double x_count = static_cast<double>(Dims{x.dims, x.rank}.count(0, x.rank));
   const double dy_count = static_cast<double>(Dims{dy.dims, dy.rank}.count(0, dy.rank));

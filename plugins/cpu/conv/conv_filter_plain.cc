@@ -43,11 +43,11 @@ void plain_filter_gradient(const FilterProblem& problem, const T* x, const T* dy
   strides(problem.dy, &dy_channel, &dy_pixel);
   for (int64_t index = first; index < last && !poll.stops(10); ++index) {
     const int64_t tap = index % taps, input = index / taps % inputs, filter = index / taps / inputs;
-    const int64_t tap_at[most_spatial] = {tap / (window.kernel[1] * window.kernel[2]), tap / window.kernel[2] % window.kernel[1],
+    const int64_t tap_at[max_spatial] = {tap / (window.kernel[1] * window.kernel[2]), tap / window.kernel[2] % window.kernel[1],
                                           tap % window.kernel[2]};
-    Positions inside[most_spatial];
-    int64_t origin[most_spatial];
-    for (int i = 0; i < most_spatial; ++i) {
+    Positions inside[max_spatial];
+    int64_t origin[max_spatial];
+    for (int i = 0; i < max_spatial; ++i) {
       inside[i] = positions_inside(window, i, tap_at[i]);
       origin[i] = tap_at[i] * window.dilation[i] - window.pad_begin[i];
     }

@@ -37,7 +37,7 @@ namespace {
 // X, W and dY of one convolution.
 Status check_convolution(InferContext& context, Dims x, Dims w, Dims dy, bool transposed) {
   const auto names = [&] { return "X " + dims_text(x) + ", W " + dims_text(w) + " and dY " + dims_text(dy); };
-  if (x.rank < 3 || x.rank > most_spatial + 2 || w.rank != x.rank || dy.rank != x.rank)
+  if (x.rank < 3 || x.rank > max_spatial + 2 || w.rank != x.rank || dy.rank != x.rank)
     return invalid(names() + " are not of one rank from 3 to 5: batch, channels, 1 to 3 spatial dimensions");
   const int64_t groups = context.attributes.i("group");
   if (groups < 1 || x[1] % groups != 0 || w[0] % groups != 0)

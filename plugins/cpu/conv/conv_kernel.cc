@@ -38,36 +38,36 @@ int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
   return weights > pixels ? tiles : 1;
 }
 
-bool accepts_stages(const CreateContext& context, size_t most) {
-  return context.stage_count() <= most && onednn::accepts(context, operand_kinds);
+bool accepts_epilogue_ops(const CreateContext& context, size_t most) {
+  return context.epilogue_op_count() <= most && onednn::accepts(context, operand_kinds);
 }
 
 }  // namespace
 
 bool Convolution::accepts_epilogue(const CreateContext& context) {
-  return accepts_stages(context, most_stages);
+  return accepts_epilogue_ops(context, max_epilogue_ops);
 }
 bool TransposedConvolution::accepts_epilogue(const CreateContext& context) {
-  return accepts_stages(context, most_stages);
+  return accepts_epilogue_ops(context, max_epilogue_ops);
 }
 bool ConvDataGradient::accepts_epilogue(const CreateContext& context) {
-  return accepts_stages(context, most_stages);
+  return accepts_epilogue_ops(context, max_epilogue_ops);
 }
 
 Status ConvDriver::create(const CreateContext& context) {
   attributes_ = WindowAttributes(context.attributes);
   groups_ = context.attributes.i("group", 1);
   threads_ = context.max_threads();
-  if (context.stage_count() > most_stages) return unsupported("more than 8 fused stages");
+  if (context.epilogue_op_count() > max_epilogue_ops) return unsupported("more than 8 fused operators");
   HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &epilogue_));
   bias_input_ = context.input(2) && kind_ != ConvKind::data_gradient ? 2 : -1;
-  // Extra inputs of stages follow the schema's three; without a bias, input 2 may be one of them.
-  for (const onednn::Stage& stage : epilogue_)
-    if (stage.operand_input == bias_input_) bias_input_ = -1;
-  first_stage_ = 0;
+  // Extra inputs of epilogue ops follow the schema's three; without a bias, input 2 may be one of them.
+  for (const onednn::EpilogueOp& epilogue_op : epilogue_)
+    if (epilogue_op.operand_input == bias_input_) bias_input_ = -1;
+  first_epilogue_op_ = 0;
   if (bias_input_ < 0 && !epilogue_.empty() && onednn::is_bias(epilogue_[0], HEDDLE_OPERAND_PER_CHANNEL)) {
     bias_input_ = epilogue_[0].operand_input;
-    first_stage_ = 1;
+    first_epilogue_op_ = 1;
   }
   return {};
 }
@@ -105,15 +105,15 @@ Status ConvDriver::choose_algorithm(PrepareContext& context, const ConvRequest& 
   return make_onednn_conv(request, context, &algorithm_);
 }
 
-bool ConvDriver::read_in_place(size_t stage) const {
-  return algorithm_ && algorithm_->in_place_stage() == static_cast<int32_t>(stage);
+bool ConvDriver::read_in_place(size_t epilogue_op) const {
+  return algorithm_ && algorithm_->in_place_epilogue_op() == static_cast<int32_t>(epilogue_op);
 }
 
 // Same-shape operands that are transposed or read in part, or that would be overwritten before they are read when the output takes their
 // bytes. What the algorithm adds from scratch is gathered there at once.
-bool ConvDriver::wants_copy(size_t stage) const {
-  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return false;
-  return !read_in_place(stage) || (written_in_place() && !operand_channels_last_[stage]);
+bool ConvDriver::wants_copy(size_t epilogue_op) const {
+  if (epilogue_[epilogue_op].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return false;
+  return !read_in_place(epilogue_op) || (written_in_place() && !operand_channels_last_[epilogue_op]);
 }
 
 void ConvDriver::plan_scratch(PrepareContext& context) {
@@ -126,7 +126,7 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
   const uint64_t y_bytes = aligned(static_cast<uint64_t>(output_pixels * tile_channels_) * sizeof(float));
   uint64_t end = algorithm_ ? aligned(algorithm_->scratch_bytes()) : 0;
   auto place = [&end](uint64_t bytes) { return std::exchange(end, end + bytes); };
-  stage_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
+  epilogue_op_offset_ = place(aligned(onednn::epilogue_scratch_bytes(epilogue_)));
   x_offset_ = place(gathers_input() ? x_bytes : 0);
   y_offset_ = place(written_in_place() ? 0 : y_bytes);
   operand_offset_ = end;
@@ -143,7 +143,7 @@ void ConvDriver::plan_scratch(PrepareContext& context) {
 
 bool ConvDriver::divide(double flops, double weight, double bytes) {
   const Window& window = problem_.window;
-  int64_t least = least_tiles(flops, bytes);
+  int64_t least = min_tiles(flops, bytes);
   // Long signals are divided along their one dimension, which oneDNN has tables for.
   constexpr int64_t columns = 1 << 16;
   if (window.spatial == 1 && window.output[0] > 2 * columns)
@@ -156,10 +156,10 @@ bool ConvDriver::divide(double flops, double weight, double bytes) {
   tiling_ = parts > 1 ? divide_channels(window, parts) : divide_convolution(window, problem_.batch, tiles, least, division);
   const auto made = static_cast<int64_t>(tiling_.tiles.size());
   if (made < least && !transposed_ && problem_.groups == 1) {
-    constexpr int64_t most_parts = 1024;  // each has packed weights of its own
+    constexpr int64_t max_parts = 1024;  // each has packed weights of its own
     int64_t more = (least + made - 1) / made;
     while (more < problem_.output_channels && problem_.output_channels % more != 0) ++more;
-    if (more <= std::min(problem_.output_channels, most_parts)) divide_channels_too(more, &tiling_);
+    if (more <= std::min(problem_.output_channels, max_parts)) divide_channels_too(more, &tiling_);
   }
   tile_channels_ = problem_.output_channels / tiling_.channel_parts;
   if (static_cast<int64_t>(tiling_.tiles.size()) >= least && library_takes(problem_, tiling_)) return true;
@@ -170,7 +170,7 @@ bool ConvDriver::divide(double flops, double weight, double bytes) {
 // Blocks of up to 64 pixels and 256 channels, fewer where each output is much work.
 void ConvDriver::plan_blocks(PrepareContext& context, double flops, double bytes) {
   const double outputs = static_cast<double>(context.output(0)->element_count);
-  const double outputs_of_tile = most_tile_flops * outputs / std::max(flops, 1.0);
+  const double outputs_of_tile = max_tile_flops * outputs / std::max(flops, 1.0);
   in_blocks_ = true;
   tile_channels_ =
       std::clamp<int64_t>(static_cast<int64_t>(std::min(outputs_of_tile, 256.0)), 1, std::min<int64_t>(256, problem_.output_channels));
@@ -207,7 +207,7 @@ Status ConvDriver::prepare(PrepareContext& context) {
   request.problem = problem_;
   request.tiling = tiling_;
   request.epilogue = &epilogue_;
-  request.first_stage = first_stage_;
+  request.first_epilogue_op = first_epilogue_op_;
   request.constant_weights = context.is_constant(1);
   request.threads = threads_;
   request.dtype = dtype_;
@@ -258,24 +258,24 @@ PixelRange ConvDriver::outputs_of(const ConvTile& tile) const {
   return {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)};
 }
 
-const float* ConvDriver::tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const {
-  const auto* operand = static_cast<const float*>(context.inputs[epilogue_[stage].operand_input]->data);
-  if (epilogue_[stage].operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return operand + first_channel(tile);
-  if (epilogue_[stage].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
-  const PixelLayout layout = {operand_channels_last_[stage], y_layout_.channels, y_layout_.pixels};
+const float* ConvDriver::tile_operand(const RunContext& context, size_t epilogue_op, const ConvTile& tile, float* y_tile, float** copy) const {
+  const auto* operand = static_cast<const float*>(context.inputs[epilogue_[epilogue_op].operand_input]->data);
+  if (epilogue_[epilogue_op].operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return operand + first_channel(tile);
+  if (epilogue_[epilogue_op].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;
+  const PixelLayout layout = {operand_channels_last_[epilogue_op], y_layout_.channels, y_layout_.pixels};
   const bool as_tile = layout.channels_last && channels_of(tile) == layout.channels;
   const float* in_place = operand + tile.output_first * layout.channels;
-  if (as_tile && (in_place != y_tile || read_in_place(stage))) return in_place;
-  float* target = wants_copy(stage) ? std::exchange(*copy, *copy + operand_bytes_ / sizeof(float)) : y_tile;
+  if (as_tile && (in_place != y_tile || read_in_place(epilogue_op))) return in_place;
+  float* target = wants_copy(epilogue_op) ? std::exchange(*copy, *copy + operand_bytes_ / sizeof(float)) : y_tile;
   gather_pixels(layout, operand, outputs_of(tile), target);
   return target;
 }
 
 Status ConvDriver::sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const {
   if (algorithm_) {
-    size_t stages = 0;
-    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers, &stages));
-    *done += stages;
+    size_t epilogue_ops = 0;
+    HEDDLE_PLUGIN_CHECK(algorithm_->run_tile(tile, buffers, &epilogue_ops));
+    *done += epilogue_ops;
     return {};
   }
   for (int64_t i = 0; i < tile.output_count * tile_channels_; ++i) buffers.y[i] = buffers.bias ? buffers.bias[i % tile_channels_] : 0.0f;
@@ -305,16 +305,16 @@ Status ConvDriver::run_tile(const RunContext& context, const ConvTile& tile, cha
   buffers.y = y_tile;
   buffers.scratch = scratch;
   buffers.packed_in_scratch = packed;
-  std::array<const float*, most_stages> operands = {};
+  std::array<const float*, max_epilogue_ops> operands = {};
   auto* copy = reinterpret_cast<float*>(scratch + operand_offset_);
-  for (size_t i = first_stage_; i < epilogue_.size(); ++i)
+  for (size_t i = first_epilogue_op_; i < epilogue_.size(); ++i)
     if (epilogue_[i].operand_input >= 0) operands[i] = tile_operand(context, i, tile, y_tile, &copy);
   buffers.operands = operands.data();
-  size_t done = first_stage_;
+  size_t done = first_epilogue_op_;
   HEDDLE_PLUGIN_CHECK(poll ? sum_block(context, tile, y_tile, scratch, *poll) : sum_tile(tile, buffers, &done));
   const int64_t channels = channels_of(tile);
   const onednn::TileRegion region = {y_tile, channels, tile.output_count, channels, 0, 0};
-  onednn::apply_stages(epilogue_, done, operands.data(), region, scratch + stage_offset_);
+  onednn::apply_epilogue_ops(epilogue_, done, operands.data(), region, scratch + epilogue_op_offset_);
   if (is_narrow())
     scatter_floats(dtype_, y_layout_, y_tile, outputs_of(tile), scratch + narrow_offset_, y);
   else if (!written_in_place())
@@ -356,7 +356,7 @@ std::vector<heddle_format> ConvDriver::list_formats(const CreateContext& context
   row_major.struct_size = sizeof(row_major);
   const heddle_type& x = *context.input(0);
   const heddle_type& y = *context.output(0);
-  const bool resolved = x.rank >= 3 && x.rank <= most_spatial + 2 && !(x.flags & HEDDLE_TYPE_DYNAMIC) && !(y.flags & HEDDLE_TYPE_DYNAMIC);
+  const bool resolved = x.rank >= 3 && x.rank <= max_spatial + 2 && !(x.flags & HEDDLE_TYPE_DYNAMIC) && !(y.flags & HEDDLE_TYPE_DYNAMIC);
   if (!resolved) return {row_major};
   const heddle_type& w = *context.input(1);
   const double x_count = static_cast<double>(Dims{x.dims, x.rank}.count(0, x.rank));
@@ -368,10 +368,10 @@ std::vector<heddle_format> ConvDriver::list_formats(const CreateContext& context
     double y_moves = 1;
     if (x_last) format.inputs[0] = channels_last(x.rank);
     if (y_last) format.outputs[0] = channels_last(x.rank);
-    for (uint32_t i = 0; i < context.stage_count(); ++i) {
-      const heddle_epilogue_stage& stage = context.stage(i);
-      if (stage.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
-      if (y_last && stage.operand_input < HEDDLE_FORMAT_PORTS) format.inputs[stage.operand_input] = channels_last(x.rank);
+    for (uint32_t i = 0; i < context.epilogue_op_count(); ++i) {
+      const heddle_epilogue_op& epilogue_op = context.epilogue_op(i);
+      if (epilogue_op.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
+      if (y_last && epilogue_op.operand_input < HEDDLE_FORMAT_PORTS) format.inputs[epilogue_op.operand_input] = channels_last(x.rank);
       y_moves += 1;
     }
     format.cost_ns = 500.0 + compute + (x_last ? 0 : x_count * transpose_ns) + (y_last ? 0 : y_moves * y_count * transpose_ns);

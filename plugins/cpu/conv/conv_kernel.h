@@ -1,10 +1,10 @@
 // The kernel classes of Conv, ConvTranspose and ConvDataGradient for f32, f16 and bf16: layouts, tiles, epilogue and scratch around a
 // ConvAlgorithm.
 //
-// The 16-bit types are computed in f32 on converted tiles, and rounded once (support/float_tiles.h). No stages are fused into them.
+// The 16-bit types are computed in f32 on converted tiles, and rounded once (support/float_tiles.h). No epilogue ops are fused into them.
 //
 // Every tile is computed channels-last. Row-major inputs and outputs are transposed tile by tile in the executing thread's scratch, so
-// all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the stages
+// all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the epilogue ops
 // of a kernel.
 #pragma once
 
@@ -35,7 +35,7 @@ class ConvDriver {
   static std::vector<heddle_format> list_formats(const CreateContext& context);
 
  private:
-  static constexpr size_t most_stages = 8;
+  static constexpr size_t max_epilogue_ops = 8;
   friend class Convolution;
   friend class TransposedConvolution;
   friend class ConvDataGradient;
@@ -50,13 +50,13 @@ class ConvDriver {
   Status run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
   // `packed`: of ConvBuffers. `poll`: of blocks.
   Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, size_t* packed, CancellationPoll* poll) const;
-  // Sums of a tile, with as many stages as the algorithm does.
+  // Sums of a tile, with as many epilogue ops as the algorithm does.
   Status sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const;
   Status sum_block(const RunContext& context, const ConvTile& tile, float* y, const char* scratch, CancellationPoll& poll) const;
   const float* bias_of(const RunContext& context, const char* scratch) const;
-  // The algorithm adds this stage's operand from the memory that it writes.
-  bool read_in_place(size_t stage) const;
-  bool wants_copy(size_t stage) const;
+  // The algorithm adds this epilogue op's operand from the memory that it writes.
+  bool read_in_place(size_t epilogue_op) const;
+  bool wants_copy(size_t epilogue_op) const;
   // The tiles compute where the output lies, not in scratch.
   bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1 && !in_blocks_ && !is_narrow(); }
   bool is_narrow() const { return in_float_tiles(dtype_); }
@@ -69,9 +69,9 @@ class ConvDriver {
   int64_t first_channel(const ConvTile& tile) const { return static_cast<int64_t>(tile.channel_part) * tile_channels_; }
   int64_t channels_of(const ConvTile& tile) const { return std::min(tile_channels_, problem_.output_channels - first_channel(tile)); }
   PixelRange outputs_of(const ConvTile& tile) const;
-  // The operand of a stage for this tile, at the tile's first element: where it lies, or gathered to *copy, which then moves on, or to
+  // The operand of an epilogue op for this tile, at the tile's first element: where it lies, or gathered to *copy, which then moves on, or to
   // y_tile.
-  const float* tile_operand(const RunContext& context, size_t stage, const ConvTile& tile, float* y_tile, float** copy) const;
+  const float* tile_operand(const RunContext& context, size_t epilogue_op, const ConvTile& tile, float* y_tile, float** copy) const;
 
   const ConvKind kind_;
   const bool transposed_;
@@ -84,14 +84,14 @@ class ConvDriver {
   ConvTiling tiling_;
   std::unique_ptr<ConvAlgorithm> algorithm_;  // null when there is nothing to sum: the output is the bias
   int32_t bias_input_ = -1;
-  size_t first_stage_ = 0;     // behind the bias
+  size_t first_epilogue_op_ = 0;     // behind the bias
   int64_t tile_channels_ = 0;  // output channels of a tile, the last one of blocks may have less
   bool in_blocks_ = false;     // plain loops instead of the algorithm
   int64_t block_pixels_ = 1;
   Tiling block_tiling_;
   PixelLayout x_layout_, y_layout_;
-  bool operand_channels_last_[most_stages] = {};
-  uint64_t stage_offset_ = 0, x_offset_ = 0, y_offset_ = 0, operand_offset_ = 0, operand_bytes_ = 0;  // in the thread's scratch
+  bool operand_channels_last_[max_epilogue_ops] = {};
+  uint64_t epilogue_op_offset_ = 0, x_offset_ = 0, y_offset_ = 0, operand_offset_ = 0, operand_bytes_ = 0;  // in the thread's scratch
   heddle_dtype dtype_ = HEDDLE_F32;
   int64_t weight_count_ = 0;  // elements that a call converts; 0: they are packed, or read as they are
   uint64_t narrow_offset_ = 0, weights_offset_ = 0, bias_offset_ = 0;

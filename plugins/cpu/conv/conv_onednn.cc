@@ -48,14 +48,14 @@ struct PackedWeights {
 
 struct TilePrimitive {
   GuardedCall call;
-  FusedStages fused;
+  FusedEpilogue fused;
   std::vector<size_t> weights;  // index of the packed form, by part of the output channels
 };
 
 class OnednnConv : public ConvAlgorithm {
  public:
   Status build(const ConvRequest& request, PrepareContext& context);
-  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const override;
+  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* epilogue_ops) const override;
 
  private:
   struct Layouts {
@@ -67,10 +67,10 @@ class OnednnConv : public ConvAlgorithm {
   struct Choice {
     Layouts layouts = {};
     PrimitiveDesc desc;
-    FusedStages fused;
-    PrimitiveDesc nan_safe;  // without the stages that drop a NaN
+    FusedEpilogue fused;
+    PrimitiveDesc nan_safe;  // without the epilogue ops that drop a NaN
   };
-  // The primitive descriptor with as many of the first `limit` stages as oneDNN has a fast implementation for.
+  // The primitive descriptor with as many of the first `limit` epilogue ops as oneDNN has a fast implementation for.
   Status choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) const;
   // The same primitive for when a NaN is met; false when oneDNN would compute that one in another way.
   Status choose_nan_safe(const ConvRequest& request, const ConvTileShape& shape, Choice* choice, bool* same) const;
@@ -94,15 +94,15 @@ Status OnednnConv::describe_tile(const ConvProblem& problem, const ConvTileShape
   HEDDLE_PLUGIN_CHECK(describe_channels_last(tensor_dims(shape.images, problem.output_channels, shape.output, spatial), &layouts->y));
   HEDDLE_PLUGIN_CHECK(describe_any(weights, &layouts->weights));
   HEDDLE_PLUGIN_CHECK(describe({problem.output_channels}, {}, &layouts->bias));
-  const int64_t ones[most_spatial] = {1, 1, 1};
+  const int64_t ones[max_spatial] = {1, 1, 1};
   HEDDLE_PLUGIN_CHECK(describe(tensor_dims(1, problem.output_channels, ones, spatial), {}, &layouts->per_channel));
   return describe(tensor_dims(1, 1, ones, spatial), {}, &layouts->scalar);
 }
 
 Status OnednnConv::create_desc(const ConvProblem& problem, const ConvTileShape& shape, const Layouts& layouts, const PostOps& post_ops,
                                PrimitiveDesc* desc) {
-  int64_t dilation[most_spatial];
-  for (int i = 0; i < most_spatial; ++i) dilation[i] = problem.window.dilation[i] - 1;
+  int64_t dilation[max_spatial];
+  for (int i = 0; i < max_spatial; ++i) dilation[i] = problem.window.dilation[i] - 1;
   const MemoryDesc* bias = problem.has_bias ? &layouts.bias : nullptr;
   const int64_t* stride = problem.window.stride;
   if (problem.transposed) {
@@ -127,9 +127,9 @@ Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape
   operands.scalar = &choice->layouts.scalar;
   operands.add_by_sum = true;
   for (;;) {
-    FusedStages& fused = choice->fused;
-    fused = FusedStages();
-    HEDDLE_PLUGIN_CHECK(fuse_stages(*request.epilogue, request.first_stage, request.first_stage + limit, operands, &fused));
+    FusedEpilogue& fused = choice->fused;
+    fused = FusedEpilogue();
+    HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(*request.epilogue, request.first_epilogue_op, request.first_epilogue_op + limit, operands, &fused));
     Status status = create_desc(problem_, shape, choice->layouts, fused.post_ops, &choice->desc);
     if (status.ok() && (fused.count == 0 || !(choice->desc.is_reference() || choice->desc.is_product_of_columns()))) {
       if (!drops_nan(fused)) return {};
@@ -147,11 +147,11 @@ Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape
 Status OnednnConv::choose_nan_safe(const ConvRequest& request, const ConvTileShape& shape, Choice* choice, bool* same) const {
   Layouts layouts = choice->layouts;
   layouts.weights = choice->desc.query(dnnl_query_weights_md);
-  OperandLayouts operands;  // of the stages that are left; none has an operand of the output's shape
+  OperandLayouts operands;  // of the epilogue ops that are left; none has an operand of the output's shape
   operands.per_column = &layouts.per_channel;
   operands.scalar = &layouts.scalar;
-  FusedStages kept;
-  HEDDLE_PLUGIN_CHECK(fuse_stages(*request.epilogue, request.first_stage, request.first_stage + choice->fused.nan_safe, operands, &kept));
+  FusedEpilogue kept;
+  HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(*request.epilogue, request.first_epilogue_op, request.first_epilogue_op + choice->fused.nan_safe, operands, &kept));
   const Status status = create_desc(problem_, shape, layouts, kept.post_ops, &choice->nan_safe);
   *same = status.ok() && choice->nan_safe.implementation() == choice->desc.implementation();
   return {};
@@ -215,24 +215,24 @@ Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
   const SerialSection serial;
   problem_ = request.problem;
   problem_.output_channels /= request.tiling.channel_parts;
-  // All tiles apply the same stages by the same means, or their seams would show.
+  // All tiles apply the same epilogue ops by the same means, or their seams would show.
   // Behind the post-ops of a transposed convolution oneDNN adds to zero, which takes the sign of a zero: none there.
-  size_t stages = problem_.transposed ? 0 : request.epilogue->size() - request.first_stage;
+  size_t epilogue_ops = problem_.transposed ? 0 : request.epilogue->size() - request.first_epilogue_op;
   std::vector<Choice> choices(request.tiling.shapes.size());
   for (size_t i = 0; i < choices.size(); ++i) {
     choices[i] = Choice();
-    HEDDLE_PLUGIN_CHECK(choose(request, request.tiling.shapes[i], stages, &choices[i]));
-    if (choices[i].fused.count == stages) continue;
-    stages = choices[i].fused.count;
+    HEDDLE_PLUGIN_CHECK(choose(request, request.tiling.shapes[i], epilogue_ops, &choices[i]));
+    if (choices[i].fused.count == epilogue_ops) continue;
+    epilogue_ops = choices[i].fused.count;
     if (i > 0) i = static_cast<size_t>(-1);  // again from the first shape
   }
-  if (!choices.empty()) in_place_stage_ = choices[0].fused.sum_stage;
+  if (!choices.empty()) in_place_epilogue_op_ = choices[0].fused.sum_epilogue_op;
   for (Choice& choice : choices) HEDDLE_PLUGIN_CHECK(add_primitive(request, std::move(choice), context));
   scratch_bytes_ = aligned(std::max(primitive_scratch_, pack_scratch_)) + aligned(packed_bytes_);
   return {};
 }
 
-Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const {
+Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* epilogue_ops) const {
   const TilePrimitive& primitive = *primitives_[tile.shape];
   const PackedWeights& packed = *packed_[primitive.weights[tile.channel_part]];
   const void* weights = packed.constant;
@@ -246,13 +246,13 @@ Status OnednnConv::run_tile(const ConvTile& tile, const ConvBuffers& buffers, si
   Call::Pointers pointers = {buffers.x, weights, buffers.y, buffers.scratch};
   size_t count = 4;
   if (problem_.has_bias) pointers[count++] = buffers.bias;
-  for (size_t stage : primitive.fused.stage_indices) pointers[count++] = buffers.operands[stage];
-  if (primitive.fused.sum_stage >= 0) {
-    const float* residual = buffers.operands[primitive.fused.sum_stage];
+  for (size_t epilogue_op : primitive.fused.epilogue_op_indices) pointers[count++] = buffers.operands[epilogue_op];
+  if (primitive.fused.sum_epilogue_op >= 0) {
+    const float* residual = buffers.operands[primitive.fused.sum_epilogue_op];
     const size_t bytes = static_cast<size_t>(tile.output_count * problem_.output_channels) * sizeof(float);
     if (residual != buffers.y) std::memcpy(buffers.y, residual, bytes);
   }
-  return primitive.call.run(pointers, stages);
+  return primitive.call.run(pointers, epilogue_ops);
 }
 
 }  // namespace

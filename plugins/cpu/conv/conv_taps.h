@@ -25,7 +25,7 @@ int64_t source_position(const Window& window, int axis, int64_t o, int64_t k) {
 
 // Calls body(input offset, tap offset) for every tap of output position o[] that meets the input, or until `poll` ends.
 template <bool transposed, class Body>
-void for_each_tap(const Window& window, const int64_t (&o)[most_spatial], CancellationPoll& poll, Body&& body) {
+void for_each_tap(const Window& window, const int64_t (&o)[max_spatial], CancellationPoll& poll, Body&& body) {
   constexpr int64_t stretch = 1 << 16;
   for (int64_t a = 0; a < window.kernel[0]; ++a) {
     if (poll.stops(1)) return;

@@ -6,7 +6,7 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr size_t most_shapes = 32;  // each is a primitive
+constexpr size_t max_shapes = 32;  // each is a primitive
 
 bool is_pointwise(const Window& window) {
   for (int i = 0; i < window.spatial; ++i)
@@ -30,10 +30,10 @@ void append(const ConvTileShape& shape, ConvTile tile, ConvTiling* tiling) {
 ConvTileShape whole_images(const Window& window, int64_t images) {
   ConvTileShape shape;
   shape.images = images;
-  std::copy_n(window.input, most_spatial, shape.input);
-  std::copy_n(window.output, most_spatial, shape.output);
-  std::copy_n(window.pad_begin, most_spatial, shape.pad_begin);
-  std::copy_n(window.pad_end, most_spatial, shape.pad_end);
+  std::copy_n(window.input, max_spatial, shape.input);
+  std::copy_n(window.output, max_spatial, shape.output);
+  std::copy_n(window.pad_begin, max_spatial, shape.pad_begin);
+  std::copy_n(window.pad_end, max_spatial, shape.pad_end);
   return shape;
 }
 
@@ -110,7 +110,7 @@ bool divide_rows(const Window& window, int64_t batch, int axis, int64_t blocks, 
       tile.input_count = shape.input[axis] * input_row;
       tile.output_first = image * window.output_count() + first * output_row;
       tile.output_count = shape.output[axis] * output_row;
-      if (tiling->shapes.size() > most_shapes) return false;
+      if (tiling->shapes.size() > max_shapes) return false;
       append(shape, tile, tiling);
     }
   }

@@ -17,10 +17,10 @@ namespace heddle::cpu {
 // A small convolution with padding of its own.
 struct ConvTileShape {
   int64_t images = 1;
-  int64_t input[most_spatial] = {1, 1, 1};
-  int64_t output[most_spatial] = {1, 1, 1};
-  int64_t pad_begin[most_spatial] = {0, 0, 0};
-  int64_t pad_end[most_spatial] = {0, 0, 0};
+  int64_t input[max_spatial] = {1, 1, 1};
+  int64_t output[max_spatial] = {1, 1, 1};
+  int64_t pad_begin[max_spatial] = {0, 0, 0};
+  int64_t pad_end[max_spatial] = {0, 0, 0};
   bool operator==(const ConvTileShape&) const = default;
 };
 

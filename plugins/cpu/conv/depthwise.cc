@@ -21,7 +21,7 @@ void pack(const float* weights, int64_t channels, float* packed) {
 class Depthwise : public ConvAlgorithm {
  public:
   Status build(const ConvRequest& request, PrepareContext& context);
-  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const override;
+  Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* epilogue_ops) const override;
 
  private:
   void read_clamp(const onednn::Epilogue& epilogue, size_t first);
@@ -31,7 +31,7 @@ class Depthwise : public ConvAlgorithm {
   const float* packed_ = nullptr;  // of constant weights; owned by the host
   std::vector<float> no_bias_;
   float lower_ = -HUGE_VALF, upper_ = HUGE_VALF;
-  size_t stages_ = 0;  // in them
+  size_t epilogue_ops_ = 0;  // in them
 };
 
 // A relu or clip right behind costs nothing here.
@@ -39,13 +39,13 @@ void Depthwise::read_clamp(const onednn::Epilogue& epilogue, size_t first) {
   if (first >= epilogue.size() || !epilogue[first].clamps) return;
   lower_ = epilogue[first].lower;
   upper_ = epilogue[first].upper;
-  stages_ = 1;
+  epilogue_ops_ = 1;
 }
 
 Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
   problem_ = request.problem;
   shapes_ = request.tiling.shapes;
-  read_clamp(*request.epilogue, request.first_stage);
+  read_clamp(*request.epilogue, request.first_epilogue_op);
   const uint64_t bytes = static_cast<uint64_t>(taps * problem_.output_channels) * sizeof(float);
   if (request.constant_weights) {
     packed_ = static_cast<const float*>(context.prepack(1, "depthwise3x3," + std::to_string(request.dtype), bytes, [&](void* target) {
@@ -59,7 +59,7 @@ Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
   return {};
 }
 
-Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* stages) const {
+Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* epilogue_ops) const {
   const ConvTileShape& shape = shapes_[tile.shape];
   const float* weights = packed_;
   if (!weights) {
@@ -84,7 +84,7 @@ Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, siz
     loops.y = buffers.y + image * loops.output_rows * loops.output_columns * loops.channels;
     isa_depthwise().run(loops);
   }
-  *stages = stages_;
+  *epilogue_ops = epilogue_ops_;
   return {};
 }
 

@@ -23,7 +23,7 @@ Status infer_grid_sample(InferContext& context) {
   HEDDLE_PLUGIN_CHECK(parse_grid_options(context.attributes, &options));
   const Dims x = context.dims(0), grid = context.dims(1);
   const int axes = x.rank - 2;
-  if (axes < 1 || axes > most_grid_axes)
+  if (axes < 1 || axes > max_grid_axes)
     return unsupported("GridSample of an input " + dims_text(x) + ": one to three spatial axes are done");
   if (grid.rank != x.rank || grid[0] != x[0] || grid[-1] != axes)
     return invalid("grid has shape " + dims_text(grid) + ", expected [" + std::to_string(x[0]) + ", extents..., " + std::to_string(axes) +

@@ -25,7 +25,7 @@ constexpr uint32_t sampled_shape_port = 1;
 // X [N, C, extents...], grid [N, positions..., axes], dY [N, C, positions...].
 Status check_sampled(Dims dy, Dims x, Dims grid) {
   const int axes = x.rank - 2;
-  if (axes < 1 || axes > most_grid_axes)
+  if (axes < 1 || axes > max_grid_axes)
     return unsupported("GridSample of an input " + dims_text(x) + ": one to three spatial axes are done");
   bool fits = dy.rank == x.rank && grid.rank == x.rank && grid[-1] == axes && dy[0] == x[0] && dy[1] == x[1] && grid[0] == x[0];
   for (int i = 2; fits && i < x.rank; ++i) fits = dy[i] == grid[i - 1];
@@ -144,8 +144,8 @@ class GridSampleGridGradient {
   void at_position(const T* arrived, int64_t positions, const T* image, Dims x, const double* coordinates, double* changes,
                    CancellationPoll& poll) const {
     const int axes = x.rank - 2;
-    GridTaps taps[most_grid_axes];
-    double slopes[most_grid_axes][4];
+    GridTaps taps[max_grid_axes];
+    double slopes[max_grid_axes][4];
     int combinations = 1;
     for (int axis = 0; axis < axes; ++axis) {
       taps[axis] = find_grid_taps(options_, coordinates[axes - 1 - axis], x[2 + axis], slopes[axis]);
@@ -155,7 +155,7 @@ class GridSampleGridGradient {
     const int64_t channels = x[1], read = x.count(2, x.rank);
     for (int i = 0; i < combinations; ++i) {
       if (poll.stops(channels * 2)) return;
-      int of[most_grid_axes], rest = i;
+      int of[max_grid_axes], rest = i;
       int64_t offset = 0;
       bool inside = true;
       for (int axis = axes - 1; axis >= 0; --axis) {
@@ -186,7 +186,7 @@ class GridSampleGridGradient {
     const int64_t positions = to.count(2, to.rank), read = from.count(2, from.rank), channels = from[1];
     const Tiling::Range range = tiling_.range(to[0] * positions, begin, end);
     for (int64_t i = range.first; i < range.last && !poll.stopped(); ++i) {
-      double coordinates[most_grid_axes], changes[most_grid_axes];
+      double coordinates[max_grid_axes], changes[max_grid_axes];
       for (int axis = 0; axis < axes; ++axis) coordinates[axis] = number_at(grid, i * axes + axis);
       const int64_t batch = i / positions;
       at_position(static_cast<const T*>(dy.data) + batch * channels * positions + i % positions, positions,

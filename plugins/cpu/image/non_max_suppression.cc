@@ -10,7 +10,7 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr uint32_t most_port = 2, overlap_port = 3, score_port = 4;
+constexpr uint32_t max_port = 2, overlap_port = 3, score_port = 4;
 
 // boxes [batches, boxes, 4], scores [batches, classes, boxes] -> [selected, 3] rows of batch, class, box; bounded.
 Status infer_non_max_suppression(InferContext& context) {
@@ -19,11 +19,11 @@ Status infer_non_max_suppression(InferContext& context) {
   if (scores.rank != 3 || scores[0] != boxes[0] || scores[2] != boxes[1])
     return invalid("scores has shape " + dims_text(scores) + ", expected [" + std::to_string(boxes[0]) + ", classes, " +
                    std::to_string(boxes[1]) + "]");
-  for (uint32_t i = most_port; i <= score_port; ++i)
+  for (uint32_t i = max_port; i <= score_port; ++i)
     if (context.has_input(i) && context.input(i).element_count != 1)
       return invalid("input " + std::to_string(i) + " has shape " + dims_text(context.dims(i)) + ", expected a scalar");
-  int64_t most = context.has_input(most_port) ? boxes[1] : 0;
-  if (context.has_input(most_port) && context.known(most_port)) most = std::clamp<int64_t>(context.ints(most_port)[0], 0, boxes[1]);
+  int64_t most = context.has_input(max_port) ? boxes[1] : 0;
+  if (context.has_input(max_port) && context.known(max_port)) most = std::clamp<int64_t>(context.ints(max_port)[0], 0, boxes[1]);
   context.set_dims(0, std::vector<int64_t>{scores[0] * scores[1] * most, 3});
   context.set_bounded(0, 0);
   return {};
@@ -58,12 +58,12 @@ class NonMaxSuppression {
     const auto operand = [&](uint32_t port) { return port < context.input_count ? context.inputs[port] : nullptr; };
     const heddle_tensor &boxes = *context.inputs[0], &scores = *context.inputs[1], &selected = *context.outputs[0];
     const int64_t count = boxes.dims[1], classes = scores.dims[1];
-    const int64_t most = operand(most_port) ? std::clamp<int64_t>(integer_at(*operand(most_port), 0), 0, count) : 0;
+    const int64_t most = operand(max_port) ? std::clamp<int64_t>(integer_at(*operand(max_port), 0), 0, count) : 0;
     const Limits limits = {most, operand(overlap_port) ? static_cast<float>(number_at(*operand(overlap_port), 0)) : 0,
                            operand(score_port) != nullptr,
                            operand(score_port) ? static_cast<float>(number_at(*operand(score_port), 0)) : 0};
     if (const int64_t rows = selected.dims[0]; most > 0 && boxes.dims[0] * classes > rows / most)
-      return invalid("with max_output_boxes_per_class [" + std::to_string(integer_at(*operand(most_port), 0)) + "] the output could have " +
+      return invalid("with max_output_boxes_per_class [" + std::to_string(integer_at(*operand(max_port), 0)) + "] the output could have " +
                      std::to_string(boxes.dims[0] * classes * most) + " rows, but it was prepared as [" + std::to_string(rows) +
                      ", 3]: prepare again with this content");
     auto* order = step_scratch<int64_t>(context);
@@ -102,7 +102,7 @@ class NonMaxSuppression {
     const auto better = [&](int64_t a, int64_t b) {
       return ordered_less(score[b], score[a]) || (!ordered_less(score[a], score[b]) && a < b);
     };
-    if (static_cast<double>(candidates) * 20 > most_sort_operations)
+    if (static_cast<double>(candidates) * 20 > max_sort_operations)
       heap_sort_cancellable(order, order + candidates, order + candidates, better, 4, poll);
     else
       std::sort(order, order + candidates, better);

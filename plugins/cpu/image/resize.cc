@@ -155,9 +155,9 @@ class Resize {
     const uint32_t inputs = context.input_count();
     const bool nearest = node_.options.interpolation == Interpolation::nearest;
     table_bytes_ = (table_bytes(node_, dims_of(x), dims_of(y)) + 63) / 64 * 64;
-    if (y.element_count > 0 && table_bytes_ > most_table_bytes)
+    if (y.element_count > 0 && table_bytes_ > max_table_bytes)
       return invalid("an axis so long needs tables of " + std::to_string(table_bytes_) + " bytes, at most " +
-                     std::to_string(most_table_bytes) + " are made; resize in several steps");
+                     std::to_string(max_table_bytes) + " are made; resize in several steps");
     fixed_ = true;
     for (uint32_t i = 1; i < inputs; ++i) fixed_ = fixed_ && context.is_constant(i);
     tables_.clear();
@@ -199,7 +199,7 @@ class Resize {
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
 
  private:
-  static constexpr uint64_t most_table_bytes = uint64_t{512} << 20;  // about a second's work
+  static constexpr uint64_t max_table_bytes = uint64_t{512} << 20;  // about a second's work
 
   // What a row of the input has at most: the column is the innermost axis that changes its extent, or one further inside.
   static uint64_t buffer_elements(const heddle_tensor& x, const heddle_tensor& y) {

@@ -193,9 +193,9 @@ class ResizeGradient {
     const heddle_tensor &dy = *context.input(0), &dx = *context.output(0);
     entries_ = table_entries(node_, dims_of(dx), dims_of(dy));
     table_bytes_ = Tables::bytes(node_, dims_of(dx), dims_of(dy));
-    if (dx.element_count > 0 && table_bytes_ > most_table_bytes)
+    if (dx.element_count > 0 && table_bytes_ > max_table_bytes)
       return invalid("an axis so long needs tables of " + std::to_string(table_bytes_) + " bytes, at most " +
-                     std::to_string(most_table_bytes) + " are made");
+                     std::to_string(max_table_bytes) + " are made");
     fixed_ = true;
     for (uint32_t i = 1; i < context.input_count(); ++i) fixed_ = fixed_ && context.is_constant(i);
     tables_.clear();
@@ -228,7 +228,7 @@ class ResizeGradient {
   }
 
  private:
-  static constexpr uint64_t most_table_bytes = uint64_t{1} << 30;
+  static constexpr uint64_t max_table_bytes = uint64_t{1} << 30;
 
   // What a row of dY has at most: the column is the innermost axis that changes its extent, or one further inside.
   static uint64_t buffer_elements(const heddle_tensor& dx, const heddle_tensor& dy) {

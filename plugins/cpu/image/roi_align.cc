@@ -30,8 +30,8 @@ Status infer_roi_align(InferContext& context) {
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     return invalid("coordinate_transformation_mode is \"" + coordinates + "\", expected half_pixel or output_half_pixel");
   if (a.i("output_height") < 1 || a.i("output_width") < 1) return invalid("output_height and output_width must be positive");
-  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > most_roi_samples)
-    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(most_roi_samples));
+  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > max_roi_samples)
+    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(max_roi_samples));
   context.set_dims(0, std::vector<int64_t>{rois[0], x[1], a.i("output_height"), a.i("output_width")});
   return {};
 }

@@ -36,8 +36,8 @@ Status infer_roi_align_gradient(InferContext& context) {
   if (mode != "avg" && mode != "max") return invalid("mode is \"" + mode + "\", expected avg or max");
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     return invalid("coordinate_transformation_mode is \"" + coordinates + "\", expected half_pixel or output_half_pixel");
-  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > most_roi_samples)
-    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(most_roi_samples));
+  if (a.i("sampling_ratio") < 0 || a.i("sampling_ratio") > max_roi_samples)
+    return invalid("sampling_ratio is " + std::to_string(a.i("sampling_ratio")) + ", expected 0 to " + std::to_string(max_roi_samples));
   if (mode == "max" && !context.has_input(pooled_x_port)) return invalid("mode max needs X, whose largest values it is of");
   if (dy.rank != 4) return invalid("dY has shape " + dims_text(dy) + ", expected four dimensions");
   if (shape.rank != 1 || shape[0] != 4) return invalid("shape has shape " + dims_text(shape) + ", expected [4]");

@@ -39,7 +39,7 @@ struct RoiRegion {
 
  private:
   static int64_t sample_count(double bin) {
-    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, most_roi_samples));
+    return static_cast<int64_t>(std::clamp<double>(std::ceil(std::isnan(bin) ? 0 : bin), 0, max_roi_samples));
   }
 };
 

@@ -110,7 +110,7 @@ class BagSums {
     rows_ = table.dims[0];
     length_ = dims_of(table).count(1, table.rank);
     if (bags_ > INT32_MAX) return unsupported(std::to_string(bags_) + " bags, more than " + std::to_string(INT32_MAX));
-    chunks_ = std::max<int64_t>(1, length_ / most_columns);
+    chunks_ = std::max<int64_t>(1, length_ / max_columns);
     const double row_bytes = static_cast<double>(length_) * static_cast<double>(byte_width(table.dtype));
     tiling_.plan(context, static_cast<double>(lookups_) * row_bytes + static_cast<double>(context.output(0)->byte_size), 2);
     if (byte_width(table.dtype) == 2) context.set_scratch(0, sizeof(Narrow));
@@ -125,10 +125,10 @@ class BagSums {
 
  private:
   // Columns of a unit of work, and lookups that are added up between two questions whether the run goes on.
-  static constexpr int64_t most_columns = 16384, most_lookups = 1024;
+  static constexpr int64_t max_columns = 16384, max_lookups = 1024;
   // What tables of 16-bit floats need: f32 in place of what lies in them.
   struct Narrow {
-    float sums[2 * most_columns], weights[most_lookups];
+    float sums[2 * max_columns], weights[max_lookups];
   };
 
   template <class T>
@@ -169,8 +169,8 @@ class BagSums {
     else
       narrow = thread_scratch<Narrow>(context), sums = narrow->sums;
     const auto width = static_cast<int64_t>(byte_width(indices.dtype));
-    for (int64_t at = 0; (at < count || at == 0) && !poll.stopped(); at += most_lookups) {
-      const int64_t n = std::min(count - at, most_lookups);
+    for (int64_t at = 0; (at < count || at == 0) && !poll.stopped(); at += max_lookups) {
+      const int64_t n = std::min(count - at, max_lookups);
       if (poll.stops(n * (4 + columns / 8))) break;
       const T* const weight = weights ? static_cast<const T*>(weights->data) + first + at : nullptr;
       if (narrow && weight) convert(dtype_of<T>::id, weight, HEDDLE_F32, narrow->weights, n);

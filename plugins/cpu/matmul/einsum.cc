@@ -53,7 +53,7 @@ class Einsum {
         return unsupported("Einsum over more than 2^63 products for each output");
     parts_ = 1;
     const int64_t outputs = context.output(0)->element_count, tiles = context.tiles();
-    if (outputs == 0 || tiles <= most_tiles || outputs >= tiles) return {};
+    if (outputs == 0 || tiles <= max_tiles || outputs >= tiles) return {};
     parts_ = std::clamp<int64_t>(summed_, 1, (tiles + outputs - 1) / outputs);
     if (parts_ == 1) return {};
     context.set_tiles(outputs * parts_);
@@ -85,7 +85,7 @@ class Einsum {
     const Tiling::Range range = parts_ > 1 ? Tiling::Range{begin, end} : tiling_.range(context.outputs[0]->element_count, begin, end);
     CancellationPoll poll(context);
     for (int64_t i = range.first; i < range.last; ++i) {
-      int64_t rest = i / parts_, offsets[most_einsum_operands] = {};
+      int64_t rest = i / parts_, offsets[max_einsum_operands] = {};
       for (int d = sum_.output_rank - 1; d >= 0; --d) {
         for (int k = 0; k < sum_.operand_count; ++k) offsets[k] += rest % sum_.extents[d] * sum_.strides[k][d];
         rest /= sum_.extents[d];
@@ -106,7 +106,7 @@ class Einsum {
   template <class T>
   Arithmetic<T> sum_products(const RunContext& context, int64_t* offsets, int64_t first, int64_t last, CancellationPoll& poll) const {
     Arithmetic<T> sum = 0;
-    int64_t at[most_einsum_labels] = {}, rest = first;
+    int64_t at[max_einsum_labels] = {}, rest = first;
     for (int d = sum_.label_count - 1; d >= sum_.output_rank && first > 0; --d) {
       at[d] = rest % sum_.extents[d];
       rest /= sum_.extents[d];
@@ -166,10 +166,10 @@ class OperandGradient {
         alone.push_back(d);
       }
     }
-    if (values_.size() > most_einsum_operands || labels_.label_count + diagonals_ > most_einsum_labels)
+    if (values_.size() > max_einsum_operands || labels_.label_count + diagonals_ > max_einsum_labels)
       return unsupported("the gradient of Einsum by operand " + std::to_string(operand_) + " takes " + std::to_string(values_.size()) +
                          " operands and " + std::to_string(labels_.label_count + diagonals_) + " dimensions, at most " +
-                         std::to_string(most_einsum_operands) + " and " + std::to_string(most_einsum_labels) + " are done");
+                         std::to_string(max_einsum_operands) + " and " + std::to_string(max_einsum_labels) + " are done");
     GradientValue gradient = g_.emit("Einsum", values_, {{"equation", terms_ + "->" + result}});
     // Sums over what was broadcast, and the same for all elements along dimensions that nothing else has.
     const GradientValue shape = shape_of(g_, x());

@@ -1,6 +1,6 @@
 // Gemm: y = alpha a' b' + beta c, with a and b transposed where asked.
 //
-// alpha, beta and c are stages of the epilogue: a plain bias costs nothing, the rest is done on the hot tile.
+// alpha, beta and c are ops of the epilogue: a plain bias costs nothing, the rest is done on the hot tile.
 #include <algorithm>
 #include <charconv>
 #include <type_traits>
@@ -76,9 +76,9 @@ class TiledGemm {
     driver_.create(context);
     HEDDLE_PLUGIN_CHECK(onednn::read_epilogue(context, &fused_));
     has_c_ = context.input(2) != nullptr;
-    // Operands of stages follow the schema's three inputs; without C, input 2 may be one of them.
-    for (const onednn::Stage& stage : fused_)
-      if (stage.operand_input == 2) has_c_ = false;
+    // Operands of epilogue ops follow the schema's three inputs; without C, input 2 may be one of them.
+    for (const onednn::EpilogueOp& epilogue_op : fused_)
+      if (epilogue_op.operand_input == 2) has_c_ = false;
     return {};
   }
   Status prepare(PrepareContext& context) {
@@ -87,13 +87,13 @@ class TiledGemm {
     onednn::Epilogue epilogue;
     if (attributes_.alpha != 1)
       HEDDLE_PLUGIN_CHECK(
-          onednn::make_stage("mul(acc, " + number_text(attributes_.alpha) + ")", -1, HEDDLE_OPERAND_NONE, &epilogue.emplace_back()));
+          onednn::make_epilogue_op("mul(acc, " + number_text(attributes_.alpha) + ")", -1, HEDDLE_OPERAND_NONE, &epilogue.emplace_back()));
     if (has_c_ && attributes_.beta != 0) {
       int32_t kind = 0;
       HEDDLE_PLUGIN_CHECK(kind_of_c(dims_of(*context.input(2)), problem, &kind));
       const std::string text =
           attributes_.beta == 1 ? "add(acc, operand)" : "add(acc, mul(operand, " + number_text(attributes_.beta) + "))";
-      HEDDLE_PLUGIN_CHECK(onednn::make_stage(text, 2, kind, &epilogue.emplace_back()));
+      HEDDLE_PLUGIN_CHECK(onednn::make_epilogue_op(text, 2, kind, &epilogue.emplace_back()));
     }
     epilogue.insert(epilogue.end(), fused_.begin(), fused_.end());
     return driver_.prepare(context, std::move(problem), std::move(epilogue));
@@ -110,7 +110,7 @@ class TiledGemm {
 class FusedGemm : public TiledGemm {
  public:
   static bool accepts_epilogue(const CreateContext& context) {
-    if (context.stage_count() + 2 > MatMulDriver::most_stages) return false;
+    if (context.epilogue_op_count() + 2 > MatMulDriver::max_epilogue_ops) return false;
     return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
   }
 };

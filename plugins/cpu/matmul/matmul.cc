@@ -58,7 +58,7 @@ class FusedMatMul : public TiledMatMul {
     const heddle_type* a = context.input(0);
     const heddle_type* b = context.input(1);
     // The last dimension of y is the matrix's columns only when b has some.
-    if (!a || !b || a->rank < 2 || b->rank < 2 || context.stage_count() > MatMulDriver::most_stages) return false;
+    if (!a || !b || a->rank < 2 || b->rank < 2 || context.epilogue_op_count() > MatMulDriver::max_epilogue_ops) return false;
     return onednn::accepts(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
   }
 };

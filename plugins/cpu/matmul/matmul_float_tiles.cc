@@ -42,7 +42,7 @@ void MatMulFloatTiles::begin(heddle_dtype dtype, const MatMulProblem& problem, c
   *this = {};
   dtype_ = dtype;
   depth_ = problem.depth;
-  for (const onednn::Stage& stage : epilogue) operand_kinds_.push_back(stage.operand_input < 0 ? HEDDLE_OPERAND_NONE : stage.operand_kind);
+  for (const onednn::EpilogueOp& epilogue_op : epilogue) operand_kinds_.push_back(epilogue_op.operand_input < 0 ? HEDDLE_OPERAND_NONE : epilogue_op.operand_kind);
   operand_bytes_.resize(epilogue.size());
   operand_at_.resize(epilogue.size());
 }
@@ -107,10 +107,10 @@ void MatMulFloatTiles::store_y(const MatMulProblem& problem, const MatMulPrimiti
   }
 }
 
-const float* MatMulFloatTiles::load_operand(const onednn::Epilogue& epilogue, size_t stage, const MatMulTile& tile, const void* operand,
+const float* MatMulFloatTiles::load_operand(const onednn::Epilogue& epilogue, size_t epilogue_op, const MatMulTile& tile, const void* operand,
                                             int64_t y_first, int64_t y_row, char* scratch) const {
   RowsOfTensor part = {0, 1, 1, 1};
-  switch (epilogue[stage].operand_kind) {
+  switch (epilogue[epilogue_op].operand_kind) {
     case HEDDLE_OPERAND_SAME_SHAPE:
       part = {y_first, tile.rows, tile.columns, y_row};
       break;
@@ -123,7 +123,7 @@ const float* MatMulFloatTiles::load_operand(const onednn::Epilogue& epilogue, si
     default:
       break;
   }
-  auto* dense = reinterpret_cast<float*>(scratch + operand_at_[stage]);
+  auto* dense = reinterpret_cast<float*>(scratch + operand_at_[epilogue_op]);
   load_floats(dtype_, operand, part, dense);
   return dense;
 }

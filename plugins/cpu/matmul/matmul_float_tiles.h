@@ -31,15 +31,15 @@ class MatMulFloatTiles {
                       char* scratch) const;
   float* y(char* scratch) const { return reinterpret_cast<float*>(scratch + y_at_); }
   void store_y(const MatMulProblem& problem, const MatMulPrimitive::Extents& tile, void* y, int64_t first, char* scratch) const;
-  // The tile's part of a stage's operand. `y_first`: the tile's first element in the output.
-  const float* load_operand(const onednn::Epilogue& epilogue, size_t stage, const MatMulTile& tile, const void* operand, int64_t y_first,
+  // The tile's part of an epilogue op's operand. `y_first`: the tile's first element in the output.
+  const float* load_operand(const onednn::Epilogue& epilogue, size_t epilogue_op, const MatMulTile& tile, const void* operand, int64_t y_first,
                             int64_t y_row, char* scratch) const;
 
  private:
   heddle_dtype dtype_ = HEDDLE_F32;
   int64_t depth_ = 0;
   uint64_t a_bytes_ = 0, b_bytes_ = 0, y_bytes_ = 0, a_at_ = 0, b_at_ = 0, y_at_ = 0;
-  std::vector<uint64_t> operand_bytes_, operand_at_;  // by stage
+  std::vector<uint64_t> operand_bytes_, operand_at_;  // by epilogue op
   std::vector<int32_t> operand_kinds_;
 };
 

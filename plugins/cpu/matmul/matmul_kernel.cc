@@ -23,13 +23,13 @@ constexpr uint64_t alignment = 64;
 constexpr int64_t few_columns = 16;
 constexpr int64_t columns_by_rows = 4096;  // of one call, where tiles are rows
 // A transposed a, and a b whose rows are `far_apart` floats apart or more (4 KiB: they meet in the same lines of the cache), are copied
-// into scratch where each element is used `least_uses_of_copy` times and the tile's part is no larger than that. oneDNN reads a transposed
+// into scratch where each element is used `min_uses_of_copy` times and the tile's part is no larger than that. oneDNN reads a transposed
 // b as fast as a copy of it.
-constexpr int64_t least_uses_of_copy = 64, far_apart = 1024;
-constexpr double most_bytes_copied = 8.0 * 1024 * 1024;
+constexpr int64_t min_uses_of_copy = 64, far_apart = 1024;
+constexpr double max_bytes_copied = 8.0 * 1024 * 1024;
 
 bool is_worth_copying(int64_t rows, int64_t columns, int64_t uses) {
-  return uses >= least_uses_of_copy && static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float) <= most_bytes_copied;
+  return uses >= min_uses_of_copy && static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float) <= max_bytes_copied;
 }
 
 // Parts of one row's few columns, millions deep: oneDNN adds the terms of a lone column one after the other, and they drown in their sum.
@@ -44,7 +44,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   simplify(&problem);
   problem_ = std::move(problem);
   epilogue_ = std::move(epilogue);
-  if (epilogue_.size() > most_stages) return unsupported("more than 12 fused stages");
+  if (epilogue_.size() > max_epilogue_ops) return unsupported("more than 12 fused operators");
   dtype_ = static_cast<heddle_dtype>(context.output(0)->dtype);
   constant_b_ = context.is_constant(1);
   b_content_ = static_cast<const float*>(context.input(1)->data);
@@ -58,7 +58,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   tiles_.clear();
   a_copies_ = b_copies_ = {};
   bias_input_ = -1;
-  first_stage_ = 0;
+  first_epilogue_op_ = 0;
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   plain_ = problem_.flops() <= plain_flops;
@@ -72,7 +72,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   } else if (!tiles.empty()) {
     if (!epilogue_.empty() && is_bias(epilogue_[0], HEDDLE_OPERAND_LAST_DIMENSION)) {
       bias_input_ = epilogue_[0].operand_input;
-      first_stage_ = 1;
+      first_epilogue_op_ = 1;
     }
     // Rounding differs between oneDNN's families of kernels: one operator uses one, unless that were too large a tile.
     const bool divided = !may_be_one_tile(problem_);
@@ -81,11 +81,11 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
   } else {
     by_rows_ = plain_ = in_double_ = true;
   }
-  stage_offset_ = 0;
-  for (const auto& primitive : primitives_) stage_offset_ = std::max(stage_offset_, primitive->scratch_bytes());
+  epilogue_op_offset_ = 0;
+  for (const auto& primitive : primitives_) epilogue_op_offset_ = std::max(epilogue_op_offset_, primitive->scratch_bytes());
   const auto aligned = [](uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
-  stage_offset_ = aligned(stage_offset_);
-  a_copies_.at = aligned(stage_offset_ + epilogue_scratch_bytes(epilogue_));
+  epilogue_op_offset_ = aligned(epilogue_op_offset_);
+  a_copies_.at = aligned(epilogue_op_offset_ + epilogue_scratch_bytes(epilogue_));
   b_copies_.at = aligned(a_copies_.at + a_copies_.bytes);
   if (by_rows_) float_tiles_.add({1, 1, std::min(problem_.columns, columns_by_rows)}, false, false);
   for (const PlacedTile& placed : tiles_) float_tiles_.add(extents_of(placed), !in_double_, placed.packed != nullptr);
@@ -99,14 +99,14 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
 }
 
 Status MatMulDriver::choose_primitives() {
-  size_t stages = epilogue_.size() - first_stage_;
+  size_t epilogue_ops = epilogue_.size() - first_epilogue_op_;
   choose_copies();
   for (size_t i = 0; i < primitives_.size(); ++i) {
     MatMulPrimitive& primitive = *primitives_[i];
-    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_of(primitive.extents()), packs_b(), bias_input_ >= 0, epilogue_, first_stage_, stages));
-    if (primitive.stages() == stages) continue;
-    // All tiles apply the same stages by the same means, or their seams would show.
-    stages = primitive.stages();
+    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_of(primitive.extents()), packs_b(), bias_input_ >= 0, epilogue_, first_epilogue_op_, epilogue_ops));
+    if (primitive.epilogue_ops() == epilogue_ops) continue;
+    // All tiles apply the same epilogue ops by the same means, or their seams would show.
+    epilogue_ops = primitive.epilogue_ops();
     if (i > 0) i = static_cast<size_t>(-1);
   }
   return {};
@@ -215,7 +215,7 @@ struct MatMulDriver::Place {
   MatrixSteps a_steps, b_steps;
   int64_t y_row = 0, y_apart = 0;  // from a row to the next, from an image to the next
   const float* bias = nullptr;
-  std::array<const float*, most_stages> operands = {};
+  std::array<const float*, max_epilogue_ops> operands = {};
   int64_t first_row = 0, first_column = 0;  // in the operands of rows and of columns
 };
 
@@ -340,9 +340,9 @@ Status MatMulDriver::sum(const RunContext& context, const PlacedTile& placed, in
   buffers.first_row = place.first_row;
   buffers.first_column = place.first_column;
   buffers.scratch = scratch;
-  size_t stages = 0;
-  HEDDLE_PLUGIN_CHECK(primitives_[placed.primitive]->run(buffers, &stages));
-  *done += stages;
+  size_t epilogue_ops = 0;
+  HEDDLE_PLUGIN_CHECK(primitives_[placed.primitive]->run(buffers, &epilogue_ops));
+  *done += epilogue_ops;
   return {};
 }
 
@@ -350,11 +350,11 @@ Status MatMulDriver::run_images(const RunContext& context, const PlacedTile& pla
   const MatMulTile& tile = placed.tile;
   Place place = float_tiles_.is_used() ? load(context, placed, image, scratch) : find(context, placed, image);
   const MatMulPrimitive::Extents extents = extents_of(placed);
-  size_t done = first_stage_;
+  size_t done = first_epilogue_op_;
   HEDDLE_PLUGIN_CHECK(sum(context, placed, image, place, scratch, &done));
   for (int64_t i = 0; i < extents.images && done < epilogue_.size(); ++i) {
     const TileRegion region = {place.y, place.y_row, tile.rows, tile.columns, place.first_row, place.first_column};
-    apply_stages(epilogue_, done, place.operands.data(), region, scratch + stage_offset_);
+    apply_epilogue_ops(epilogue_, done, place.operands.data(), region, scratch + epilogue_op_offset_);
     place.y += place.y_apart;
     for (size_t k = 0; k < epilogue_.size(); ++k)
       if (epilogue_[k].operand_kind == HEDDLE_OPERAND_SAME_SHAPE) place.operands[k] += place.y_apart;

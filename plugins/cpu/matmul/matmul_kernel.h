@@ -1,4 +1,4 @@
-// The kernel behind MatMul and Gemm of f32, f16 and bf16: oneDNN matrix products in tiles, fused stages, prepacked constants, and copies of
+// The kernel behind MatMul and Gemm of f32, f16 and bf16: oneDNN matrix products in tiles, fused operators, prepacked constants, and copies of
 // operands whose layout oneDNN is slow at.
 //
 // The 16-bit types are computed in f32 on converted tiles, and rounded once (matmul_float_tiles.h).
@@ -18,11 +18,11 @@ namespace heddle::cpu {
 
 class MatMulDriver {
  public:
-  static constexpr size_t most_stages = 12;
+  static constexpr size_t max_epilogue_ops = 12;
 
   // [compile] First.
   void create(const CreateContext& context) { threads_ = context.max_threads(); }
-  // [compile] `epilogue`: all stages in order, the operator's own first; operands are node inputs. Call again when shapes changed.
+  // [compile] `epilogue`: all epilogue ops in order, the operator's own first; operands are node inputs. Call again when shapes changed.
   Status prepare(PrepareContext& context, MatMulProblem problem, onednn::Epilogue epilogue);
   // [run]
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
@@ -39,14 +39,14 @@ class MatMulDriver {
   Status choose_primitives();
   Status pack(PrepareContext& context, PlacedTile* placed) const;
   Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
-  // What one call computes: where its operands, its output and its stages' operands are.
+  // What one call computes: where its operands, its output and its epilogue ops' operands are.
   struct Place;
   Place find(const RunContext& context, const PlacedTile& placed, int64_t image) const;
   // The same, of f32 forms in scratch.
   Place load(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
   MatMulPrimitive::Extents extents_of(const PlacedTile& placed) const;
   int64_t first_of_y(const MatMulTile& tile, int64_t image) const;
-  // `done`: counts the stages that the product went through.
+  // `done`: counts the epilogue ops that the product went through.
   Status sum(const RunContext& context, const PlacedTile& placed, int64_t image, const Place& place, char* scratch, size_t* done) const;
   Status run_plain(const RunContext& context, const MatMulTile& tile, const Place& place) const;
   template <class T>
@@ -69,11 +69,11 @@ class MatMulDriver {
   bool by_rows_ = false;              // loops, in tiles of rows: what oneDNN is not asked for
   bool in_double_ = false;            // loops whose sums are doubles
   Tiling row_tiling_;
-  int32_t bias_input_ = -1;  // of the first stage, when it is the primitives' bias
-  size_t first_stage_ = 0;   // behind the bias
+  int32_t bias_input_ = -1;  // of the first epilogue op, when it is the primitives' bias
+  size_t first_epilogue_op_ = 0;   // behind the bias
   std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
   std::vector<PlacedTile> tiles_;
-  uint64_t stage_offset_ = 0;  // in the thread's scratch, behind the primitives'
+  uint64_t epilogue_op_offset_ = 0;  // in the thread's scratch, behind the primitives'
   // The rows of an operand side by side in scratch, by primitive; none: it is read where it lies.
   struct TileCopies {
     std::vector<StridedCopy> copies;

@@ -32,7 +32,7 @@ Status MatMulPrimitive::describe(const MatMulProblem& problem, bool packs_b) {
   return describe_vector(batched, 1, 1, &scalar_);
 }
 
-Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const Epilogue& epilogue, size_t first_stage,
+Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const Epilogue& epilogue, size_t first_epilogue_op,
                                size_t limit) {
   has_bias_ = has_bias;
   HEDDLE_PLUGIN_CHECK(describe(problem, packs_b));
@@ -44,13 +44,13 @@ Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool 
   dnnl_matmul_desc_t operation;
   HEDDLE_DNNL_CHECK("matrix product", dnnl_matmul_desc_init(&operation, &a_, &b_, has_bias ? &per_column_ : nullptr, &y_));
   for (;;) {
-    fused_ = FusedStages();
-    HEDDLE_PLUGIN_CHECK(fuse_stages(epilogue, first_stage, first_stage + limit, operands, &fused_));
+    fused_ = FusedEpilogue();
+    HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(epilogue, first_epilogue_op, first_epilogue_op + limit, operands, &fused_));
     const Status status = desc_.create(&operation, &fused_.post_ops);
     if (status.ok() && (!desc_.is_reference() || fused_.count == 0)) {
       if (!drops_nan(fused_)) break;
       bool same = false;
-      HEDDLE_PLUGIN_CHECK(choose_nan_safe(epilogue, first_stage, &same));
+      HEDDLE_PLUGIN_CHECK(choose_nan_safe(epilogue, first_epilogue_op, &same));
       if (same) break;
       limit = fused_.nan_safe;
       continue;
@@ -61,17 +61,17 @@ Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool 
   scratch_bytes_ = desc_.scratch_bytes();
   if (drops_nan(fused_)) scratch_bytes_ = std::max(scratch_bytes_, nan_safe_.scratch_bytes());
   operand_kinds_.clear();
-  for (size_t stage : fused_.stage_indices) operand_kinds_.push_back(epilogue[stage].operand_kind);
+  for (size_t epilogue_op : fused_.epilogue_op_indices) operand_kinds_.push_back(epilogue[epilogue_op].operand_kind);
   return {};
 }
 
-Status MatMulPrimitive::choose_nan_safe(const Epilogue& epilogue, size_t first_stage, bool* same) {
-  OperandLayouts operands;  // of the stages that are left; none has an operand of the output's shape
+Status MatMulPrimitive::choose_nan_safe(const Epilogue& epilogue, size_t first_epilogue_op, bool* same) {
+  OperandLayouts operands;  // of the epilogue ops that are left; none has an operand of the output's shape
   operands.per_column = &per_column_;
   operands.per_row = &per_row_;
   operands.scalar = &scalar_;
-  FusedStages kept;
-  HEDDLE_PLUGIN_CHECK(fuse_stages(epilogue, first_stage, first_stage + fused_.nan_safe, operands, &kept));
+  FusedEpilogue kept;
+  HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(epilogue, first_epilogue_op, first_epilogue_op + fused_.nan_safe, operands, &kept));
   dnnl_matmul_desc_t operation;
   HEDDLE_DNNL_CHECK("matrix product",
                     dnnl_matmul_desc_init(&operation, &a_, &desc_.query(dnnl_query_weights_md), has_bias_ ? &per_column_ : nullptr, &y_));
@@ -90,17 +90,17 @@ Status MatMulPrimitive::create(uint32_t threads) {
   return call_.create(desc_, fused_, std::move(arguments), std::move(nan_safe_), threads);
 }
 
-Status MatMulPrimitive::run(const Buffers& buffers, size_t* stages) const {
+Status MatMulPrimitive::run(const Buffers& buffers, size_t* epilogue_ops) const {
   Call::Pointers pointers = {buffers.a, buffers.b, buffers.y, buffers.scratch};
   size_t count = 4;
   if (has_bias_) pointers[count++] = buffers.bias + buffers.first_column;
   for (size_t i = 0; i < operand_kinds_.size(); ++i) {
-    const float* operand = buffers.operands[fused_.stage_indices[i]];
+    const float* operand = buffers.operands[fused_.epilogue_op_indices[i]];
     if (operand_kinds_[i] == HEDDLE_OPERAND_LAST_DIMENSION) operand += buffers.first_column;
     if (operand_kinds_[i] == operand_per_row) operand += buffers.first_row;
     pointers[count++] = operand;
   }
-  return call_.run(pointers, stages);
+  return call_.run(pointers, epilogue_ops);
 }
 
 }  // namespace heddle::cpu

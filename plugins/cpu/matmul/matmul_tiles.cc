@@ -20,8 +20,8 @@ std::vector<MatMulTile> divide_one_image(const MatMulProblem& problem, int64_t f
   const int64_t column_units = (problem.columns + column_unit - 1) / column_unit;
   // Tiles of rows read b again, and tiles of columns a: the smaller one is to be it, and rather what is not transposed.
   const bool a_is_smaller = problem.b.is_transposed() ? problem.rows <= problem.columns : 2 * problem.rows <= problem.columns;
-  const int64_t least_rows = problem.a.is_transposed() ? 16 : 64;
-  const bool by_columns = column_units >= 2 * blocks && (constant_b || a_is_smaller || problem.rows < least_rows * blocks);
+  const int64_t min_rows = problem.a.is_transposed() ? 16 : 64;
+  const bool by_columns = column_units >= 2 * blocks && (constant_b || a_is_smaller || problem.rows < min_rows * blocks);
   const bool by_rows = !by_columns && problem.rows >= 16 * blocks;
   if (!by_columns && !by_rows) return {whole};
   for (int64_t t = 0; t < blocks; ++t) {
@@ -49,7 +49,7 @@ bool within_marks(const MatMulProblem& problem, const std::vector<MatMulTile>& t
   const double whole = touched_bytes(problem, {0, problem.images(), 0, problem.rows, 0, problem.columns});
   const auto count = static_cast<double>(tiles.size());
   // What all tiles read (the b of tiles of rows) is read from caches: what counts are the bytes of the product.
-  return problem.flops() / count <= most_tile_flops && whole / count <= most_tile_bytes;
+  return problem.flops() / count <= max_tile_flops && whole / count <= max_tile_bytes;
 }
 
 // Tiles of equal shares of images, rows and columns; all of them counts of parts.
@@ -77,10 +77,10 @@ std::vector<MatMulTile> grid(const MatMulProblem& problem, int64_t images, int64
 
 // As few parts as the marks allow, the larger side of an image's product first, so that tiles are nearly square.
 std::vector<MatMulTile> divide_more(const MatMulProblem& problem) {
-  constexpr int64_t most_depth = int64_t{1} << 24, most_extent = int64_t{1} << 30, most_tiles_of_library = int64_t{1} << 18;
+  constexpr int64_t max_depth = int64_t{1} << 24, max_extent = int64_t{1} << 30, max_tiles_of_library = int64_t{1} << 18;
   const double whole = touched_bytes(problem, {0, problem.images(), 0, problem.rows, 0, problem.columns});
-  const int64_t least = least_tiles(problem.flops(), whole);
-  if (problem.depth > most_depth || least > most_tiles_of_library / 4) return {};
+  const int64_t least = min_tiles(problem.flops(), whole);
+  if (problem.depth > max_depth || least > max_tiles_of_library / 4) return {};
   const int64_t images = std::min(problem.images(), least);
   int64_t rows = 1, columns = 1;
   while (images * rows * columns < least) {
@@ -91,7 +91,7 @@ std::vector<MatMulTile> divide_more(const MatMulProblem& problem) {
     else
       columns *= 2;
   }
-  if (problem.rows / rows >= most_extent || problem.columns / columns >= most_extent) return {};
+  if (problem.rows / rows >= max_extent || problem.columns / columns >= max_extent) return {};
   return grid(problem, images, rows, columns);
 }
 

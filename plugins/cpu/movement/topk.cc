@@ -88,7 +88,7 @@ class TopK {
       return a.index < b.index;
     };
     const Tiling::Range range = tiling_.range(dims.count(0, axis_) * after, begin, end);
-    const bool many = static_cast<double>(n) * 20 > most_sort_operations;
+    const bool many = static_cast<double>(n) * 20 > max_sort_operations;
     for (int64_t line = range.first; line < range.last; ++line) {
       if (poll.stops(n)) return;
       const int64_t base = line / after * n * after + line % after, target = line / after * k * after + line % after;

@@ -106,7 +106,7 @@ class Unique {
     };
     // What is called off in the midst of a comparison answers anything, which std::sort does not forgive.
     const double comparisons = static_cast<double>(s.extent) * std::log2(static_cast<double>(s.extent) + 1);
-    if (comparisons * 4 * static_cast<double>(s.before * s.after) > most_sort_operations)
+    if (comparisons * 4 * static_cast<double>(s.before * s.after) > max_sort_operations)
       heap_sort_cancellable(groups.order, groups.order + s.extent, groups.order + s.extent, before, 1, poll);
     else
       std::sort(groups.order, groups.order + s.extent, before);
@@ -123,7 +123,7 @@ class Unique {
     // The order of the output; `order` is free for it now.
     for (int64_t g = 0; g < count; ++g) groups.order[g] = g;
     const auto earlier = [&](int64_t g, int64_t h) { return groups.first[g] < groups.first[h]; };
-    if (!sorted_ && static_cast<double>(count) * 20 > most_sort_operations)
+    if (!sorted_ && static_cast<double>(count) * 20 > max_sort_operations)
       heap_sort_cancellable(groups.order, groups.order + count, groups.order + count, earlier, 2, poll);
     else if (!sorted_)
       std::sort(groups.order, groups.order + count, earlier);

@@ -128,7 +128,7 @@ class BatchNormalization {
   }
   // The same of channels-last f32, with the same bits.
   void train_columns(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
-    constexpr int64_t most = ChannelColumns::most_channels;
+    constexpr int64_t most = ChannelColumns::max_channels;
     const NormalizationColumnTable& loops = isa_normalization_columns();
     const ChannelShape shape = channel_shape(dims_of(*context.inputs[0]));
     const auto count = static_cast<double>(shape.batch * shape.spatial);

@@ -139,7 +139,7 @@ class BatchNormalizationGradient {
 
   // The same of channels-last f32, with the same bits.
   void by_columns(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
-    constexpr int64_t most = ChannelColumns::most_channels;
+    constexpr int64_t most = ChannelColumns::max_channels;
     const NormalizationColumnTable& loops = isa_normalization_columns();
     const auto count = static_cast<double>(shape_.batch * shape_.spatial);
     for_each_columns(shape_, tiling_, begin, end, [&](int64_t first, int64_t n) {

@@ -11,9 +11,9 @@
 
 namespace heddle::cpu {
 
-// Neighbouring pixels, at most `most_pixels`, of neighbouring channels, at most `most_channels`. Tensors of one call have the same stride.
+// Neighbouring pixels, at most `max_pixels`, of neighbouring channels, at most `max_channels`. Tensors of one call have the same stride.
 struct ChannelColumns {
-  static constexpr int64_t most_pixels = 4096, most_channels = 64;
+  static constexpr int64_t max_pixels = 4096, max_channels = 64;
   int64_t pixels, channels;
   int64_t stride;  // elements from one pixel to the next: all channels of the images
 };

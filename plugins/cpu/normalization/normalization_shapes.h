@@ -59,7 +59,7 @@ inline ChannelShape channel_shape(Dims dims) {
   return {dims[0], dims[1], dims.count(2, dims.rank)};
 }
 
-// Channels-last images: f(first channel, channels), of at most ChannelColumns::most_channels, for those that tiles [begin, end) own; and
+// Channels-last images: f(first channel, channels), of at most ChannelColumns::max_channels, for those that tiles [begin, end) own; and
 // f(columns, element in front of them) for each stretch of an image's pixels, until `poll` stops.
 template <class F>
 void for_each_columns(const ChannelShape& shape, const Tiling& tiling, int64_t begin, int64_t end, F&& f) {
@@ -67,14 +67,14 @@ void for_each_columns(const ChannelShape& shape, const Tiling& tiling, int64_t b
   const int64_t unit = std::clamp<int64_t>(shape.channels / 32 * 4, 4, 16);
   const auto [first, last] = tiling.range((shape.channels + unit - 1) / unit, begin, end);
   const int64_t behind = std::min(last * unit, shape.channels);
-  for (int64_t channel = first * unit; channel < behind; channel += ChannelColumns::most_channels)
-    f(channel, std::min(ChannelColumns::most_channels, behind - channel));
+  for (int64_t channel = first * unit; channel < behind; channel += ChannelColumns::max_channels)
+    f(channel, std::min(ChannelColumns::max_channels, behind - channel));
 }
 template <class F>
-void for_each_stretch(const ChannelShape& shape, int64_t channels, int64_t most_pixels, CancellationPoll& poll, F&& f) {
+void for_each_stretch(const ChannelShape& shape, int64_t channels, int64_t max_pixels, CancellationPoll& poll, F&& f) {
   for (int64_t b = 0; b < shape.batch; ++b)
-    for (int64_t i = 0; i < shape.spatial; i += most_pixels) {
-      const int64_t pixels = std::min(most_pixels, shape.spatial - i);
+    for (int64_t i = 0; i < shape.spatial; i += max_pixels) {
+      const int64_t pixels = std::min(max_pixels, shape.spatial - i);
       if (poll.stops(pixels * channels)) return;
       f(ChannelColumns{pixels, channels, shape.channels}, (b * shape.spatial + i) * shape.channels);
     }

@@ -8,7 +8,7 @@ Call::~Call() {
 }
 
 Status Call::create(const PrimitiveDesc& desc, std::vector<Argument> arguments, uint32_t threads) {
-  if (arguments.size() > most_arguments) return {HEDDLE_ERROR_INTERNAL, "a primitive has too many arguments"};
+  if (arguments.size() > max_arguments) return {HEDDLE_ERROR_INTERNAL, "a primitive has too many arguments"};
   HEDDLE_PLUGIN_CHECK(create_primitive(primitive_, desc.get()));
   arguments_ = std::move(arguments);
   for (uint32_t i = 0; i < threads && i < capacity; ++i) {

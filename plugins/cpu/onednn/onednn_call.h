@@ -21,9 +21,9 @@ struct Argument {
 
 class Call {
  public:
-  static constexpr size_t most_arguments = 12;
+  static constexpr size_t max_arguments = 12;
   // Data pointers in the order of the arguments given to create.
-  using Pointers = std::array<const void*, most_arguments>;
+  using Pointers = std::array<const void*, max_arguments>;
 
   Call() = default;
   ~Call();
@@ -38,8 +38,8 @@ class Call {
  private:
   struct Binding {
     Stream stream;
-    std::array<Memory, most_arguments> memories;
-    std::array<dnnl_exec_arg_t, most_arguments> arguments = {};
+    std::array<Memory, max_arguments> memories;
+    std::array<dnnl_exec_arg_t, max_arguments> arguments = {};
   };
   static constexpr size_t capacity = 64;  // idle argument sets kept; more contexts than that make and drop their own
   Status make_binding(std::unique_ptr<Binding>* binding) const;

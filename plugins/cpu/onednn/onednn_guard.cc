@@ -21,14 +21,14 @@ class InvalidOperations {
 
 }  // namespace
 
-Status GuardedCall::create(const PrimitiveDesc& desc, const FusedStages& fused, std::vector<Argument> arguments, PrimitiveDesc nan_safe,
+Status GuardedCall::create(const PrimitiveDesc& desc, const FusedEpilogue& fused, std::vector<Argument> arguments, PrimitiveDesc nan_safe,
                            uint32_t threads) {
-  stages_ = fused.count;
-  nan_safe_stages_ = fused.nan_safe;
+  epilogue_ops_ = fused.count;
+  nan_safe_epilogue_ops_ = fused.nan_safe;
   if (drops_nan(fused)) {
     nan_safe_arguments_ = arguments;
     size_t dropped = 0;
-    for (size_t stage : fused.stage_indices) dropped += stage >= fused.first + fused.nan_safe ? 1 : 0;
+    for (size_t epilogue_op : fused.epilogue_op_indices) dropped += epilogue_op >= fused.first + fused.nan_safe ? 1 : 0;
     nan_safe_arguments_.resize(arguments.size() - dropped);
     for (Argument& argument : nan_safe_arguments_)
       if (argument.id == DNNL_ARG_SCRATCHPAD) argument.desc = nan_safe.query(dnnl_query_scratchpad_md);
@@ -43,15 +43,15 @@ Status GuardedCall::run_nan_safe(const Call::Pointers& pointers) const {
   return nan_safe_call_.run(pointers);
 }
 
-Status GuardedCall::run(const Call::Pointers& pointers, size_t* stages) const {
-  *stages = stages_;
-  if (nan_safe_stages_ == stages_) return call_.run(pointers);
+Status GuardedCall::run(const Call::Pointers& pointers, size_t* epilogue_ops) const {
+  *epilogue_ops = epilogue_ops_;
+  if (nan_safe_epilogue_ops_ == epilogue_ops_) return call_.run(pointers);
   {
     const InvalidOperations invalid;
     HEDDLE_PLUGIN_CHECK(call_.run(pointers));
     if (!invalid.any()) return {};
   }
-  *stages = nan_safe_stages_;
+  *epilogue_ops = nan_safe_epilogue_ops_;
   return run_nan_safe(pointers);
 }
 

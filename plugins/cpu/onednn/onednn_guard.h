@@ -2,7 +2,7 @@
 //
 // oneDNN's relu, clip, min and max are the processor's instructions: where acc is a NaN they give the bound, and a diverged net looks
 // healthy. The same instructions raise the "invalid" flag of the thread's floating-point state then, as does every operation that makes a
-// NaN of numbers, so the flag says for nothing whether a tile met one. If it did, the tile is computed again with the stages in front of
+// NaN of numbers, so the flag says for nothing whether a tile met one. If it did, the tile is computed again with the epilogue ops in front of
 // the first such post-op only, and the caller applies the others. That primitive is made when the first NaN is met: a net of numbers pays
 // neither time nor memory for it. Both give the same bits, so what is in one tile changes no other element.
 #pragma once
@@ -17,18 +17,18 @@ namespace heddle::cpu::onednn {
 
 class GuardedCall {
  public:
-  // [compile] Hold a SerialSection. `arguments` end with those of `fused`, in the order of its stages. `nan_safe`: the same operation with
-  // the stages before the first that drops a NaN; ignored when none does. It must have the same implementation and layouts.
-  Status create(const PrimitiveDesc& desc, const FusedStages& fused, std::vector<Argument> arguments, PrimitiveDesc nan_safe,
+  // [compile] Hold a SerialSection. `arguments` end with those of `fused`, in the order of its epilogue ops. `nan_safe`: the same operation with
+  // the epilogue ops before the first that drops a NaN; ignored when none does. It must have the same implementation and layouts.
+  Status create(const PrimitiveDesc& desc, const FusedEpilogue& fused, std::vector<Argument> arguments, PrimitiveDesc nan_safe,
                 uint32_t threads);
-  // [run] As Call::run. `stages`: how many the output has gone through.
-  Status run(const Call::Pointers& pointers, size_t* stages) const;
+  // [run] As Call::run. `epilogue_ops`: how many the output has gone through.
+  Status run(const Call::Pointers& pointers, size_t* epilogue_ops) const;
 
  private:
   Status run_nan_safe(const Call::Pointers& pointers) const;
 
   Call call_;
-  size_t stages_ = 0, nan_safe_stages_ = 0;
+  size_t epilogue_ops_ = 0, nan_safe_epilogue_ops_ = 0;
   PrimitiveDesc nan_safe_desc_;
   std::vector<Argument> nan_safe_arguments_;
   mutable std::once_flag made_;
@@ -36,8 +36,8 @@ class GuardedCall {
   mutable Call nan_safe_call_;
 };
 
-// Whether a fused stage would drop a NaN.
-inline bool drops_nan(const FusedStages& fused) {
+// Whether a fused operator would drop a NaN.
+inline bool drops_nan(const FusedEpilogue& fused) {
   return fused.nan_safe < fused.count;
 }
 

@@ -158,9 +158,9 @@ Status PointwiseKernel::prepare(PrepareContext& context) {
   }
   const int64_t n = region_.element_count;
   const double cost = static_cast<double>(n) * program_.cost_ns() + bytes / bytes_per_ns;
-  int64_t tiles = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost / 50e3, 1e9)), cost > 20e3 ? 2 : 1, most_tiles);
+  int64_t tiles = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost / 50e3, 1e9)), cost > 20e3 ? 2 : 1, max_tiles);
   // A nanosecond of a program is some eight operations of its vectors.
-  tiles = std::max(tiles, least_tiles(8 * static_cast<double>(n) * program_.cost_ns(), bytes));
+  tiles = std::max(tiles, min_tiles(8 * static_cast<double>(n) * program_.cost_ns(), bytes));
   // Whole grains, so that tiles begin at whole vectors. From the shape alone: the same for any number of threads.
   constexpr int64_t grain = 1024;
   tile_elements_ = std::max<int64_t>(grain, ((n + tiles - 1) / tiles + grain - 1) / grain * grain);

@@ -16,8 +16,8 @@ static_assert(expression::opcode_count <= instruction_opcodes);
 
 namespace {
 
-constexpr size_t most_steps = 4096;
-constexpr size_t most_slots = 8192;
+constexpr size_t max_steps = 4096;
+constexpr size_t max_slots = 8192;
 
 Compute compute_of(heddle_dtype compute_dtype) {
   switch (compute_dtype) {
@@ -262,7 +262,7 @@ Status Program::Compiler::run() {
   std::string error;
   if (!expression::parse(text_.text, text_.constants, source_, error)) return fail(error);
   if (source_.inputs.size() > text_.inputs.size()) return fail("\"" + source_.inputs[text_.inputs.size()] + "\" is no input");
-  if (source_.code.size() > most_steps) return fail("has more than " + std::to_string(most_steps) + " operations");
+  if (source_.code.size() > max_steps) return fail("has more than " + std::to_string(max_steps) + " operations");
   if (Status s = choose_arithmetic(); !s.ok()) return s;
   for (heddle_dtype dtype : text_.input_dtypes) program_.inputs_.push_back({dtype, false, dtype == program_.compute_dtype_});
   program_.output_dtype_ = text_.output_dtype != HEDDLE_DTYPE_NONE ? text_.output_dtype : arithmetic_;
@@ -282,7 +282,7 @@ Status Program::Compiler::run() {
     result = add(copy);
   }
   allocate(result);
-  if (program_.slot_count() > most_slots) return fail("needs too many values at once");
+  if (program_.slot_count() > max_slots) return fail("needs too many values at once");
   program_.scratch_bytes_ = FrameLayout(program_.slot_count(), program_.register_count_, program_.inputs_.size()).bytes;
   return {};
 }

@@ -1,4 +1,4 @@
-// The epilogue of a compute kernel: all stages fused behind it as one Program over "acc" and the stages' operands.
+// The epilogue of a compute kernel: all epilogue ops fused behind it as one Program over "acc" and the epilogue ops' operands.
 #pragma once
 
 #include <vector>
@@ -14,9 +14,9 @@ struct EpilogueOperand {
   int32_t kind;    // HEDDLE_OPERAND_SAME_SHAPE, ...
 };
 
-// Composes the stages of `context`; the accumulator has dtype `accumulator`, results are written as `output_dtype`. Call it in
+// Composes the epilogue ops of `context`; the accumulator has dtype `accumulator`, results are written as `output_dtype`. Call it in
 // accepts_epilogue too: what it refuses (an operation without a form for these dtypes) is refused there. Allocates: [compile] only.
-// Without stages the program copies.
+// Without epilogue ops the program copies.
 plugin::Status compile_epilogue(const plugin::CreateContext& context, heddle_dtype accumulator, heddle_dtype output_dtype, Program* program,
                                 std::vector<EpilogueOperand>* operands);
 

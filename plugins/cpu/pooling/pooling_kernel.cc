@@ -81,7 +81,7 @@ bool has_channels_last(const heddle_type* x, bool indices, const PoolRule& rule)
 Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Window* window) {
   if (!global) return resolve_window(attributes, x, attributes.kernel_shape, window);
   WindowAttributes whole;
-  if (x.rank < 3 || x.rank > most_spatial + 2)
+  if (x.rank < 3 || x.rank > max_spatial + 2)
     return invalid("X is " + dims_text(x) + ", expected rank 3 to 5: batch, channels, 1 to 3 spatial dimensions");
   whole.kernel_shape.assign(x.begin() + 2, x.end());
   return resolve_window(whole, x, whole.kernel_shape, window);
@@ -108,7 +108,7 @@ Status PoolDriver::prepare(PrepareContext& context) {
     return {};
   }
   const int64_t pixels = x.dims[0] * window_.output_count();
-  channel_block_ = pixels < most_tiles ? std::min(channels_, channels_per_unit) : channels_;
+  channel_block_ = pixels < max_tiles ? std::min(channels_, channels_per_unit) : channels_;
   // One row of sums, in f32 until they are rounded.
   context.set_scratch(0, channels_last_ && in_float_tiles(dtype_) ? static_cast<uint64_t>(channel_block_) * sizeof(float) : 0);
   double touched = static_cast<double>(y.element_count);

@@ -30,7 +30,7 @@ class PoolWindow {
       set_axis(axis, rest % window_.output[axis]);
       rest /= window_.output[axis];
     }
-    for (int axis = window_.spatial; axis < most_spatial; ++axis) set_axis(axis, 0);
+    for (int axis = window_.spatial; axis < max_spatial; ++axis) set_axis(axis, 0);
   }
   // Calls body(input pixel) for each tap inside the input, in row-major order, or until `poll` ends. `operations`: of one body.
   template <class Body>
@@ -46,7 +46,7 @@ class PoolWindow {
   // What an average divides by: taps inside the input, or inside the padded input.
   double divisor(bool with_padding) const {
     double n = 1;  // windows may be larger than 64 bits count
-    for (int axis = 0; axis < most_spatial; ++axis) n *= static_cast<double>(with_padding ? padded_[axis] : last_[axis] - first_[axis]);
+    for (int axis = 0; axis < max_spatial; ++axis) n *= static_cast<double>(with_padding ? padded_[axis] : last_[axis] - first_[axis]);
     return n;
   }
 
@@ -66,7 +66,7 @@ class PoolWindow {
   }
 
   const Window& window_;
-  int64_t origin_[most_spatial] = {}, first_[most_spatial] = {}, last_[most_spatial] = {}, padded_[most_spatial] = {};
+  int64_t origin_[max_spatial] = {}, first_[max_spatial] = {}, last_[max_spatial] = {}, padded_[max_spatial] = {};
 };
 
 }  // namespace heddle::cpu

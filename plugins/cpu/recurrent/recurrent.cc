@@ -107,7 +107,7 @@ class Recurrent {
 
  private:
   // Rows of X that are multiplied with W together, and of those the elements at a time: what of W is packed for it stays in caches.
-  static constexpr int64_t most_rows = 256, most_depth = 256;
+  static constexpr int64_t max_rows = 256, max_depth = 256;
 
   template <class T>
   static const T* data_of(const RunContext& context, uint32_t port) {
@@ -118,7 +118,7 @@ class Recurrent {
     return port < context.output_count && context.outputs[port] ? static_cast<T*>(context.outputs[port]->data) : nullptr;
   }
   // Steps whose rows of X are multiplied together.
-  static int64_t steps_at_once(int64_t entries) { return std::max(int64_t{1}, most_rows / std::max(int64_t{1}, entries)); }
+  static int64_t steps_at_once(int64_t entries) { return std::max(int64_t{1}, max_rows / std::max(int64_t{1}, entries)); }
 
   // Elements of the panels of one direction's R.
   template <class T>
@@ -127,12 +127,12 @@ class Recurrent {
   }
   template <class T>
   Places places() const {
-    const int64_t width = padded<T>(shape_.hidden), entries = std::min(most_entries, shape_.batches);
+    const int64_t width = padded<T>(shape_.hidden), entries = std::min(max_entries, shape_.batches);
     // Of X, for any number of entries that go through the steps together.
-    const int64_t rows = entries == 0 ? 0 : shape_.times > most_rows / entries ? most_rows : shape_.times * entries;
+    const int64_t rows = entries == 0 ? 0 : shape_.times > max_rows / entries ? max_rows : shape_.times * entries;
     Places at = {};
     at.panel = packed_ ? 0 : panels_of_r<T>();
-    at.bias = at.panel + (width > 0 ? recurrent_loops<T>().panel_columns * std::min(most_depth, shape_.inputs) : 0);
+    at.bias = at.panel + (width > 0 ? recurrent_loops<T>().panel_columns * std::min(max_depth, shape_.inputs) : 0);
     at.sums = at.bias + (CellKind::gates + 1) * width;
     at.values = at.sums + rows * CellKind::gates * width;
     at.states = at.values + (CellKind::has_hidden_part ? entries : 1) * CellKind::gates * width;
@@ -175,7 +175,7 @@ class Recurrent {
     if (cell.peepholes) cell.peepholes += d * 3 * n;
     const T* bias = data_of<T>(context, port_b);
     spread_bias<CellKind>(bias ? bias + d * 2 * rows : nullptr, &cell, memory + at.bias);
-    for (int64_t groups = (last - first + most_entries - 1) / most_entries; groups > 0; --groups) {
+    for (int64_t groups = (last - first + max_entries - 1) / max_entries; groups > 0; --groups) {
       const int64_t count = (last - first + groups - 1) / groups;
       HEDDLE_PLUGIN_CHECK(run_group(context, cell, memory, d, first, count));
       first += count;
@@ -188,7 +188,7 @@ class Recurrent {
   Status run_group(const RunContext& context, const Cell<T>& cell, T* memory, int64_t d, int64_t first, int64_t count) const {
     const Places at = places<T>();
     const int64_t n = shape_.hidden, width = cell.width;
-    std::array<int64_t, most_entries> lengths;
+    std::array<int64_t, max_entries> lengths;
     HEDDLE_PLUGIN_CHECK(read_lengths(data_of<int32_t>(context, port_lengths), shape_, first, count, lengths.data()));
     T *const h = memory + at.states, *const c = h + count * width, *const y = result_of<T>(context, 0);
     for (int64_t i = 0; i < count; ++i) {
@@ -252,8 +252,8 @@ class Recurrent {
                int64_t step) const {
     const Places at = places<T>();
     const int64_t n = shape_.hidden, inputs = shape_.inputs, row_length = CellKind::gates * cell.width;
-    std::array<const T*, most_rows> x;
-    std::array<T*, most_rows> sums;
+    std::array<const T*, max_rows> x;
+    std::array<T*, max_rows> sums;
     size_t rows = 0;
     for (int64_t k = 0; k < steps_at_once(count); ++k)
       for (int64_t i = 0; i < count; ++i) {
@@ -266,8 +266,8 @@ class Recurrent {
     const RecurrentLoops<T>& loops = recurrent_loops<T>();
     for (int64_t gate = 0; gate < CellKind::gates; ++gate)
       for (int64_t column = 0; column < n; column += loops.panel_columns)
-        for (int64_t k = 0; k < inputs; k += most_depth) {
-          const int64_t depth = std::min(most_depth, inputs - k), columns = std::min(loops.panel_columns, n - column);
+        for (int64_t k = 0; k < inputs; k += max_depth) {
+          const int64_t depth = std::min(max_depth, inputs - k), columns = std::min(loops.panel_columns, n - column);
           if (cell.poll->stops((static_cast<int64_t>(rows) / 16 + 1) * depth * loops.panel_columns)) return;
           pack_panel(w + (gate * n + column) * inputs + k, 1, inputs, columns, depth, memory + at.panel);
           loops.multiply(x.data(), k, sums.data(), gate * cell.width + column, static_cast<int64_t>(rows), depth, memory + at.panel, true);

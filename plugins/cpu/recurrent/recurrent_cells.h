@@ -12,7 +12,7 @@
 namespace heddle::cpu {
 
 // So many batch entries go through the steps together.
-constexpr int64_t most_entries = 24;
+constexpr int64_t max_entries = 24;
 
 // One direction's weights and functions.
 template <class T>
@@ -38,14 +38,14 @@ struct Entry {
   T* hidden_part;  // GRU: what is multiplied with the hidden gate's R or, with linear_before_reset, that product
 };
 template <class T>
-using Entries = std::array<Entry<T>, most_entries>;
+using Entries = std::array<Entry<T>, max_entries>;
 
 // Adds `from` . R' of gates [first, first + gates) to `to`, from its element to_first on; both are rows of the entries.
 template <class T>
 void add_product(const Cell<T>& cell, const Entries<T>& entries, int64_t count, T* Entry<T>::*from, T* Entry<T>::*to, int64_t first,
                  int64_t gates, int64_t to_first) {
-  std::array<const T*, most_entries> a;
-  std::array<T*, most_entries> y;
+  std::array<const T*, max_entries> a;
+  std::array<T*, max_entries> y;
   for (int64_t i = 0; i < count; ++i) {
     a[static_cast<size_t>(i)] = entries[static_cast<size_t>(i)].*from;
     y[static_cast<size_t>(i)] = entries[static_cast<size_t>(i)].*to;

@@ -23,7 +23,7 @@ struct GradientEntry {
       *part;  // values and derivatives of the gates' functions; GRU: the gradient of the hidden part; at entry what arrives at it
 };
 template <class T>
-using GradientEntries = std::array<GradientEntry<T>, most_entries>;
+using GradientEntries = std::array<GradientEntry<T>, max_entries>;
 
 // One direction's weights and functions: `r` of the cell is not used.
 template <class T>
@@ -33,8 +33,8 @@ struct GradientCell : Cell<T> {
   // to = or += rows [first, last) of all gates' R, transposed, times `from`: rows of tensors that begin `from_first` elements behind.
   void multiply_rows(const GradientEntries<T>& entries, int64_t count, int64_t gates, T* GradientEntry<T>::*from, int64_t from_first,
                      int64_t first, int64_t last, T* GradientEntry<T>::*to, bool adds) const {
-    std::array<const T*, most_entries> a;
-    std::array<T*, most_entries> y;
+    std::array<const T*, max_entries> a;
+    std::array<T*, max_entries> y;
     for (int64_t i = 0; i < count; ++i) {
       a[static_cast<size_t>(i)] = entries[static_cast<size_t>(i)].*from;
       y[static_cast<size_t>(i)] = entries[static_cast<size_t>(i)].*to;

@@ -104,13 +104,13 @@ class RecurrentGradient {
   // Batch entries that go through the steps together: fewer where LSTM's states of all steps would take much memory.
   template <class T>
   int64_t entries_at_once() const {
-    constexpr int64_t most_bytes = int64_t{32} << 20;
-    const int64_t most = std::min(most_entries, shape_.batches);
+    constexpr int64_t max_bytes = int64_t{32} << 20;
+    const int64_t most = std::min(max_entries, shape_.batches);
     const double each =
         CellKind::has_cell ? static_cast<double>(shape_.times + 1) * static_cast<double>(padded<T>(shape_.hidden)) * sizeof(T) : 0;
-    return static_cast<double>(most) * each <= static_cast<double>(most_bytes)
+    return static_cast<double>(most) * each <= static_cast<double>(max_bytes)
                ? most
-               : std::max(int64_t{1}, static_cast<int64_t>(most_bytes / each));
+               : std::max(int64_t{1}, static_cast<int64_t>(max_bytes / each));
   }
   template <class T>
   GradientPlaces places() const {
@@ -281,7 +281,7 @@ class RecurrentGradient {
     const GradientCell<T>& cell_;
     T* const memory_;
     const int64_t d_, first_, count_;
-    std::array<int64_t, most_entries> lengths_;
+    std::array<int64_t, max_entries> lengths_;
   };
 
   RecurrentShape shape_;

@@ -8,9 +8,9 @@ namespace {
 
 // Vectors of a panel, and rows whose sums stay in registers beside them: of 32 registers or 16.
 #if defined(__AVX512F__)
-constexpr int panel_vectors = 4, most_rows = 6;
+constexpr int panel_vectors = 4, max_rows = 6;
 #else
-constexpr int panel_vectors = 3, most_rows = 4;
+constexpr int panel_vectors = 3, max_rows = 4;
 #endif
 
 template <class T, int rows>
@@ -52,9 +52,9 @@ void multiply_at_most(const T* const* a, int64_t a_first, T* const* y, int64_t y
 // In groups of nearly equal size: one row alone leaves the processor waiting for its sums.
 template <class T>
 void multiply(const T* const* a, int64_t a_first, T* const* y, int64_t y_first, int64_t rows, int64_t depth, const T* panel, bool adds) {
-  for (int64_t groups = (rows + most_rows - 1) / most_rows, r = 0; groups > 0; --groups) {
+  for (int64_t groups = (rows + max_rows - 1) / max_rows, r = 0; groups > 0; --groups) {
     const int64_t count = (rows - r + groups - 1) / groups;
-    multiply_at_most<T, most_rows>(a + r, a_first, y + r, y_first, count, depth, panel, adds);
+    multiply_at_most<T, max_rows>(a + r, a_first, y + r, y_first, count, depth, panel, adds);
     r += count;
   }
 }

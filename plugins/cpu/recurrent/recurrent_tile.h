@@ -18,12 +18,12 @@ class RecurrentTiling {
  public:
   // `products`: multiplications of the whole layer.
   void plan(PrepareContext& context, const operators::RecurrentShape& shape, double products) {
-    constexpr int64_t few = 4, many = 8, most_tiles = 16;
+    constexpr int64_t few = 4, many = 8, max_tiles = 16;
     constexpr double products_worth_a_tile = 1 << 17, products_per_ns = 24;
     const int64_t units = shape.directions * shape.batches, entries = std::clamp(units / 2, few, many);
-    const double worth = std::min(products / products_worth_a_tile, static_cast<double>(most_tiles));
+    const double worth = std::min(products / products_worth_a_tile, static_cast<double>(max_tiles));
     const int64_t tuned = std::min(units / entries, static_cast<int64_t>(worth));
-    tiles_ = std::max({int64_t{1}, tuned, std::min(units, operators::least_tiles(2 * products, 0))});
+    tiles_ = std::max({int64_t{1}, tuned, std::min(units, operators::min_tiles(2 * products, 0))});
     context.set_tiles(tiles_);
     context.set_cost_ns(100 + products / products_per_ns);
   }

@@ -18,7 +18,7 @@ enum UpdateRule : uint8_t {
   update_adam,      // m += (1 - momentum) * (g - m), s as above, w = w * shrink - rate * m / (sqrt(s) / root + epsilon)
   update_rule_count
 };
-constexpr int most_update_states = 2;
+constexpr int max_update_states = 2;
 
 template <class T>
 struct UpdateNumbers {
@@ -32,16 +32,16 @@ using UpdateLoop = void (*)(const T* w, const T* const* states, const T* gradien
 // Rows of a table, none of them there twice, and the gradient of each.
 template <class T>
 struct RowStretch {
-  static constexpr int64_t most_rows = 16;
+  static constexpr int64_t max_rows = 16;
   int64_t count = 0;
-  int64_t rows[most_rows];
-  const T* gradients[most_rows];
+  int64_t rows[max_rows];
+  const T* gradients[max_rows];
 };
 // They are updated where they lie. Beside each of them a row of `next` is fetched: of more fetches at once processors leave some out.
 template <class T>
 struct UpdatedRows {
   T* w;
-  T* states[most_update_states];
+  T* states[max_update_states];
   int64_t length;
   const RowStretch<T>&now, &next;
 };

@@ -83,7 +83,7 @@ void update_rows(const UpdatedRows<T>& table, const UpdateNumbers<T>& numbers) {
         if (state) prefetch_row(of_row(state, next.rows[r]), bytes);
     }
     T* const w = of_row(table.w, now.rows[r]);
-    T* const states[most_update_states] = {of_row(table.states[0], now.rows[r]), of_row(table.states[1], now.rows[r])};
+    T* const states[max_update_states] = {of_row(table.states[0], now.rows[r]), of_row(table.states[1], now.rows[r])};
     update_range<rule, T>(w, states, now.gradients[r], w, states, length, numbers);
   }
 }

@@ -117,7 +117,7 @@ class RowsUpdate : RowsPorts<schema> {
     length_ = dims_of(w).count(1, w.rank);
     const int64_t row_bytes = length_ * static_cast<int64_t>(byte_width(w.dtype));
     sum_bytes_ = whole_lines(row_bytes);
-    at_once_ = std::clamp<int64_t>(bytes_fetched_ahead / (sum_bytes_ + 1), 1, RowStretch<float>::most_rows);
+    at_once_ = std::clamp<int64_t>(bytes_fetched_ahead / (sum_bytes_ + 1), 1, RowStretch<float>::max_rows);
     return plan_row_update(context, *context.input(indices), row_bytes, rows_moved(states), at_once_ * sum_bytes_, &tiles_);
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {

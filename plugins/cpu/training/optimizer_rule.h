@@ -14,8 +14,8 @@ namespace heddle::cpu {
 // What goes with a rule: its states, and its attributes with their defaults.
 struct OptimizerSchema {
   UpdateRule rule;
-  const char* states[most_update_states];  // null: no such state
-  const char* next_states[most_update_states];
+  const char* states[max_update_states];  // null: no such state
+  const char* next_states[max_update_states];
   double epsilon = -1;  // -1: has none
 
   constexpr uint32_t state_count() const { return states[1] ? 2 : states[0] ? 1 : 0; }

@@ -36,8 +36,8 @@ class StateUpdate {
     HEDDLE_PLUGIN_CHECK(
         rule_.numbers(number_at(*context.inputs[g + 1], 0), schema.has_step() ? context.inputs[g + 2] : nullptr, false, &numbers));
     const Tiling::Range range = tiling_.range(context.outputs[0]->element_count, begin, end);
-    const T* before[most_update_states] = {};
-    T* next[most_update_states] = {};
+    const T* before[max_update_states] = {};
+    T* next[max_update_states] = {};
     for (uint32_t s = 0; s < states; ++s) {
       before[s] = static_cast<const T*>(context.inputs[s + 1]->data) + range.first;
       next[s] = static_cast<T*>(context.outputs[s + 1]->data) + range.first;

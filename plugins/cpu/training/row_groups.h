@@ -30,7 +30,7 @@ class OwnedRows {
 
 class RowGroups {
  public:
-  static constexpr int64_t most_indices = int64_t{1} << 30;
+  static constexpr int64_t max_indices = int64_t{1} << 30;
   static uint64_t bytes(int64_t indices) {
     const auto n = static_cast<uint64_t>(indices);
     return static_cast<uint64_t>(slots_for(indices)) * sizeof(Slot) + 2 * n * sizeof(int32_t);
@@ -140,8 +140,8 @@ class RowGroups {
 inline int64_t row_tiles(int64_t indices, double bytes_of_index) {
   const double bytes = static_cast<double>(indices) * bytes_of_index, weighted = 2 * bytes;
   const auto worth = static_cast<int64_t>(bytes_of_index / 128);
-  const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(most_tiles)));
-  return std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), least_tiles(weighted, bytes)});
+  const auto tuned = static_cast<int64_t>(std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(max_tiles)));
+  return std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), min_tiles(weighted, bytes)});
 }
 
 // [cost] Bytes that an update moves which reads and writes `moved` rows for each index, and looks at the indices.
@@ -162,7 +162,7 @@ inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indi
                               int64_t* tiles) {
   const int64_t n = indices.element_count;
   const double bytes_of_index = moved * static_cast<double>(whole_lines(row_bytes));
-  if (n > RowGroups::most_indices) return unsupported(std::to_string(n) + " indices, more than " + std::to_string(RowGroups::most_indices));
+  if (n > RowGroups::max_indices) return unsupported(std::to_string(n) + " indices, more than " + std::to_string(RowGroups::max_indices));
   *tiles = row_tiles(n, bytes_of_index);
   context.set_cost_ns(30.0 + 2 * bytes_of_index * static_cast<double>(n) / bytes_per_ns);
   context.set_tiles(*tiles);

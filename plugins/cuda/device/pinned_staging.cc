@@ -9,8 +9,8 @@ namespace heddle::cuda {
 namespace {
 
 constexpr uintptr_t pinned_page = 4096;   // memory is pinned by whole pages, of this size or a multiple of it
-constexpr size_t most_seen_ranges = 256;  // then all are forgotten, and looked at anew
-constexpr uint64_t least_buffer = uint64_t{64} << 10, piece_bytes = uint64_t{2} << 20;
+constexpr size_t max_seen_ranges = 256;  // then all are forgotten, and looked at anew
+constexpr uint64_t min_buffer = uint64_t{64} << 10, piece_bytes = uint64_t{2} << 20;
 
 }  // namespace
 
@@ -108,7 +108,7 @@ bool PinnedMemory::is_pinned(const void* memory, uint64_t bytes) {
     pinned = knows(at);
   if (pinned == is_seen) return pinned;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (seen_.size() >= most_seen_ranges) seen_.clear();
+  if (seen_.size() >= max_seen_ranges) seen_.clear();
   pinned ? void(seen_.insert(range)) : void(seen_.erase(range));
   return pinned;
 }
@@ -128,7 +128,7 @@ Staging::~Staging() {
 plugin::Status Staging::reserve(uint64_t bytes) {
   const uint64_t needed = bytes <= piece_bytes ? bytes : 2 * piece_bytes;
   if (buffer_bytes_ >= needed) return {};
-  uint64_t wanted = least_buffer;
+  uint64_t wanted = min_buffer;
   while (wanted < needed) wanted *= 2;
   void* buffer = nullptr;
   HEDDLE_CUDA_CALL(cudaHostAlloc, &buffer, wanted, cudaHostAllocPortable);

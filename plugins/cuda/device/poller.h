@@ -46,14 +46,14 @@ class Poller {
     const Waiting& front() const { return waiting_[first_]; }
     void push(const Waiting& waiting) { waiting_.push_back(waiting); }
     void pop() {
-      if (++first_ < waiting_.size() && first_ < most_passed) return;
+      if (++first_ < waiting_.size() && first_ < max_passed) return;
       waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;
     }
     PollPace pace;
 
    private:
-    static constexpr size_t most_passed = 64;  // of a queue that is never empty
+    static constexpr size_t max_passed = 64;  // of a queue that is never empty
     std::vector<Waiting> waiting_;
     size_t first_ = 0;
   };

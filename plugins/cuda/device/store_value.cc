@@ -10,7 +10,7 @@ namespace {
 struct Parameters {
   void* destination;
   uint64_t bytes;
-  unsigned char value[most_value_bytes];
+  unsigned char value[max_value_bytes];
 };
 
 constexpr const char* source = R"(
@@ -32,10 +32,10 @@ plugin::Status prepare_store_value(Device& device) {
 }
 
 plugin::Status store_value(Device& device, cudaStream_t stream, void* destination, const void* value, uint64_t bytes) {
-  if (bytes > most_value_bytes) return plugin::invalid("a value of " + std::to_string(bytes) + " bytes");
+  if (bytes > max_value_bytes) return plugin::invalid("a value of " + std::to_string(bytes) + " bytes");
   Parameters parameters = {destination, bytes, {}};
   std::memcpy(parameters.value, value, bytes);
-  return launch(device, device.store_kernel, {1, most_value_bytes}, &parameters, stream);
+  return launch(device, device.store_kernel, {1, max_value_bytes}, &parameters, stream);
 }
 
 }  // namespace heddle::cuda

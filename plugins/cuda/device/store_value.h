@@ -6,7 +6,7 @@
 
 namespace heddle::cuda {
 
-constexpr uint64_t most_value_bytes = 64;
+constexpr uint64_t max_value_bytes = 64;
 
 // When the device is opened.
 plugin::Status prepare_store_value(Device& device);

@@ -31,7 +31,7 @@ ChannelLaunches::Numbers ChannelLaunches::numbers_of(const heddle_tensor& x) con
 void ChannelLaunches::all_parameters(const Numbers& n, ParameterWriter& writer) const {
   writer.address("", stored_type(dtype_), "y", Address::output, 0);
   writer.address("const ", stored_type(dtype_), "x", Address::input, 0);
-  ChainText(behind, "behind").parameters(writer);
+  FusedExpressionText(epilogue, "epilogue").parameters(writer);
   writer.number("count", n.count);
   writer.number("inner", n.inner);
   writer.number("channels", n.channels);
@@ -44,19 +44,19 @@ Status ChannelLaunches::choose(const Operands& operands, bool varies, KernelSour
   dtype_ = x.dtype;
   look(operands);
   const Numbers n = numbers_of(x);
-  const Chain none;
-  const ChainText nothing(none, ""), chain(behind, "behind");
-  const auto widest = static_cast<int>(std::max(plugin::byte_width(dtype_), chain.widest()));
+  const FusedExpression none;
+  const FusedExpressionText nothing(none, ""), fused(epilogue, "epilogue");
+  const auto widest = static_cast<int>(std::max(plugin::byte_width(dtype_), fused.widest()));
   width_ = takes_packs() && !varies ? 16 / widest : 1;
   while (n.count % width_ != 0) width_ /= 2;
   one_channel_ = n.inner % width_ == 0;
   wide_ = varies || is_wide(x.element_count);
   KernelText text("channels", wide_);
-  HEDDLE_PLUGIN_CHECK(chain.function(dtype_, &text.helpers));
+  HEDDLE_PLUGIN_CHECK(fused.function(dtype_, &text.helpers));
   text.type("C", compute_type(dtype_));
   text.constant("WIDTH", width_);
   text.constant("ONE_CHANNEL", one_channel_);
-  text.functions += load_member(dtype_, nothing) + store_member(dtype_, chain) + members();
+  text.functions += load_member(dtype_, nothing) + store_member(dtype_, fused) + members();
   all_parameters({}, text.parameters);
   text.kernel("", std::string(walk()) + "<F>");
   text.write({"channels"}, source);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "generate/chain.h"
+#include "generate/fused_expression.h"
 #include "generate/launch_plan.h"
 #include "heddle/op.h"
 
@@ -13,7 +13,7 @@ namespace heddle::cuda {
 // What both have: one kernel over the elements as they are stored.
 class ChannelLaunches : public Launches {
  public:
-  Chain behind;  // before choose()
+  FusedExpression epilogue;  // before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;

@@ -17,14 +17,14 @@ constexpr int thread_threads = 128, block_threads = 256;
 // Sums of fewer products are a thread's, and so are those that there are enough of.
 constexpr int64_t long_sum = 256, enough_sums = 1 << 17;
 // Products of a part, at least, where sums are divided; and how many parts are enough.
-constexpr int64_t least_part = 1 << 14, enough_parts = 1024;
+constexpr int64_t min_part = 1 << 14, enough_parts = 1024;
 // What a launch's words hold beside the numbers of labels.
-constexpr int most_words = 100, other_words = 8;
+constexpr int max_words = 100, other_words = 8;
 
 }  // namespace
 
 Status EinsumLaunches::look(const Operands& operands, Walk* walk) const {
-  operators::Dims dims[operators::most_einsum_operands];
+  operators::Dims dims[operators::max_einsum_operands];
   for (uint32_t i = 0; i < operands.input_count; ++i) dims[i] = operators::dims_of(*operands.input(i));
   SumOfProducts sum;
   HEDDLE_PLUGIN_CHECK(operators::make_sum_of_products(labels_, dims, &sum));
@@ -59,7 +59,7 @@ void EinsumLaunches::parameters(const Walk& walk, const Operands& operands, Para
   writer.number("parts", walk.parts);
   const int labels = std::max(walk.labels(), 1);
   writer.numbers("extents", walk.extents, labels);
-  int64_t strides[most_words];
+  int64_t strides[max_words];
   for (int k = 0; k < static_cast<int>(operands.input_count); ++k)
     std::copy(walk.strides[k], walk.strides[k] + labels, strides + k * labels);
   writer.numbers("strides", strides, labels * static_cast<int>(operands.input_count));
@@ -87,11 +87,11 @@ Status EinsumLaunches::choose(const Operands& operands, bool varies, KernelSourc
   Walk walk;
   HEDDLE_PLUGIN_CHECK(look(operands, &walk));
   if (other_words + static_cast<int>(operands.input_count) + std::max(walk.labels(), 1) * (1 + static_cast<int>(operands.input_count)) >
-      most_words)
+      max_words)
     return plugin::unsupported("Einsum of " + std::to_string(operands.input_count) + " operands with " + std::to_string(walk.labels()) +
                                " different dimensions");
   blocks_ = !varies && walk.summed >= long_sum && y.element_count < enough_sums;
-  divided_ = blocks_ && walk.summed >= 2 * least_part && y.element_count <= enough_parts / 2;
+  divided_ = blocks_ && walk.summed >= 2 * min_part && y.element_count <= enough_parts / 2;
   KernelText text("einsum", varies || is_wide(y.element_count) || is_wide(walk.summed));
   text.type("T", stored_type(dtype_));
   text.type("C", compute_type(dtype_));
@@ -117,7 +117,7 @@ Status EinsumLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   Walk walk;
   HEDDLE_PLUGIN_CHECK(look(operands, &walk));
   if (divided_) {
-    const int64_t wanted = std::min(blocks_of(enough_parts, outputs), walk.summed / least_part);
+    const int64_t wanted = std::min(blocks_of(enough_parts, outputs), walk.summed / min_part);
     walk.part = blocks_of(blocks_of(walk.summed, wanted), block_threads) * block_threads;
     walk.parts = blocks_of(walk.summed, walk.part);
     plan->take(static_cast<uint64_t>(outputs * walk.parts) * sizeof(int64_t));

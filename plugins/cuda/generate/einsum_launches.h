@@ -20,8 +20,8 @@ class EinsumLaunches : public Launches {
   // Labels as kernels walk them: none of one position, and neighbours that all operands have a common stride of are one.
   struct Walk {
     int outer = 0, inner = 0;
-    int64_t extents[operators::most_einsum_labels] = {};
-    int64_t strides[operators::most_einsum_operands][operators::most_einsum_labels] = {};
+    int64_t extents[operators::max_einsum_labels] = {};
+    int64_t strides[operators::max_einsum_operands][operators::max_einsum_labels] = {};
     int64_t summed = 1, part = 0, parts = 1;
     int labels() const { return outer + inner; }
   };

@@ -24,15 +24,15 @@ struct Address {
 };
 
 // One launch. A kernel's one parameter is a struct of 64-bit words, addresses among them.
-struct Step {
-  static constexpr size_t most_words = 100, most_addresses = 24;
+struct Launch {
+  static constexpr size_t max_words = 100, max_addresses = 24;
   uint32_t kernel = 0;       // number of its entry in the source
   unsigned int threads = 0;  // of a block
   int64_t blocks = 0;        // that there is work for; fewer of them do the same. 0: nothing to do
   uint32_t word_count = 0, address_count = 0;
   bool overflows = false;  // there was no room for all of its parameters
-  std::array<int64_t, most_words> words;
-  std::array<Address, most_addresses> addresses;
+  std::array<int64_t, max_words> words;
+  std::array<Address, max_addresses> addresses;
 
   // Errors: unsupported, where it overflows.
   plugin::Status check() const;
@@ -40,25 +40,25 @@ struct Step {
 
 // In the order of the stream. No memory but its own: it is made anew in runs whose extents differ.
 struct LaunchPlan {
-  static constexpr uint32_t most_steps = 26;
-  std::array<Step, most_steps> steps;
-  uint32_t step_count = 0;
+  static constexpr uint32_t max_launches = 26;
+  std::array<Launch, max_launches> launches;
+  uint32_t launch_count = 0;
   uint64_t scratch_bytes = 0;
-  bool overflows = false;  // there were more steps
+  bool overflows = false;  // there were more launches
 
   // Where there is no room for another, the last one is said anew: the plan is no good then, as check() says.
-  Step& add(uint32_t kernel, unsigned int threads, int64_t blocks) {
-    overflows = overflows || step_count == most_steps;
-    if (step_count < most_steps) ++step_count;
-    Step& step = steps[step_count - 1];
-    step.kernel = kernel;
-    step.threads = threads;
-    step.blocks = blocks;
-    step.word_count = step.address_count = 0;
-    step.overflows = false;
-    return step;
+  Launch& add(uint32_t kernel, unsigned int threads, int64_t blocks) {
+    overflows = overflows || launch_count == max_launches;
+    if (launch_count < max_launches) ++launch_count;
+    Launch& launch = launches[launch_count - 1];
+    launch.kernel = kernel;
+    launch.threads = threads;
+    launch.blocks = blocks;
+    launch.word_count = launch.address_count = 0;
+    launch.overflows = false;
+    return launch;
   }
-  // To be asked before it is launched. Errors: unsupported, where it or a step overflows.
+  // To be asked before it is launched. Errors: unsupported, where it or a launch overflows.
   plugin::Status check() const;
   // Offset of so many bytes of scratch. Of no bytes too it is a place of its own: kernels are given its address, which has to lie in the
   // scratch even where nothing is read or written there.
@@ -73,7 +73,7 @@ struct LaunchPlan {
 struct KernelSource {
   std::string prefix = "heddle_";
   std::string text;
-  std::vector<std::string> entries;  // names, by Step::kernel
+  std::vector<std::string> entries;  // names, by Launch::kernel
   bool contract = true;              // products and sums round once
 
   // Adds the name of an entry, and answers it.
@@ -136,7 +136,7 @@ class Launches {
 class ParameterWriter {
  public:
   // Null: only the other is wanted.
-  ParameterWriter(std::string* text, Step* step) : text_(text), step_(step) {}
+  ParameterWriter(std::string* text, Launch* launch) : text_(text), launch_(launch) {}
   // A pointer to `before` and `type`, as "const " and "f16".
   void address(const char* before, const char* type, const char* name, Address::Of of, uint32_t index, uint64_t offset = 0);
   // The same of one of several: "name" and its number.
@@ -152,7 +152,7 @@ class ParameterWriter {
   void place(Address::Of of, uint32_t index, uint64_t offset);
   void word(int64_t value);
   std::string* text_;
-  Step* step_;
+  Launch* launch_;
 };
 
 // Blocks for so much work, of which one does `at_once`.

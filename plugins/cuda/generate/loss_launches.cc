@@ -11,7 +11,7 @@ namespace {
 using plugin::Status;
 
 constexpr int loss_threads = 256;
-constexpr int64_t most_loss_parts = 512;
+constexpr int64_t max_loss_parts = 512;
 
 }  // namespace
 
@@ -81,7 +81,7 @@ Status LossLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   n.classes = x.dims[1];
   for (int i = 2; i < x.rank && n.count > 0; ++i) n.inner *= x.dims[i];
   if (softmax) {
-    n.known = plan->take(static_cast<uint64_t>(n.count * most_known_bytes));
+    n.known = plan->take(static_cast<uint64_t>(n.count * max_known_bytes));
     if (n.count > 0) known_.plan(x, 2, {Address::scratch, 0, 0, n.known}, plan);
     if (n.count > 0 && operands.output(1)) logarithms_.plan(x, 2, {}, n.known, plan);
   }
@@ -94,9 +94,9 @@ Status LossLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
     add(kernel_, blocks_of(n.count, loss_threads));
     return {};
   }
-  n.parts = std::min(blocks_of(n.count, loss_threads * 8), most_loss_parts);
+  n.parts = std::min(blocks_of(n.count, loss_threads * 8), max_loss_parts);
   n.part = n.parts > 0 ? blocks_of(n.count, n.parts) : 0;
-  n.partial = plan->take(static_cast<uint64_t>(n.parts * 2 * most_folded_bytes));
+  n.partial = plan->take(static_cast<uint64_t>(n.parts * 2 * max_folded_bytes));
   add(kernel_, n.parts);
   add(kernel_ + 1, 1);
   return {};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t ratio_port = 1, training_port = 2;
 // Of the sums that blocks of Multinomial hold together; at least one of them has its own.
-constexpr int64_t most_sum_bytes = int64_t{64} << 20;
+constexpr int64_t max_sum_bytes = int64_t{64} << 20;
 
 int64_t width(const heddle_tensor& tensor) {
   return static_cast<int64_t>(plugin::byte_width(tensor.dtype));
@@ -107,7 +107,7 @@ void MultinomialLaunches::describe(const Operands& operands, KernelText* text) c
 // A block has sums of its own. So much scratch that fewer rows, or classes, need no more.
 int64_t MultinomialLaunches::divide(const Operands& operands, LaunchPlan* plan) const {
   const heddle_tensor& x = *operands.input(0);
-  const int64_t row_bytes = x.dims[1] * static_cast<int64_t>(sizeof(double)), most = std::max(most_sum_bytes, row_bytes);
+  const int64_t row_bytes = x.dims[1] * static_cast<int64_t>(sizeof(double)), most = std::max(max_sum_bytes, row_bytes);
   const int64_t blocks = std::min(x.dims[0], most / row_bytes);
   plan->take(static_cast<uint64_t>(x.dims[0] > most / row_bytes ? most : x.dims[0] * row_bytes));
   return blocks;

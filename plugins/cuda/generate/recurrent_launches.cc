@@ -10,10 +10,10 @@ namespace {
 using operators::RecurrentActivation;
 
 constexpr unsigned int recurrent_threads = 128, walk_threads = 512;
-constexpr int64_t most_hidden = 1024;  // whose state a block holds
+constexpr int64_t max_hidden = 1024;  // whose state a block holds
 // Of the R of one direction, which a block reads in each step, and of what all blocks read in one. Beyond it more blocks read faster than
 // two launches take (estimated, not measured).
-constexpr int64_t most_walked_bytes = int64_t{1} << 20, most_read_bytes = int64_t{16} << 20;
+constexpr int64_t max_walked_bytes = int64_t{1} << 20, max_read_bytes = int64_t{16} << 20;
 
 // In the order of RecurrentActivation::Kind.
 constexpr const char* activation_names[] = {"relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
@@ -23,7 +23,7 @@ constexpr const char* activation_names[] = {"relu",        "tanh",         "sigm
 
 bool RecurrentLaunches::walks() const {
   const int64_t bytes = gates() * shape.hidden * shape.hidden * static_cast<int64_t>(plugin::byte_width(dtype_));
-  return shape.hidden <= most_hidden && bytes <= most_walked_bytes && bytes * shape.directions * shape.batches <= most_read_bytes;
+  return shape.hidden <= max_hidden && bytes <= max_walked_bytes && bytes * shape.directions * shape.batches <= max_read_bytes;
 }
 
 void RecurrentLaunches::place() {
@@ -99,7 +99,7 @@ void RecurrentLaunches::members(KernelText* text) const {
   };
   text->type("C", compute_type(dtype_));
   text->constant("CELL", static_cast<int>(cell));
-  text->constant("MOST_HIDDEN", most_hidden);
+  text->constant("MOST_HIDDEN", max_hidden);
   text->constant("GATES", gates());
   text->constant("DIRECTIONS", shape.directions);
   text->constant("BATCH_FIRST", shape.batch_first);
@@ -129,8 +129,8 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
   y_h_ = operands.output(1) != nullptr;
   y_c_ = cell == RecurrentCell::lstm && operands.output(2) != nullptr;
   sums_ = operands.output(operators::sums_port(gates())) != nullptr;
-  const int64_t most_gates = operators::kept_gates(gates());
-  wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * most_gates * shape.hidden);
+  const int64_t max_gates = operators::kept_gates(gates());
+  wide_ = is_wide(shape.directions * shape.batches * std::max<int64_t>(shape.times, 1) * max_gates * shape.hidden);
   place();
   KernelText text("recurrent", wide_);
   members(&text);
@@ -145,14 +145,14 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
   text.write({"block", "recurrent"}, source);
 }
 
-Step RecurrentLaunches::launch(Kernel kernel) const {
+Launch RecurrentLaunches::launch(Kernel kernel) const {
   LaunchPlan plan;
   const int64_t units = shape.directions * shape.batches;
-  Step& step = walks() ? plan.add(kernel, walk_threads, static_cast<unsigned int>(units))
+  Launch& launch = walks() ? plan.add(kernel, walk_threads, static_cast<unsigned int>(units))
                        : plan.add(kernel, recurrent_threads, blocks_of(units * shape.hidden, recurrent_threads));
-  ParameterWriter writer(nullptr, &step);
+  ParameterWriter writer(nullptr, &launch);
   parameters(writer);
-  return step;
+  return launch;
 }
 
 }  // namespace heddle::cuda

@@ -33,13 +33,13 @@ class RecurrentLaunches {
   // Whether one launch does all steps: R is so small that a block reads it in each.
   bool walks() const;
 
-  // Entries of the source, as Step::kernel numbers them; `reset` only where resets_before(). Where walks() there is one, `walk`.
+  // Entries of the source, as Launch::kernel numbers them; `reset` only where resets_before(). Where walks() there is one, `walk`.
   enum Kernel : uint32_t { begin, step, reset };
   static constexpr Kernel walk = begin;
   void choose(const Operands& operands, KernelSource* source);
   // Of time step 0; of another, at_time() of it.
-  Step launch(Kernel kernel) const;
-  static void at_time(int64_t time, Step* step) { step->words[0] = time; }
+  Launch launch(Kernel kernel) const;
+  static void at_time(int64_t time, Launch* launch) { launch->words[0] = time; }
 
   // In scratch, of the values' dtype: [directions, rows of X, gates * hidden], [directions, batches, gates * hidden], and states as
   // [directions, batches, hidden]. Offsets in bytes, valid behind choose().

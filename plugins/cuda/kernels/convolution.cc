@@ -1,12 +1,12 @@
 // Conv and ConvTranspose by cuDNN's graphs: the convolution, or for a transposed one the gradient of a convolution's data, with as much of
-// bias and fused stages as cuDNN has an engine for. The rest is one pointwise kernel behind it, in the same step, which reads and writes
+// bias and fused operators as cuDNN has an engine for. The rest is one pointwise kernel behind it, in the same step, which reads and writes
 // the output in place. A bias of 16-bit numbers that is left to that kernel is added to f32 sums in scratch, so that they are rounded once,
 // as by the CPU's operators. Where an output goes further than any element of the input reaches, cuDNN writes a corner of it, with the
 // strides of the whole, into zeros.
 #include <algorithm>
 #include <memory>
 
-#include "kernels/common/convolution_stages.h"
+#include "kernels/common/convolution_epilogue.h"
 #include "kernels/common/gpu_kernel.h"
 #include "kernels/common/pointwise_launch.h"
 #include "kernels/common/widened_convolution.h"
@@ -58,11 +58,11 @@ class ConvolutionKernel : public GpuKernel {
     HEDDLE_PLUGIN_CHECK(cudnn::check_library());
     attributes_ = WindowAttributes(context.attributes);
     groups_ = context.attributes.i("group", 1);
-    HEDDLE_PLUGIN_CHECK(convolution_stages(context, &stages_));
+    HEDDLE_PLUGIN_CHECK(convolution_epilogue_ops(context, &epilogue_ops_));
     HEDDLE_PLUGIN_CHECK(planner_.ask(context, cudnn::planner_name));
     return stream_.ask(context, cudnn::stream_name);
   }
-  static bool accepts_epilogue(const CreateContext& context) { return takes_convolution_stages(context); }
+  static bool accepts_epilogue(const CreateContext& context) { return takes_convolution_epilogue_ops(context); }
   static std::vector<heddle_format> formats(const CreateContext& context);
 
   Status prepare(PrepareContext& context);
@@ -72,7 +72,7 @@ class ConvolutionKernel : public GpuKernel {
   Status read_shapes(PrepareContext& context);
   Status choose_plan(PrepareContext& context);
   bool has_bias(const PrepareContext& context) const;
-  // The graph of the convolution and the first `count` stages.
+  // The graph of the convolution and the first `count` epilogue ops.
   Status plan_with(PrepareContext& context, size_t count);
   Status prepare_rest(PrepareContext& context);
   // What cuDNN reads, and writes.
@@ -83,7 +83,7 @@ class ConvolutionKernel : public GpuKernel {
   const bool transposed_;
   WindowAttributes attributes_;
   int64_t groups_ = 1;
-  std::vector<ConvolutionStage> stages_;
+  std::vector<ConvolutionEpilogueOp> epilogue_ops_;
   Needed<cudnn::Planner> planner_;
   Needed<cudnn::StreamHandle> stream_;
 
@@ -94,7 +94,7 @@ class ConvolutionKernel : public GpuKernel {
   int64_t reached_[3] = {1, 1, 1};     // as shape_ has its dimensions of space
   std::unique_ptr<PlannedCall> call_;  // null where nothing is summed
   std::vector<uint32_t> call_inputs_;  // whose addresses stand before the output's
-  size_t done_ = 0;                    // stages of the plan
+  size_t done_ = 0;                    // epilogue ops of the plan
   bool is_widened_ = false;            // cuDNN reads and writes f32 in scratch, for operands that are of 16 bits
   WidenedConvolution widened_;
   bool has_rest_ = false;
@@ -165,7 +165,7 @@ TensorShape ConvolutionKernel::written_shape(const heddle_tensor& y) const {
 
 // A bias is one number for each channel, whatever its rank.
 bool ConvolutionKernel::has_bias(const PrepareContext& context) const {
-  return !stages_.empty() && stages_[0].input == 2 && context.input(2)->rank == 1;
+  return !epilogue_ops_.empty() && epilogue_ops_[0].input == 2 && context.input(2)->rank == 1;
 }
 
 uint64_t ConvolutionKernel::scratch_bytes() const {
@@ -190,7 +190,7 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   cudnn::Graph graph;
   const auto take = [&](const TensorShape& shape, int64_t* id) -> Status {
     HEDDLE_PLUGIN_CHECK(graph.add_tensor(shape, id));
-    if (call->count >= PlannedCall::most_tensors) return unsupported("more tensors than one plan takes");
+    if (call->count >= PlannedCall::max_tensors) return unsupported("more tensors than one plan takes");
     call->ids[call->count++] = *id;
     return {};
   };
@@ -201,15 +201,15 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   }
   std::vector<int64_t> operands(count, -1);
   for (size_t i = 0; i < count; ++i) {
-    if (stages_[i].input < 0) continue;
-    const auto input = static_cast<uint32_t>(stages_[i].input);
+    if (epilogue_ops_[i].input < 0) continue;
+    const auto input = static_cast<uint32_t>(epilogue_ops_[i].input);
     TensorShape operand = tensor_shape(*context.output(0));
-    if (stages_[i].kind == HEDDLE_OPERAND_SAME_SHAPE) {
+    if (epilogue_ops_[i].kind == HEDDLE_OPERAND_SAME_SHAPE) {
       HEDDLE_PLUGIN_CHECK(check_layout(*context.input(input), "a fused operand"));
       operand = tensor_shape(*context.input(input));
     } else {
       for (int k = 0; k < operand.rank; ++k)
-        if (k != 1 || stages_[i].kind == HEDDLE_OPERAND_SCALAR) operand.dims[k] = 1;
+        if (k != 1 || epilogue_ops_[i].kind == HEDDLE_OPERAND_SCALAR) operand.dims[k] = 1;
       cudnn::set_dense_strides(y.layout.rank != 0, &operand);
     }
     HEDDLE_PLUGIN_CHECK(take(operand, &operands[i]));
@@ -222,12 +222,12 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   sum = to;
   if (count > 0) HEDDLE_PLUGIN_CHECK(graph.add_tensor(between, &sum));
   HEDDLE_PLUGIN_CHECK(transposed_ ? graph.add_convolution(shape_, sum, w, x) : graph.add_convolution(shape_, x, w, sum));
-  if (count > 0) HEDDLE_PLUGIN_CHECK(add_stages(stages_, count, operands, between, sum, to, &graph));
+  if (count > 0) HEDDLE_PLUGIN_CHECK(add_epilogue_ops(epilogue_ops_, count, operands, between, sum, to, &graph));
   cudnn::PlanRules rules;
   // Numbers of f16 and of bf16 have no more bits than tensor cores read of an f32.
   rules.converts = narrow && !is_widened_;
   rules.tensor_cores = narrow || (y.dtype == HEDDLE_F32 && device().tf32);
-  rules.most_workspace_bytes = context.scratch_budget() > own ? context.scratch_budget() - own : 0;
+  rules.max_workspace_bytes = context.scratch_budget() > own ? context.scratch_budget() - own : 0;
   HEDDLE_PLUGIN_CHECK(planner_.made()->choose(graph, rules, &call->plan));
   call_ = std::move(call);
   call_inputs_ = std::move(inputs);
@@ -235,12 +235,12 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   return {};
 }
 
-// With all stages that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which goes
+// With all epilogue ops that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which goes
 // over the whole.
 Status ConvolutionKernel::choose_plan(PrepareContext& context) {
   Status status;
-  size_t last = stages_.size() + 1;
-  const size_t most = is_cut_ ? 0 : stages_of_cudnn(stages_);
+  size_t last = epilogue_ops_.size() + 1;
+  const size_t most = is_cut_ ? 0 : epilogue_ops_of_cudnn(epilogue_ops_);
   for (const size_t count : {most, std::min<size_t>(most, 1), size_t{0}}) {
     if (count == last) continue;
     last = count;
@@ -252,9 +252,9 @@ Status ConvolutionKernel::choose_plan(PrepareContext& context) {
 
 Status ConvolutionKernel::prepare_rest(PrepareContext& context) {
   rest_inputs_.clear();
-  has_rest_ = done_ < stages_.size();
+  has_rest_ = done_ < epilogue_ops_.size();
   if (!has_rest_) return {};
-  const expression::Program program = rest_of(stages_, done_, &rest_inputs_);
+  const expression::Program program = rest_of(epilogue_ops_, done_, &rest_inputs_);
   const heddle_tensor& y = *context.output(0);
   const bool adds_bias = done_ == 0 && has_bias(context);
   std::vector<int64_t> bias_dims(static_cast<size_t>(y.rank), 1);
@@ -292,7 +292,7 @@ Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const
   if (!call_ || is_cut_) HEDDLE_PLUGIN_CHECK(fill_zero(context, sums, is_widened_ ? widened_.sums_bytes() : y.byte_size));
   if (is_widened_) HEDDLE_PLUGIN_CHECK(widened_.start(*this, context, scratch));
   if (call_) {
-    void* addresses[PlannedCall::most_tensors];
+    void* addresses[PlannedCall::max_tensors];
     int count = 0;
     for (const uint32_t input : call_inputs_)
       addresses[count++] = is_widened_ ? widened_.operand(scratch, input) : context.inputs[input]->data;
@@ -302,7 +302,7 @@ Status ConvolutionKernel::run(const RunContext& context, int64_t, int64_t) const
     HEDDLE_PLUGIN_CHECK(stream_(context)->execute(*call_, addresses, workspace));
   }
   if (!has_rest_) return {};
-  const void* inputs[most_convolution_stages + 2] = {sums};
+  const void* inputs[max_convolution_epilogue_ops + 2] = {sums};
   for (size_t i = 0; i < rest_inputs_.size(); ++i) inputs[i + 1] = context.inputs[rest_inputs_[i]]->data;
   return rest_.start(*this, context, y.data, inputs);
 }

@@ -58,7 +58,7 @@ class Einsum {
 
  private:
   // More calls than this, for batches that have no common step, are slower than the other kernel's one (estimated, not measured).
-  static constexpr int64_t most_calls = 64;
+  static constexpr int64_t max_calls = 64;
 
   bool is_product(PrepareContext& context, operators::MatMulProblem* problem, bool* swapped) const {
     std::vector<operators::Dims> dims;
@@ -69,7 +69,7 @@ class Einsum {
     operators::SumOfProducts sum;
     if (!operators::make_sum_of_products(equation_, dims, &sum).ok() || !operators::is_matrix_product(sum, problem, swapped)) return false;
     const std::vector<int64_t>& batch = problem->batch;
-    return batch.empty() || problem->images() / *std::max_element(batch.begin(), batch.end()) <= most_calls;
+    return batch.empty() || problem->images() / *std::max_element(batch.begin(), batch.end()) <= max_calls;
   }
 
   std::string equation_;

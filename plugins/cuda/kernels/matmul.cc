@@ -37,23 +37,23 @@ class Gemm : public ProductKernel {
     transpose_b_ = context.attributes.i("transB") != 0;
     HEDDLE_PLUGIN_CHECK(begin(context));
     has_c_ = context.input(2) != nullptr && beta_ != 0;
-    // Operands of stages follow the schema's three inputs; without C, input 2 may be one of them.
-    for (const Stage& stage : fused()) has_c_ = has_c_ && stage.input != 2;
+    // Operands of epilogue ops follow the schema's three inputs; without C, input 2 may be one of them.
+    for (const EpilogueOp& epilogue_op : fused()) has_c_ = has_c_ && epilogue_op.input != 2;
     return {};
   }
   Status prepare(PrepareContext& context) {
     MatMulProblem problem;
     HEDDLE_PLUGIN_CHECK(
         operators::resolve_gemm(transpose_a_, transpose_b_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
-    std::vector<Stage> stages;
+    std::vector<EpilogueOp> epilogue_ops;
     int32_t matrix = -1;
     // A row is a bias to cuBLASLt. Where nothing is multiplied, C alone is left.
     if (has_c_ && (problem.depth == 0 || (beta_ == 1 && is_row(*context.input(2), problem))))
-      stages.push_back({text_of_c(), 2, is_row(*context.input(2), problem) ? HEDDLE_OPERAND_LAST_DIMENSION : HEDDLE_OPERAND_NONE});
+      epilogue_ops.push_back({text_of_c(), 2, is_row(*context.input(2), problem) ? HEDDLE_OPERAND_LAST_DIMENSION : HEDDLE_OPERAND_NONE});
     else if (has_c_)
       matrix = 2;
-    stages.insert(stages.end(), fused().begin(), fused().end());
-    return plan(context, std::move(problem), stages, alpha_, matrix, matrix < 0 ? 0 : beta_);
+    epilogue_ops.insert(epilogue_ops.end(), fused().begin(), fused().end());
+    return plan(context, std::move(problem), epilogue_ops, alpha_, matrix, matrix < 0 ? 0 : beta_);
   }
 
  private:

@@ -4,7 +4,7 @@
 
 #include "generate/channel_launches.h"
 #include "generate/rows/row_launches.h"
-#include "generate/stage_chain.h"
+#include "generate/epilogue_expression.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "shared/dense_layouts.h"
@@ -13,10 +13,10 @@
 namespace heddle::cuda {
 namespace {
 
-// What all of these have: stages behind them.
+// What all of these have: epilogue ops behind them.
 class Normalization : public PlannedKernel {
  public:
-  static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
+  static bool accepts_epilogue(const CreateContext& context) { return takes_epilogue_ops(context); }
 
  protected:
   Status begin_rows(const CreateContext& context, std::unique_ptr<RowLaunches> launches) {
@@ -24,7 +24,7 @@ class Normalization : public PlannedKernel {
     if (context.attributes.declares("stash_type") && operators::dtype_from_onnx(context.attributes.i("stash_type")) == HEDDLE_F64)
       launches->shape.working = HEDDLE_F64;
     if (context.attributes.declares("epsilon")) launches->epsilon = context.attributes.f("epsilon");
-    HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->shape.behind));
+    HEDDLE_PLUGIN_CHECK(epilogue_expression(context, &launches->shape.epilogue));
     return begin(context, std::move(launches));
   }
 };
@@ -79,7 +79,7 @@ class BatchNormalization : public Normalization {
     if (context.attributes.i("training_mode") != 0) return unsupported("training_mode 1 has no kernel for \"cuda\"");
     auto launches = std::make_unique<BatchLaunches>();
     launches->epsilon = context.attributes.f("epsilon");
-    HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->behind));
+    HEDDLE_PLUGIN_CHECK(epilogue_expression(context, &launches->epilogue));
     return begin(context, std::move(launches));
   }
   static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 1); }
@@ -94,7 +94,7 @@ class LocalResponse : public Normalization {
     launches->alpha = context.attributes.f("alpha");
     launches->beta = context.attributes.f("beta");
     launches->bias = context.attributes.f("bias");
-    HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->behind));
+    HEDDLE_PLUGIN_CHECK(epilogue_expression(context, &launches->epilogue));
     return begin(context, std::move(launches));
   }
 };

@@ -20,7 +20,7 @@ class ProgramKernel : public GpuKernel {
   }
 
   Status run(const RunContext& context, int64_t, int64_t) const {
-    const void* inputs[most_inputs];
+    const void* inputs[max_inputs];
     for (size_t i = 0; i < program_.inputs.size(); ++i) inputs[i] = context.inputs[i]->data;
     return launch_.start(*this, context, context.outputs[0]->data, inputs);
   }
@@ -29,7 +29,7 @@ class ProgramKernel : public GpuKernel {
   // Of the first `inputs` inputs, called x0, x1, ...
   Status create_program(const CreateContext& context, uint32_t inputs, const std::string& text) {
     HEDDLE_PLUGIN_CHECK(on(context));
-    if (inputs > most_inputs) return unsupported(std::to_string(inputs) + " inputs, whose addresses are more than a launch takes");
+    if (inputs > max_inputs) return unsupported(std::to_string(inputs) + " inputs, whose addresses are more than a launch takes");
     program_.inputs = names(inputs);
     std::string error;
     if (!expression::parse(text, {}, program_, error)) return invalid("program \"" + text + "\": " + error);
@@ -44,7 +44,7 @@ class ProgramKernel : public GpuKernel {
   PointwiseLaunch::Conversion conversion_;
 
  private:
-  static constexpr uint32_t most_inputs = 500;
+  static constexpr uint32_t max_inputs = 500;
 
   expression::Program program_;
   PointwiseLaunch launch_;

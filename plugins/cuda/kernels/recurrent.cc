@@ -66,7 +66,7 @@ class RecurrentKernel : public GpuKernel {
   uint64_t workspace_ = 0;
   std::shared_ptr<const Program> program_;
   std::array<cudaKernel_t, 3> kernels_ = {};
-  std::array<Step, 3> steps_;
+  std::array<Launch, 3> launched_;
 };
 
 Status RecurrentKernel::begin(const CreateContext& context, RecurrentCell cell, const char* variant, const std::vector<Kind>& activations) {
@@ -88,8 +88,8 @@ Status RecurrentKernel::compile(const Operands& operands) {
   HEDDLE_PLUGIN_CHECK(Program::make(device(), source.text, source.contract, &program_));
   for (uint32_t i = 0; i < source.entries.size(); ++i) {
     HEDDLE_PLUGIN_CHECK(program_->kernel(source.entries[i].c_str(), &kernels_[i]));
-    steps_[i] = launches_.launch(static_cast<Kernel>(i));
-    HEDDLE_PLUGIN_CHECK(steps_[i].check());
+    launched_[i] = launches_.launch(static_cast<Kernel>(i));
+    HEDDLE_PLUGIN_CHECK(launched_[i].check());
   }
   return {};
 }
@@ -153,7 +153,7 @@ Status RecurrentKernel::prepare(PrepareContext& context) {
   const uint64_t own = launches_.scratch().bytes + MatrixProduct::workspace_alignment, budget = context.scratch_budget();
   if (own > budget)
     return unsupported("it needs " + std::to_string(own) + " bytes of scratch, of which it may have " + std::to_string(budget));
-  HEDDLE_PLUGIN_CHECK(choose_products(std::min(budget - own, MatrixProduct::most_workspace)));
+  HEDDLE_PLUGIN_CHECK(choose_products(std::min(budget - own, MatrixProduct::max_workspace)));
   context.set_scratch(own + workspace_);
   return {};
 }
@@ -165,9 +165,9 @@ Status RecurrentKernel::step(const RunContext& context, int64_t time, MatrixProd
   const auto stream = static_cast<cudaStream_t>(context.stream);
   const auto element = static_cast<int64_t>(byte_width(dtype_));
   const auto start = [&](Kernel kernel) {
-    Step launched = steps_[kernel];
+    Launch launched = launched_[kernel];
     RecurrentLaunches::at_time(time, &launched);
-    return start_step(*this, context, launched, kernels_[kernel]);
+    return start_launch(*this, context, launched, kernels_[kernel]);
   };
   auto* const scratch = static_cast<char*>(context.scratch);
   const auto* const r = static_cast<const char*>(context.inputs[operators::port_r]->data);
@@ -194,7 +194,7 @@ Status RecurrentKernel::run(const RunContext& context, int64_t, int64_t) const {
   MatrixProduct::Operands operands;
   operands.workspace = reinterpret_cast<void*>((behind + MatrixProduct::workspace_alignment - 1) / MatrixProduct::workspace_alignment *
                                                MatrixProduct::workspace_alignment);
-  if (!launches_.walks()) HEDDLE_PLUGIN_CHECK(start_step(*this, context, steps_[Kernel::begin], kernels_[Kernel::begin]));
+  if (!launches_.walks()) HEDDLE_PLUGIN_CHECK(start_launch(*this, context, launched_[Kernel::begin], kernels_[Kernel::begin]));
   if (multiplies_input_) {
     MatrixProduct::Operands of_input = operands;
     of_input.a = context.inputs[operators::port_w]->data;
@@ -204,7 +204,7 @@ Status RecurrentKernel::run(const RunContext& context, int64_t, int64_t) const {
   } else if (s.times > 0) {
     HEDDLE_PLUGIN_CHECK(fill_zero(context, scratch + at.projections, at.products - at.projections));
   }
-  if (launches_.walks()) return start_step(*this, context, steps_[RecurrentLaunches::walk], kernels_[RecurrentLaunches::walk]);
+  if (launches_.walks()) return start_launch(*this, context, launched_[RecurrentLaunches::walk], kernels_[RecurrentLaunches::walk]);
   for (int64_t time = 0; time < s.times; ++time) {
     if (is_cancelled(context)) return cancelled();
     HEDDLE_PLUGIN_CHECK(step(context, time, operands));

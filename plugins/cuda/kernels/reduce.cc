@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "generate/reduce/reduce_launches.h"
-#include "generate/stage_chain.h"
+#include "generate/epilogue_expression.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "shared/dense_layouts.h"
@@ -18,10 +18,10 @@ class Reduce : public PlannedKernel {
     launches->passes.last.shape.kind = kind;
     launches->none_when_empty = context.attributes.i("noop_with_empty_axes") != 0;
     launches->keeps_dims = context.attributes.i("keepdims") != 0;
-    HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->passes.last.shape.behind));
+    HEDDLE_PLUGIN_CHECK(epilogue_expression(context, &launches->passes.last.shape.epilogue));
     return begin(context, std::move(launches));
   }
-  static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
+  static bool accepts_epilogue(const CreateContext& context) { return takes_epilogue_ops(context); }
   // Spatial reductions of channels-last images need no reorder.
   static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 0); }
 };
@@ -31,10 +31,10 @@ class GlobalPool : public PlannedKernel {
  public:
   Status create(const CreateContext& context) {
     auto launches = std::make_unique<SpatialReduction>(kind, kind == ReduceKind::power ? context.attributes.i("p") : 2);
-    HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->passes.last.shape.behind));
+    HEDDLE_PLUGIN_CHECK(epilogue_expression(context, &launches->passes.last.shape.epilogue));
     return begin(context, std::move(launches));
   }
-  static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
+  static bool accepts_epilogue(const CreateContext& context) { return takes_epilogue_ops(context); }
   static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 1); }
 };
 

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "generate/rows/row_launches.h"
-#include "generate/stage_chain.h"
+#include "generate/epilogue_expression.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "shared/dense_layouts.h"
@@ -17,10 +17,10 @@ class Softmax : public PlannedKernel {
     auto launches = std::make_unique<AxisLaunches>();
     launches->shape.kind = kind;
     launches->axis = context.attributes.i("axis");
-    HEDDLE_PLUGIN_CHECK(stage_chain(context, &launches->shape.behind));
+    HEDDLE_PLUGIN_CHECK(epilogue_expression(context, &launches->shape.epilogue));
     return begin(context, std::move(launches));
   }
-  static bool accepts_epilogue(const CreateContext& context) { return takes_stages(context); }
+  static bool accepts_epilogue(const CreateContext& context) { return takes_epilogue_ops(context); }
   static std::vector<heddle_format> formats(const CreateContext& context) { return operators::uniform_formats(context, 1, 1); }
 };
 

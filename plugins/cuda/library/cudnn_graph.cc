@@ -180,9 +180,9 @@ Status Plan::attempt(Descriptor config, const Target& target, const PlanRules& r
   int64_t bytes = 0;
   HEDDLE_PLUGIN_CHECK(
       plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, "EXECUTION_PLAN_WORKSPACE_SIZE", CUDNN_TYPE_INT64, 1, &count, &bytes));
-  if (static_cast<uint64_t>(bytes) > rules.most_workspace_bytes)
+  if (static_cast<uint64_t>(bytes) > rules.max_workspace_bytes)
     return plugin::unsupported("cuDNN: a workspace of " + std::to_string(bytes) + " bytes, where there may be " +
-                               std::to_string(rules.most_workspace_bytes));
+                               std::to_string(rules.max_workspace_bytes));
   workspace_bytes_ = static_cast<uint64_t>(bytes);
   config_ = std::move(config);
   plan_ = std::move(plan);

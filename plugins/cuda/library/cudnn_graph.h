@@ -21,7 +21,7 @@ struct Target {
   const Descriptor* properties = nullptr;  // of type CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, in place of the handle
 };
 
-constexpr int most_dims = 5;  // of a tensor here: batch, channels, three of space
+constexpr int max_dims = 5;  // of a tensor here: batch, channels, three of space
 constexpr int64_t tensor_alignment = 16;
 
 // Of floats.
@@ -29,8 +29,8 @@ cudnnDataType_t data_type(heddle_dtype dtype);
 
 struct TensorShape {
   int rank = 0;
-  int64_t dims[most_dims] = {};
-  int64_t strides[most_dims] = {};  // in elements
+  int64_t dims[max_dims] = {};
+  int64_t strides[max_dims] = {};  // in elements
   cudnnDataType_t dtype = CUDNN_DATA_FLOAT;
   bool is_virtual = false;   // between two operations, never in memory
   bool is_by_value = false;  // one number on the host, read when the plan is executed
@@ -78,7 +78,7 @@ class Graph {
 struct PlanRules {
   bool tensor_cores = false;  // inputs that are f32 may be read with ten bits behind the point: tf32
   bool converts = false;      // inputs may be converted to a narrower type
-  uint64_t most_workspace_bytes = 0;
+  uint64_t max_workspace_bytes = 0;
 };
 
 class Plan {

@@ -50,9 +50,9 @@ class Planner {
 // A plan as a kernel runs it: its tensors by number. Each stream keeps the addresses that it was last run with, for as long as `life` says
 // that the call is there: a pointer alone could be that of a later call in the same place.
 struct PlannedCall {
-  static constexpr int most_tensors = 12;
+  static constexpr int max_tensors = 12;
   Plan plan;
-  int64_t ids[most_tensors] = {};
+  int64_t ids[max_tensors] = {};
   int count = 0;
   const std::shared_ptr<const std::monostate> life = std::make_shared<const std::monostate>();
 };

@@ -49,7 +49,7 @@ struct ProductShape {
 
 class MatrixProduct {
  public:
-  static constexpr uint64_t most_workspace = uint64_t{32} << 20;  // what NVIDIA advises for its newest devices (cublasSetWorkspace)
+  static constexpr uint64_t max_workspace = uint64_t{32} << 20;  // what NVIDIA advises for its newest devices (cublasSetWorkspace)
   static constexpr uint64_t workspace_alignment = 256;
   static constexpr int64_t given_alignment = 64;  // of what a plan gives
 

@@ -221,7 +221,7 @@ Status Program::kernel(const char* name, cudaKernel_t* kernel) const {
   return {};
 }
 
-Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream) {
+Status launch(Device& device, cudaKernel_t kernel, LaunchShape shape, const void* parameters, cudaStream_t stream) {
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(shape.blocks);
   config.blockDim = dim3(shape.threads);

@@ -37,9 +37,9 @@ class Program {
 
 // One launch on a stream of the device, which is current: `parameters` are the bytes of the kernel's one struct, taken during the
 // call.
-struct Launch {
+struct LaunchShape {
   unsigned int blocks = 1, threads = 1;
 };
-plugin::Status launch(Device& device, cudaKernel_t kernel, Launch shape, const void* parameters, cudaStream_t stream);
+plugin::Status launch(Device& device, cudaKernel_t kernel, LaunchShape shape, const void* parameters, cudaStream_t stream);
 
 }  // namespace heddle::cuda

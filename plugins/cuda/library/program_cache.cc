@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t most_bytes = size_t{64} << 20;
+constexpr size_t max_program_bytes = size_t{64} << 20;
 const std::string extension = ".cubin";
 
 // The user's own, and nobody else may write it.
@@ -113,7 +113,7 @@ bool read_cached(const std::string& key, std::string* code) {
   struct stat status = {};
   if (in.get() < 0 || ::fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_own(status)) return false;
   const auto size = static_cast<size_t>(status.st_size);
-  if (size <= 32 || size > most_bytes) return false;
+  if (size <= 32 || size > max_program_bytes) return false;
   std::string bytes(size, '\0');
   for (size_t at = 0; at < size;) {
     const ssize_t n = ::read(in.get(), bytes.data() + at, size - at);

@@ -27,7 +27,7 @@ HEDDLE_INLINE RoiSpan span_of(const P& p, double first, double last, i64 bins) {
   if (!F::HALF_PIXEL) extent = larger_of(extent, 1.0);
   RoiSpan span = {start, extent / (double)bins, p.sampling_ratio};
   if (p.sampling_ratio == 0) {
-    const double pixels = ceil(span.bin), most = (double)p.most_samples;
+    const double pixels = ceil(span.bin), most = (double)p.max_samples;
     span.samples = pixels > 0 ? (i64)(pixels < most ? pixels : most) : 0;
   }
   return span;

@@ -7,7 +7,7 @@
 
 namespace heddle::operators {
 
-constexpr int most_grid_axes = 3;  // spatial ones
+constexpr int max_grid_axes = 3;  // spatial ones
 
 enum class SampleInterpolation : uint8_t { nearest, linear, cubic };
 enum class SamplePadding : uint8_t { zeros, border, reflection };

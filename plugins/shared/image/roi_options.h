@@ -8,7 +8,7 @@
 namespace heddle::operators {
 
 // Along one dimension of a bin, so that a region of absurd size ends.
-constexpr int64_t most_roi_samples = 4096;
+constexpr int64_t max_roi_samples = 4096;
 
 struct RoiOptions {
   bool takes_max = false, half_pixel = true;

@@ -9,19 +9,19 @@
 namespace heddle::operators {
 namespace {
 
-constexpr int64_t most_extent = int64_t{1} << 31;  // of any number here, so that sums and products stay far from overflow
+constexpr int64_t max_extent = int64_t{1} << 31;  // of any number here, so that sums and products stay far from overflow
 
 std::string list_text(const std::vector<int64_t>& values) {
   return dims_text(dims_of(values));
 }
 
-// Fills `target` from an attribute list of one number per spatial dimension, each in [lowest, most_extent].
+// Fills `target` from an attribute list of one number per spatial dimension, each in [lowest, max_extent].
 Status read_list(const char* name, const std::vector<int64_t>& values, int spatial, int64_t lowest, int64_t otherwise, int64_t* target) {
   if (!values.empty() && values.size() != static_cast<size_t>(spatial))
     return invalid(std::string(name) + " is " + list_text(values) + ", expected " + std::to_string(spatial) + " numbers");
   for (int i = 0; i < spatial; ++i) {
     target[i] = values.empty() ? otherwise : values[static_cast<size_t>(i)];
-    if (target[i] < lowest || target[i] > most_extent)
+    if (target[i] < lowest || target[i] > max_extent)
       return invalid(std::string(name) + " is " + list_text(values) + ", expected numbers from " + std::to_string(lowest) + " to 2^31");
   }
   return {};
@@ -30,7 +30,7 @@ Status read_list(const char* name, const std::vector<int64_t>& values, int spati
 Status read_common(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window) {
   *window = {};
   window->spatial = x.rank - 2;
-  if (window->spatial < 1 || window->spatial > most_spatial)
+  if (window->spatial < 1 || window->spatial > max_spatial)
     return invalid("input " + dims_text(x) + " has rank " + std::to_string(x.rank) + ", expected 3 to 5: batch, channels, 1 to 3 spatial");
   HEDDLE_PLUGIN_CHECK(read_list("the kernel's shape", kernel, window->spatial, 1, 1, window->kernel));
   HEDDLE_PLUGIN_CHECK(read_list("strides", attributes.strides, window->spatial, 1, 1, window->stride));
@@ -40,11 +40,11 @@ Status read_common(const WindowAttributes& attributes, Dims x, const std::vector
     if (attributes.pads.size() != expected)
       return invalid("pads is " + list_text(attributes.pads) + ", expected " + std::to_string(expected) + " numbers");
     for (int64_t pad : attributes.pads)
-      if (pad < 0 || pad > most_extent) return invalid("pads is " + list_text(attributes.pads) + ", expected no negative number");
+      if (pad < 0 || pad > max_extent) return invalid("pads is " + list_text(attributes.pads) + ", expected no negative number");
   }
   for (int i = 0; i < window->spatial; ++i) {
     window->input[i] = x[i + 2];
-    if (window->input[i] > most_extent) return invalid("input " + dims_text(x) + " has a spatial extent above 2^31");
+    if (window->input[i] > max_extent) return invalid("input " + dims_text(x) + " has a spatial extent above 2^31");
     if (!attributes.pads.empty() && attributes.auto_pad == "NOTSET") {
       window->pad_begin[i] = attributes.pads[static_cast<size_t>(i)];
       window->pad_end[i] = attributes.pads[static_cast<size_t>(i + window->spatial)];
@@ -109,7 +109,7 @@ Status resolve_transposed_axis(const WindowAttributes& attributes, int axis, Win
   } else {
     output = unpadded - begin - end;
   }
-  if (output < 0 || output > most_extent)
+  if (output < 0 || output > max_extent)
     return invalid("dimension " + std::to_string(axis + 2) + " of the output would have " + std::to_string(output) + " elements");
   return {};
 }
@@ -137,7 +137,7 @@ Status resolve_window(const WindowAttributes& attributes, Dims x, const std::vec
 
 Status resolve_transposed_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window) {
   HEDDLE_PLUGIN_CHECK(read_common(attributes, x, kernel, window));
-  int64_t ignored[most_spatial];
+  int64_t ignored[max_spatial];
   HEDDLE_PLUGIN_CHECK(read_list("output_padding", attributes.output_padding, window->spatial, 0, 0, ignored));
   WindowAttributes spatial = attributes;
   // Some exporters write the whole shape, batch and channels included.

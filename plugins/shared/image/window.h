@@ -9,17 +9,17 @@
 
 namespace heddle::operators {
 
-constexpr int most_spatial = 3;
+constexpr int max_spatial = 3;
 
 struct Window {
   int spatial = 0;
-  int64_t input[most_spatial] = {1, 1, 1};
-  int64_t output[most_spatial] = {1, 1, 1};
-  int64_t kernel[most_spatial] = {1, 1, 1};
-  int64_t stride[most_spatial] = {1, 1, 1};
-  int64_t dilation[most_spatial] = {1, 1, 1};
-  int64_t pad_begin[most_spatial] = {0, 0, 0};
-  int64_t pad_end[most_spatial] = {0, 0, 0};  // what the output extent implies, may differ from the attribute
+  int64_t input[max_spatial] = {1, 1, 1};
+  int64_t output[max_spatial] = {1, 1, 1};
+  int64_t kernel[max_spatial] = {1, 1, 1};
+  int64_t stride[max_spatial] = {1, 1, 1};
+  int64_t dilation[max_spatial] = {1, 1, 1};
+  int64_t pad_begin[max_spatial] = {0, 0, 0};
+  int64_t pad_end[max_spatial] = {0, 0, 0};  // what the output extent implies, may differ from the attribute
 
   int64_t input_count() const { return input[0] * input[1] * input[2]; }
   int64_t output_count() const { return output[0] * output[1] * output[2]; }

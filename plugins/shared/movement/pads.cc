@@ -9,7 +9,7 @@
 namespace heddle::operators {
 namespace {
 
-constexpr int64_t most_pad = int64_t{1} << 60;  // of an axis: positions are sums of pads and extents
+constexpr int64_t max_pad = int64_t{1} << 60;  // of an axis: positions are sums of pads and extents
 
 // The pads of every axis from the operands, whose content is readable.
 Status read_pads(const heddle_tensor& pads, const heddle_tensor* axes, int rank, Pads* result) {
@@ -26,7 +26,7 @@ Status read_pads(const heddle_tensor& pads, const heddle_tensor* axes, int rank,
     result->before[axis] = integer_at(pads, i);
     result->after[axis] = integer_at(pads, i + count);
     for (const int64_t pad : {result->before[axis], result->after[axis]})
-      if (pad < -most_pad || pad > most_pad) return invalid("pads has " + std::to_string(pad) + " for axis " + std::to_string(axis));
+      if (pad < -max_pad || pad > max_pad) return invalid("pads has " + std::to_string(pad) + " for axis " + std::to_string(axis));
   }
   return {};
 }

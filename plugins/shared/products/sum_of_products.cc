@@ -84,8 +84,8 @@ Status number_labels(const Term& term, int operand, std::string* labels, Equatio
     size_t position = labels->find(term.labels[d]);
     if (position == std::string::npos) {
       position = labels->size();
-      if (position == most_einsum_labels)
-        return unsupported("Einsum with more than " + std::to_string(most_einsum_labels) + " different dimensions");
+      if (position == max_einsum_labels)
+        return unsupported("Einsum with more than " + std::to_string(max_einsum_labels) + " different dimensions");
       *labels += term.labels[d];
     }
     equation->labels[operand][d] = static_cast<int8_t>(position);
@@ -117,8 +117,8 @@ bool is_matrix(int64_t rows, int64_t row, int64_t columns, int64_t column) {
 }  // namespace
 
 Status parse_equation(const std::string& equation, const std::vector<Dims>& operands, EquationLabels* parsed) {
-  if (operands.size() > most_einsum_operands)
-    return unsupported("Einsum of more than " + std::to_string(most_einsum_operands) + " operands");
+  if (operands.size() > max_einsum_operands)
+    return unsupported("Einsum of more than " + std::to_string(max_einsum_operands) + " operands");
   const size_t arrow = equation.find("->");
   const std::vector<std::string> texts = split_terms(equation.substr(0, arrow));
   if (texts.size() != operands.size())
@@ -149,7 +149,7 @@ Status make_sum_of_products(const EquationLabels& equation, const Dims* operands
   sum->label_count = equation.label_count;
   sum->output_rank = equation.output_rank;
   sum->operand_count = equation.operand_count;
-  std::fill(sum->extents, sum->extents + most_einsum_labels, 1);
+  std::fill(sum->extents, sum->extents + max_einsum_labels, 1);
   for (int k = 0; k < equation.operand_count; ++k) {
     const Dims dims = operands[k];
     int64_t strides[HEDDLE_MAX_RANK];
@@ -177,7 +177,7 @@ Status make_sum_of_products(const std::string& equation, const std::vector<Dims>
 
 bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* swapped) {
   if (sum.operand_count != 2) return false;
-  int64_t y[most_einsum_labels] = {};
+  int64_t y[max_einsum_labels] = {};
   dense_strides({sum.extents, sum.output_rank}, y);
   // What is nearest in the output has to be a column.
   int last = sum.output_rank - 1;

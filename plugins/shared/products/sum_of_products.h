@@ -10,20 +10,20 @@
 
 namespace heddle::operators {
 
-constexpr int most_einsum_labels = 16, most_einsum_operands = 8;
+constexpr int max_einsum_labels = 16, max_einsum_operands = 8;
 
 // Which labels the dimensions of the operands have. Those of the output come first, then the summed ones.
 struct EquationLabels {
   int label_count = 0, output_rank = 0, operand_count = 0;
-  int8_t labels[most_einsum_operands][HEDDLE_MAX_RANK] = {};
+  int8_t labels[max_einsum_operands][HEDDLE_MAX_RANK] = {};
 };
 Status parse_equation(const std::string& equation, const std::vector<Dims>& operands, EquationLabels* parsed);
 
 // The equation against the operands' dims.
 struct SumOfProducts {
   int label_count = 0, output_rank = 0, operand_count = 0;
-  int64_t extents[most_einsum_labels] = {};
-  int64_t strides[most_einsum_operands][most_einsum_labels] = {};  // in elements
+  int64_t extents[max_einsum_labels] = {};
+  int64_t strides[max_einsum_operands][max_einsum_labels] = {};  // in elements
   double products() const {
     double n = 1;
     for (int i = 0; i < label_count; ++i) n *= static_cast<double>(extents[i]);

@@ -483,8 +483,8 @@ typedef struct heddle_create_context {
   const char* device;   /* "cpu:0" */
   void* device_handle;  /* of the device plugin; null on cpu */
   uint32_t max_threads; /* executing threads a run may have: for pools made in advance. Nothing that shapes results depends on it */
-  uint32_t stage_count; /* of the epilogue fused into this node */
-  const struct heddle_epilogue_stage* const* stages;
+  uint32_t epilogue_op_count; /* of the epilogue fused into this node */
+  const struct heddle_epilogue_op* const* epilogue_ops;
   const heddle_call* call;
 } heddle_create_context;
 
@@ -563,13 +563,13 @@ enum {
   HEDDLE_OPERAND_LAST_DIMENSION = 3,
   HEDDLE_OPERAND_SCALAR = 4
 };
-typedef struct heddle_epilogue_stage {
+typedef struct heddle_epilogue_op {
   uint32_t struct_size;
   int32_t operand_input; /* index among the node's inputs; -1: none */
   int32_t operand_kind;
   uint32_t reserved;
   const char* expression;
-} heddle_epilogue_stage;
+} heddle_epilogue_op;
 
 enum {
   /* Understands bounded inputs: prepared once, at their bounds; in run() they have dims at the bounds and the slot with the true extent.
@@ -613,7 +613,7 @@ typedef struct heddle_kernel {
   void (*destroy)(void* state);
   /* [compile] Fills up to `capacity` choices, best first, and says how many. Null, or a failure: row-major everywhere. */
   heddle_status (*formats)(const heddle_create_context* context, heddle_format* const* choices, uint32_t capacity, uint32_t* count);
-  /* [compile] Non-zero when this node, with context->stages appended, can be run as one. */
+  /* [compile] Non-zero when this node, with context->epilogue_ops appended, can be run as one. */
   int32_t (*accepts_epilogue)(const heddle_create_context* context);
   /* [any, HEDDLE_KERNEL_ASYNC] The run is to end: make the step complete soon, with HEDDLE_ERROR_CANCELLED if it is not done already.
      Called at most once for a step that is under way, possibly while complete is called elsewhere; returns at once. Null: such a step is

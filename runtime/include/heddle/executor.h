@@ -19,7 +19,7 @@ class HEDDLE_API HelperTask {
 class HEDDLE_API Executor {
  public:
   virtual ~Executor() = default;
-  // Threads that may work on one run, the calling one included; 1 to most_threads (heddle/limits.h), constant.
+  // Threads that may work on one run, the calling one included; 1 to max_threads (heddle/limits.h), constant.
   virtual int concurrency() const noexcept = 0;
   // Arranges that task.execute() is called once, soon, by a thread of the executor's. Thread-safe, does not block, allocates nothing in
   // steady state. A run does not depend on it being soon: the calling thread does all the work if no helper comes.

@@ -1,12 +1,12 @@
 // Evaluation of pointwise expressions (expression.h) in a kernel of one's own, as for the epilogue that the host fuses behind it:
 //
-//   Program stage;                                                       // accepts_epilogue, create
-//   stage.inputs = {"acc", "operand"};
-//   if (!parse(context.stage(0).expression, {}, stage, error)) return invalid(error);
-//   stage_ = Evaluator<float>::of(stage, error);                         // std::optional, a member of the kernel
-//   if (!stage_) return invalid(error);
-//   context.set_scratch(0, stage_->scratch_bytes());                     // prepare
-//   stage_->run(columns, {{row, 1}, {bias, 1}}, row, thread_scratch<float>(context));  // run
+//   Program epilogue op;                                                       // accepts_epilogue, create
+//   epilogue op.inputs = {"acc", "operand"};
+//   if (!parse(context.epilogue_op(0).expression, {}, epilogue op, error)) return invalid(error);
+//   epilogue_op_ = Evaluator<float>::of(epilogue op, error);                         // std::optional, a member of the kernel
+//   if (!epilogue_op_) return invalid(error);
+//   context.set_scratch(0, epilogue_op_->scratch_bytes());                     // prepare
+//   epilogue_op_->run(columns, {{row, 1}, {bias, 1}}, row, thread_scratch<float>(context));  // run
 //
 // T is one of the types that the runtime computes in: float, double, int32_t, int64_t, uint64_t. Each operation is rounded to T. The bits
 // are those of the runtime's own kernels, but for functions of libm (exp, log, pow, sin, ...), which may differ in the last places:

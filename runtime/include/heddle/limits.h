@@ -31,8 +31,8 @@ struct Limits {
 };
 
 // What nothing raises. An option beyond it is Code::invalid_argument, a net is Code::limit_exceeded.
-inline constexpr int most_threads = 64;   // of a run, whatever an executor has
-inline constexpr int most_streams = 64;   // of each device
-inline constexpr int most_devices = 254;  // of a net, beside the host
+inline constexpr int max_threads = 64;   // of a run, whatever an executor has
+inline constexpr int max_streams = 64;   // of each device
+inline constexpr int max_devices = 254;  // of a net, beside the host
 
 }  // namespace heddle

@@ -44,7 +44,7 @@ struct RuntimeOptions {
   std::vector<std::string> plugin_folders;
   bool default_plugins = true;
   Executor* executor = nullptr;  // the program's own, outliving the runtime; null: one over oneTBB with `threads`
-  int threads = 0;               // 1 to most_threads; 0: what affinity and cgroup allow of them; 1: no helper threads at all
+  int threads = 0;               // 1 to max_threads; 0: what affinity and cgroup allow of them; 1: no helper threads at all
   bool pin_threads = false;      // helpers stay pinned to processors: for programs that own the machine
   // Devices that are not here, by kind ("cuda") and what the backend takes for a description (docs/cuda.md; empty: the one that it has
   // itself). They are there instead of those that are here, in the whole process: plans are made for them, runs on them are refused.
@@ -57,7 +57,7 @@ struct SessionOptions {
   // Inputs and outputs of the net that lie on a device, by name: what is bound to them, and what output() shows, are addresses there.
   std::vector<std::pair<std::string, std::string>> placed_ports;
   Copies copies = Copies::warn;      // warn: to the log sink; automatic and warn also let operators without a kernel there run on the host
-  int streams = 1;                   // of each device, 1 to most_streams; the results do not depend on it
+  int streams = 1;                   // of each device, 1 to max_streams; the results do not depend on it
   int64_t memory_limit = INT64_MAX;  // planned peak bytes of one context, on each device; and of subnets that grow while running
   // Plans are kept, one for each combination of shapes (and contents that decide shapes) that was asked for, as long as they take at most
   // so many bytes together and are at most so many, 1 or more; those that were used longest ago go first, the last one never.

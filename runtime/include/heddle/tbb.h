@@ -16,7 +16,7 @@ namespace heddle {
 class TbbArenaExecutor final : public Executor {
  public:
   explicit TbbArenaExecutor(tbb::task_arena& arena) : arena_(arena) { arena_.initialize(); }
-  int concurrency() const noexcept override { return arena_.max_concurrency() < most_threads ? arena_.max_concurrency() : most_threads; }
+  int concurrency() const noexcept override { return arena_.max_concurrency() < max_threads ? arena_.max_concurrency() : max_threads; }
   void submit(HelperTask& task) noexcept override {
     arena_.enqueue([&task] { task.execute(); });
   }

@@ -10,16 +10,16 @@ namespace expression = heddle::expression;
 namespace {
 
 // One operator behind the product: what it computes, and where its operand lies.
-struct Stage {
+struct EpilogueOp {
   expression::Evaluator<float> evaluator;
   int32_t operand;  // among the node's inputs; -1: it has none
   int32_t kind;
 };
 
-// The stages that the node has, or would have; refused: those that are none of ours.
-Status read_stages(const CreateContext& c, std::vector<Stage>* stages) {
-  for (uint32_t i = 0; i < c.stage_count(); ++i) {
-    const heddle_epilogue_stage& of = c.stage(i);
+// The epilogue ops that the node has, or would have; refused: those that are none of ours.
+Status read_epilogue_ops(const CreateContext& c, std::vector<EpilogueOp>* epilogue_ops) {
+  for (uint32_t i = 0; i < c.epilogue_op_count(); ++i) {
+    const heddle_epilogue_op& of = c.epilogue_op(i);
     if (of.operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return unsupported("y has no channels");
     expression::Program program;
     program.inputs = {"acc", "operand"};
@@ -28,7 +28,7 @@ Status read_stages(const CreateContext& c, std::vector<Stage>* stages) {
     if (program.inputs.size() > 2) return unsupported("unknown value " + program.inputs[2]);
     const auto evaluator = expression::Evaluator<float>::of(program, error);
     if (!evaluator) return unsupported(error);
-    stages->push_back({*evaluator, of.operand_input, of.operand_kind});
+    epilogue_ops->push_back({*evaluator, of.operand_input, of.operand_kind});
   }
   return {};
 }
@@ -36,13 +36,13 @@ Status read_stages(const CreateContext& c, std::vector<Stage>* stages) {
 class Linear {
  public:
   static bool accepts_epilogue(const CreateContext& c) {
-    std::vector<Stage> stages;
-    return read_stages(c, &stages).ok();
+    std::vector<EpilogueOp> epilogue_ops;
+    return read_epilogue_ops(c, &epilogue_ops).ok();
   }
-  Status create(const CreateContext& c) { return read_stages(c, &stages_); }
+  Status create(const CreateContext& c) { return read_epilogue_ops(c, &epilogue_ops_); }
   Status prepare(PrepareContext& c) {
     uint64_t scratch = 0;
-    for (const Stage& stage : stages_) scratch = std::max(scratch, stage.evaluator.scratch_bytes());
+    for (const EpilogueOp& epilogue_op : epilogue_ops_) scratch = std::max(scratch, epilogue_op.evaluator.scratch_bytes());
     c.set_tiles(c.output(0)->dims[0]);
     c.set_scratch(0, scratch);
     return {};
@@ -55,19 +55,19 @@ class Linear {
       std::copy_n(b.data, columns, row);
       for (int64_t k = 0; k < inner; ++k)
         for (int64_t j = 0; j < columns; ++j) row[j] += x[i * inner + k] * w[k * columns + j];
-      for (const Stage& stage : stages_) {
+      for (const EpilogueOp& epilogue_op : epilogue_ops_) {
         const float* operand = row;  // what has none reads none
-        if (stage.operand >= 0) operand = input<float>(c, static_cast<uint32_t>(stage.operand)).data;
-        if (stage.kind == HEDDLE_OPERAND_SAME_SHAPE) operand += i * columns;
-        const int step = stage.kind == HEDDLE_OPERAND_SCALAR ? 0 : 1;  // else SAME_SHAPE or LAST_DIMENSION: one a column
-        stage.evaluator.run(columns, {{row, 1}, {operand, step}}, row, thread_scratch<float>(c));
+        if (epilogue_op.operand >= 0) operand = input<float>(c, static_cast<uint32_t>(epilogue_op.operand)).data;
+        if (epilogue_op.kind == HEDDLE_OPERAND_SAME_SHAPE) operand += i * columns;
+        const int step = epilogue_op.kind == HEDDLE_OPERAND_SCALAR ? 0 : 1;  // else SAME_SHAPE or LAST_DIMENSION: one a column
+        epilogue_op.evaluator.run(columns, {{row, 1}, {operand, step}}, row, thread_scratch<float>(c));
       }
     }
     return {};
   }
 
  private:
-  std::vector<Stage> stages_;
+  std::vector<EpilogueOp> epilogue_ops_;
 };
 
 Status infer_linear(InferContext& c) {

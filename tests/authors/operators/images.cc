@@ -50,22 +50,22 @@ heddle_status channel_scale_gradient(const heddle_gradient_builder* b) {
   return status == HEDDLE_OK ? emit_einsum(b, "nchw,nchw->c", {dy, x}, &b->input_gradients[1]) : status;
 }
 
-// The epilogue's stages, ready for rows of the product.
+// The epilogue's epilogue ops, ready for rows of the product.
 template <class T>
 class Project {
  public:
   static bool accepts_epilogue(const CreateContext& c) {
-    std::vector<Stage> stages;
-    return read_stages(c, &stages).ok();
+    std::vector<EpilogueOp> epilogue_ops;
+    return read_epilogue_ops(c, &epilogue_ops).ok();
   }
-  Status create(const CreateContext& c) { return read_stages(c, &stages_); }
+  Status create(const CreateContext& c) { return read_epilogue_ops(c, &epilogue_ops_); }
   Status prepare(PrepareContext& c) {
     depth_ = c.input(0)->dims[1];
     columns_ = c.input(1)->dims[1];
     rows_ = Tiles::of(c.input(0)->dims[0], 65536 / std::max<int64_t>(depth_ * columns_, 1));
     c.set_tiles(rows_.count());
     uint64_t scratch = 0;
-    for (const Stage& stage : stages_) scratch = std::max(scratch, stage.evaluator.scratch_bytes());
+    for (const EpilogueOp& epilogue_op : epilogue_ops_) scratch = std::max(scratch, epilogue_op.evaluator.scratch_bytes());
     c.set_scratch(0, scratch);
     return {};
   }
@@ -76,20 +76,20 @@ class Project {
       std::fill(y, y + columns_, T{0});
       for (int64_t k = 0; k < depth_; ++k)
         for (int64_t j = 0; j < columns_; ++j) y[j] += a[row * depth_ + k] * b[k * columns_ + j];
-      for (const Stage& stage : stages_) apply(c, stage, row, y);
+      for (const EpilogueOp& epilogue_op : epilogue_ops_) apply(c, epilogue_op, row, y);
     }
     return {};
   }
 
  private:
-  struct Stage {
+  struct EpilogueOp {
     Evaluator<T> evaluator;
     int32_t operand;  // input, or -1
     int32_t kind;
   };
-  static Status read_stages(const CreateContext& c, std::vector<Stage>* stages) {
-    for (uint32_t i = 0; i < c.stage_count(); ++i) {
-      const heddle_epilogue_stage& of = c.stage(i);
+  static Status read_epilogue_ops(const CreateContext& c, std::vector<EpilogueOp>* epilogue_ops) {
+    for (uint32_t i = 0; i < c.epilogue_op_count(); ++i) {
+      const heddle_epilogue_op& of = c.epilogue_op(i);
       if (of.operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return unsupported("y has no channels");
       Program program;
       program.inputs = {"acc"};
@@ -98,20 +98,20 @@ class Project {
       if (!heddle::expression::parse(of.expression, {}, program, error)) return unsupported(error);
       const auto evaluator = Evaluator<T>::of(program, error);
       if (!evaluator) return unsupported(error);
-      stages->push_back({*evaluator, of.operand_input, of.operand_kind});
+      epilogue_ops->push_back({*evaluator, of.operand_input, of.operand_kind});
     }
     return {};
   }
-  void apply(const RunContext& c, const Stage& stage, int64_t row, T* y) const {
+  void apply(const RunContext& c, const EpilogueOp& epilogue_op, int64_t row, T* y) const {
     T* const scratch = thread_scratch<T>(c);
-    if (stage.operand < 0) return stage.evaluator.run(columns_, {{y, 1}}, y, scratch);
-    const In<T> operand = input<T>(c, static_cast<uint32_t>(stage.operand));
-    const T* const data = operand.data + (stage.kind == HEDDLE_OPERAND_SAME_SHAPE ? row * columns_ : 0);
-    stage.evaluator.run(columns_, {{y, 1}, {data, stage.kind == HEDDLE_OPERAND_SCALAR ? 0 : 1}}, y, scratch);
+    if (epilogue_op.operand < 0) return epilogue_op.evaluator.run(columns_, {{y, 1}}, y, scratch);
+    const In<T> operand = input<T>(c, static_cast<uint32_t>(epilogue_op.operand));
+    const T* const data = operand.data + (epilogue_op.kind == HEDDLE_OPERAND_SAME_SHAPE ? row * columns_ : 0);
+    epilogue_op.evaluator.run(columns_, {{y, 1}, {data, epilogue_op.kind == HEDDLE_OPERAND_SCALAR ? 0 : 1}}, y, scratch);
   }
   int64_t depth_ = 0, columns_ = 0;
   Tiles rows_;
-  std::vector<Stage> stages_;
+  std::vector<EpilogueOp> epilogue_ops_;
 };
 
 void project_cost(CostContext& c) {

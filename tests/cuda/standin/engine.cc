@@ -159,9 +159,9 @@ bool Engine::any_jobs() const {
 }
 
 // With a seed the devices lag behind the host now and then: only then may what was enqueued later go first.
-void Engine::pause(Lock& lock, uint64_t most_us) {
+void Engine::pause(Lock& lock, uint64_t max_us) {
   if (seed_ == 0 || draw() % 2 == 0) return;
-  const std::chrono::microseconds time(draw() % most_us);
+  const std::chrono::microseconds time(draw() % max_us);
   lock.unlock();
   std::this_thread::sleep_for(time);
   lock.lock();

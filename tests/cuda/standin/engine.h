@@ -113,7 +113,7 @@ class Engine {
   std::shared_ptr<Stream> choose(bool held);
   bool held() const;
   bool any_jobs() const;
-  void pause(Lock& lock, uint64_t most_us);
+  void pause(Lock& lock, uint64_t max_us);
   void work();
   void add(Stream& stream, Job job);
   uint64_t draw();

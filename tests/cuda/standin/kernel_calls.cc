@@ -25,7 +25,7 @@ using standin::this_thread;
 
 namespace {
 
-constexpr uint64_t most_parameter_bytes = 4096;
+constexpr uint64_t max_parameter_bytes = 4096;
 constexpr int own_architecture = 90;  // as devices.cc tells
 
 // A cubin is for its architecture alone. Of PTX the driver makes code for a device of its architecture or a later one (Programming Guide,
@@ -145,7 +145,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (config->numAttrs != 0 || config->dynamicSmemBytes != 0) return cudaErrorNotSupported;
     if (!is_possible(config->gridDim, config->blockDim))
       return process.rules.add(Rule::launch_configuration, call), cudaErrorInvalidConfiguration;
-    if (!args || !args[0] || kernel->parameter_bytes > most_parameter_bytes)
+    if (!args || !args[0] || kernel->parameter_bytes > max_parameter_bytes)
       return process.rules.add(Rule::launch_parameters, call), cudaErrorInvalidValue;
     // "A kernel launch will fail if it is issued to a stream that is not associated to the current device"
     if (stream->device != this_thread().device) return process.rules.add(Rule::wrong_device, call), cudaErrorInvalidResourceHandle;

@@ -150,7 +150,7 @@ Run declare_bench(CLI::App& app) {
   auto o = std::make_shared<BenchArguments>();
   app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
   o->choice.declare(app);
-  app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, most_threads));
+  app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, max_threads));
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));
   app.add_option("--warmup", o->warmup, "runs before them")->check(CLI::Range(0, 1000000));
   app.add_option("--input", o->files, "content of an input, where it matters")->type_name("NAME=FILE");

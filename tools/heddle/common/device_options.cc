@@ -5,7 +5,7 @@ namespace heddle::tool {
 void DeviceOptions::declare(CLI::App& app) {
   app.add_option("--device", device, "where operators that say nothing run")->type_name("D");
   app.add_option("--copies", copies, "copies between devices")->check(CLI::IsMember({"strict", "warn", "auto"}));
-  app.add_option("--streams", streams, "streams per device")->check(CLI::Range(1, most_streams));
+  app.add_option("--streams", streams, "streams per device")->check(CLI::Range(1, max_streams));
 }
 
 void DeviceOptions::apply(SessionOptions& options) const {

@@ -209,7 +209,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
     }
     HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
     int64_t bytes = 0;
-    if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > most_random_bytes)
+    if (!checked_byte_size(input.dtype, shape, &bytes) || bytes > max_random_bytes)
       return Status(Code::limit_exceeded,
                     fmt::format("random content for input {} of shape {} is too large", quoted(input.name), shape.text()),
                     "give a smaller --shape");

@@ -48,7 +48,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
 std::vector<TensorView> views_of(const std::vector<std::shared_ptr<const Blob>>& blobs);
 
 // As much random content as options may ask for: a slip in a shape ends in an error and not in a killed process.
-constexpr int64_t most_random_bytes = int64_t{1} << 36;
+constexpr int64_t max_random_bytes = int64_t{1} << 36;
 // Random content of a type, for plugin run and tests; `bound` > 0: integers in [0, bound).
 std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_t seed, int64_t bound = 0);
 

@@ -21,7 +21,7 @@
 namespace heddle::tool {
 namespace {
 
-constexpr int64_t most_pixels = int64_t{1} << 28;
+constexpr int64_t max_pixels = int64_t{1} << 28;
 
 struct Pixels {
   int64_t width = 0, height = 0;
@@ -56,7 +56,7 @@ bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, int& or
   jpeg_mem_src(&jpeg, data, size);
   jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&jpeg, TRUE);
-  large = int64_t{jpeg.image_width} * jpeg.image_height > most_pixels;
+  large = int64_t{jpeg.image_width} * jpeg.image_height > max_pixels;
   if (large) {
     jpeg_destroy_decompress(&jpeg);
     return false;
@@ -83,7 +83,7 @@ Status decode_png(const std::string& file, const FileBytes& bytes, Pixels& pixel
   image.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&image, bytes.data.get(), bytes.size))
     return {Code::file_corrupt, fmt::format("{}: {}", quoted(file), quoted(image.message))};
-  if (int64_t{image.width} * image.height > most_pixels) {
+  if (int64_t{image.width} * image.height > max_pixels) {
     png_image_free(&image);
     return too_large(file);
   }
@@ -127,7 +127,7 @@ Result<std::shared_ptr<const Blob>> read_picture(const std::string& file, const 
                   "pictures are for inputs [batch, 3, height, width]");
   int64_t pixels_wanted = 1;
   for (const int dim : {0, 2, 3})
-    if (__builtin_mul_overflow(pixels_wanted, shape[dim], &pixels_wanted) || pixels_wanted > most_pixels)
+    if (__builtin_mul_overflow(pixels_wanted, shape[dim], &pixels_wanted) || pixels_wanted > max_pixels)
       return Status(Code::limit_exceeded, fmt::format("an input of shape {} is too large for a picture", shape.text()),
                     "use a smaller shape");
   HEDDLE_TRY(const Pixels pixels, decode(file));

@@ -91,11 +91,11 @@ Status check_operators(const ::onnx::ModelProto& model, int32_t opset) {
   if (finder.unknown().empty()) return {};
   Diagnostic all;
   all.code = Code::unknown_operator;
-  constexpr size_t most_listed = 100;  // in the one sentence; each has a sentence of its own behind it
+  constexpr size_t max_listed = 100;  // in the one sentence; each has a sentence of its own behind it
   std::vector<std::string> types;
   Suggestions suggestions;
   for (const auto& [type, use] : finder.unknown()) {
-    if (types.size() < most_listed) types.push_back(quoted(type));
+    if (types.size() < max_listed) types.push_back(quoted(type));
     all.attached.push_back(describe(type, use, suggestions));
   }
   const size_t count = all.attached.size();

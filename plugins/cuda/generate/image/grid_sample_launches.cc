@@ -16,7 +16,7 @@ namespace {
 
 constexpr int sample_threads = 128;
 // Channels that a thread does, as long as there are so many threads.
-constexpr int64_t most_channels = 8, enough_units = 1 << 17;
+constexpr int64_t max_channels = 8, enough_units = 1 << 17;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ Status GridSampleLaunches::plan(const Operands& operands, LaunchPlan* plan) cons
   n.channels = from[1];
   n.read = from.count(2, from.rank);
   n.written = to.count(2, to.rank);
-  n.at_once = std::min(n.channels, most_channels);
+  n.at_once = std::min(n.channels, max_channels);
   while (n.at_once > 1 && from[0] * n.written * blocks_of(n.channels, n.at_once) < enough_units) n.at_once /= 2;
   n.groups = blocks_of(n.channels, n.at_once);
   n.units = from[0] * n.groups * n.written;

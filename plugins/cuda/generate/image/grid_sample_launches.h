@@ -18,7 +18,7 @@ class GridSampleLaunches : public Launches {
  private:
   struct Numbers {
     int64_t units = 0, channels = 0, at_once = 1, groups = 0, read = 0, written = 0;
-    int64_t input[operators::most_grid_axes] = {};
+    int64_t input[operators::max_grid_axes] = {};
   };
   void parameters(const Numbers& numbers, ParameterWriter& writer) const;
 

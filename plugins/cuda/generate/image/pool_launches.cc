@@ -32,9 +32,9 @@ void PoolLaunches::parameters(const Window& window, int64_t count, int64_t chann
   writer.number("count", count);
   writer.number("channels", channels);
   // Up to three dimensions, those that there are not in front, of extent 1.
-  int64_t extents[7][operators::most_spatial];
-  const int shift = operators::most_spatial - window.spatial;
-  for (int i = 0; i < operators::most_spatial; ++i) {
+  int64_t extents[7][operators::max_spatial];
+  const int shift = operators::max_spatial - window.spatial;
+  for (int i = 0; i < operators::max_spatial; ++i) {
     const bool there = i >= shift;
     extents[0][i] = there ? window.input[i - shift] : 1;
     extents[1][i] = there ? window.output[i - shift] : 1;
@@ -45,7 +45,7 @@ void PoolLaunches::parameters(const Window& window, int64_t count, int64_t chann
     extents[6][i] = there ? window.pad_end[i - shift] : 0;
   }
   const char* const names[] = {"input", "output", "kernel", "stride", "dilation", "begin", "end"};
-  for (int i = 0; i < 7; ++i) writer.numbers(names[i], extents[i], operators::most_spatial);
+  for (int i = 0; i < 7; ++i) writer.numbers(names[i], extents[i], operators::max_spatial);
   writer.number("counts_padding", int64_t{counts_padding ? 1 : 0});
   writer.number("power", power);
 }

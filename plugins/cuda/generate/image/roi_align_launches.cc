@@ -27,7 +27,7 @@ void RoiAlignLaunches::parameters(const Operands& operands, ParameterWriter& wri
   writer.number("bins_down", y.dims[2]);
   writer.number("bins_across", y.dims[3]);
   writer.number("sampling_ratio", options.sampling_ratio);
-  writer.number("most_samples", operators::most_roi_samples);
+  writer.number("max_samples", operators::max_roi_samples);
   writer.number("spatial_scale", options.spatial_scale);
 }
 

@@ -15,7 +15,7 @@ namespace {
 using operators::Box;
 using plugin::Status;
 
-constexpr int64_t least_tiled = 8;  // rows and columns that are worth a square
+constexpr int64_t min_tiled = 8;  // rows and columns that are worth a square
 
 // Units of the bytes that are neighbours on both sides.
 int64_t unit_of(const Box& box) {
@@ -41,9 +41,9 @@ void count_units(Box* box, int64_t unit) {
 // The dimension whose neighbours are neighbours in the source, where the last one's are not.
 int row_dimension(const Box& box) {
   const Box::Dimension& last = box.dims[box.rank - 1];
-  if (last.source == 1 || last.extent < least_tiled) return -1;
+  if (last.source == 1 || last.extent < min_tiled) return -1;
   for (int d = 0; d + 1 < box.rank; ++d)
-    if (box.dims[d].source == 1 && box.dims[d].extent >= least_tiled) return d;
+    if (box.dims[d].source == 1 && box.dims[d].extent >= min_tiled) return d;
   return -1;
 }
 
@@ -121,7 +121,7 @@ Status BoxLaunches::choose(const Operands& operands, bool varies, KernelSource* 
   Units units;
   if (varies_) {
     unit_ = static_cast<int64_t>(plugin::byte_width(x.dtype));
-    rank_ = std::max(1, most_dimensions(operands));
+    rank_ = std::max(1, max_dimensions(operands));
     tiled_ = false;
   } else {
     HEDDLE_PLUGIN_CHECK(look(operands, &units));
@@ -151,9 +151,9 @@ Status BoxLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
     if (!operands.is_known(i)) return {};
   Units units;
   HEDDLE_PLUGIN_CHECK(look(operands, &units));
-  Step& step = plan->add(0, move_threads, 0);
-  ParameterWriter writer(nullptr, &step);
-  parameters(units, writer, &step.blocks);
+  Launch& launch = plan->add(0, move_threads, 0);
+  ParameterWriter writer(nullptr, &launch);
+  parameters(units, writer, &launch.blocks);
   return {};
 }
 

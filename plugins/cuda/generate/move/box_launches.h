@@ -21,7 +21,7 @@ class BoxLaunches : public Launches {
   // The box of these operands, whose content is readable; that of a run is checked.
   virtual plugin::Status box(const Operands& operands, operators::Box* box) const = 0;
   // How many dimensions it has at most.
-  virtual int most_dimensions(const Operands& operands) const { return operands.output(0)->rank; }
+  virtual int max_dimensions(const Operands& operands) const { return operands.output(0)->rank; }
 
  private:
   // The box in units, without empty dimensions; for tiles its last two are rows and columns.
@@ -61,7 +61,7 @@ class RepeatLaunches final : public BoxLaunches {
 
  private:
   plugin::Status box(const Operands& operands, operators::Box* box) const override;
-  int most_dimensions(const Operands& operands) const override { return 2 * operands.output(0)->rank; }
+  int max_dimensions(const Operands& operands) const override { return 2 * operands.output(0)->rank; }
 };
 
 class BlocksLaunches final : public BoxLaunches {
@@ -71,7 +71,7 @@ class BlocksLaunches final : public BoxLaunches {
 
  private:
   plugin::Status box(const Operands& operands, operators::Box* box) const override;
-  int most_dimensions(const Operands&) const override { return 6; }
+  int max_dimensions(const Operands&) const override { return 6; }
 };
 
 }  // namespace heddle::cuda

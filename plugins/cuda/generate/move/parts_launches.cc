@@ -53,18 +53,18 @@ int64_t PartsLaunches::extent_of_absent(const Operands& operands, uint32_t i, in
   return std::clamp<int64_t>(extent - offset, 0, (extent + count - 1) / count);
 }
 
-void PartsLaunches::parameters(const Launch& launch, ParameterWriter& writer) const {
+void PartsLaunches::parameters(const Batch& batch, ParameterWriter& writer) const {
   writer.address(into_whole ? "" : "const ", "T", "whole", into_whole ? Address::output : Address::input, 0);
-  for (uint32_t i = 0; i < launch.count; ++i)
-    writer.address_of_many(into_whole ? "const " : "", "T", "part", i, into_whole ? Address::input : Address::output, launch.ports[i]);
-  const int count = static_cast<int>(launch.count);
-  writer.numbers("block", launch.block, count);
-  writer.numbers("row", launch.row, count);
-  writer.numbers("divider", launch.divider, count);
-  writer.numbers("units", launch.units, count);
-  writer.numbers("offset", launch.offset, count);
-  writer.number("blocks", launch.blocks);
-  writer.number("whole_row", launch.whole_row);
+  for (uint32_t i = 0; i < batch.count; ++i)
+    writer.address_of_many(into_whole ? "const " : "", "T", "part", i, into_whole ? Address::input : Address::output, batch.ports[i]);
+  const int count = static_cast<int>(batch.count);
+  writer.numbers("block", batch.block, count);
+  writer.numbers("row", batch.row, count);
+  writer.numbers("divider", batch.divider, count);
+  writer.numbers("units", batch.units, count);
+  writer.numbers("offset", batch.offset, count);
+  writer.number("blocks", batch.blocks);
+  writer.number("whole_row", batch.whole_row);
 }
 
 Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
@@ -74,8 +74,8 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
   if (operands.writes_nothing() && !varies_) return {};
   wide_ = varies_ || is_wide(whole.element_count);
   const uint32_t ports = port_count(operands);
-  constexpr uint32_t most_parts = LaunchPlan::most_steps * most_together;
-  if (ports > most_parts) return plugin::unsupported(std::to_string(ports) + " parts, expected at most " + std::to_string(most_parts));
+  constexpr uint32_t max_parts = LaunchPlan::max_launches * max_together;
+  if (ports > max_parts) return plugin::unsupported(std::to_string(ports) + " parts, expected at most " + std::to_string(max_parts));
   unit_ = varies_ ? static_cast<int64_t>(plugin::byte_width(whole.dtype)) : widest_unit;
   uint32_t parts = 0;
   for (uint32_t i = 0; i < ports; ++i) {
@@ -92,16 +92,16 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
     }
     parts += tensor ? 1 : 0;
   }
-  Launch launch;
-  launch.count = std::min(parts, most_together);
-  std::fill(launch.ports, launch.ports + most_together, 0);
+  Batch batch;
+  batch.count = std::min(parts, max_together);
+  std::fill(batch.ports, batch.ports + max_together, 0);
   KernelText text("parts", wide_);
   text.type("T", unit_type(unit_));
-  text.constant("PARTS", launch.count);
-  parameters(launch, text.parameters);
+  text.constant("PARTS", batch.count);
+  parameters(batch, text.parameters);
   text.functions +=
       "  template <class P>\n  HEDDLE_INLINE_MEMBER void copy(const P& p, int part, Index at, Index whole) {\n    switch (part) {\n";
-  for (uint32_t i = 0; i < launch.count; ++i) {
+  for (uint32_t i = 0; i < batch.count; ++i) {
     const std::string one = "p.part" + std::to_string(i) + "[at]", all = "p.whole[whole]";
     text.functions +=
         "      case " + std::to_string(i) + ":\n        " + (into_whole ? all + " = " + one : one + " = " + all) + ";\n        break;\n";
@@ -120,41 +120,41 @@ Status PartsLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   look(whole, &outer, &inner, &extent);
   uint32_t there = 0;
   for (uint32_t i = 0; i < port_count(operands); ++i) there += part(operands, i) ? 1 : 0;
-  const uint32_t together = std::min(there, most_together);
-  Launch launch;
-  launch.whole_row = extent * inner / unit_;
+  const uint32_t together = std::min(there, max_together);
+  Batch batch;
+  batch.whole_row = extent * inner / unit_;
   const auto add = [&] {
-    if (launch.blocks > 0) {
+    if (batch.blocks > 0) {
       // What the last launch has no parts for begins behind its blocks.
-      for (; launch.count < together; ++launch.count) {
-        launch.ports[launch.count] = launch.ports[0];
-        launch.block[launch.count] = launch.blocks;
-        launch.row[launch.count] = launch.units[launch.count] = launch.offset[launch.count] = 0;
-        launch.divider[launch.count] = divider_of(1, wide_);
+      for (; batch.count < together; ++batch.count) {
+        batch.ports[batch.count] = batch.ports[0];
+        batch.block[batch.count] = batch.blocks;
+        batch.row[batch.count] = batch.units[batch.count] = batch.offset[batch.count] = 0;
+        batch.divider[batch.count] = divider_of(1, wide_);
       }
-      ParameterWriter writer(nullptr, &plan->add(0, move_threads, launch.blocks));
-      parameters(launch, writer);
+      ParameterWriter writer(nullptr, &plan->add(0, move_threads, batch.blocks));
+      parameters(batch, writer);
     }
-    launch.count = 0;
-    launch.blocks = 0;
+    batch.count = 0;
+    batch.blocks = 0;
   };
   for (uint32_t i = 0; i < port_count(operands); ++i) {
     const heddle_tensor* const tensor = part(operands, i);
     const int64_t steps = tensor ? tensor->dims[at_] : extent_of_absent(operands, i, offset);
     if (tensor) {
-      const uint32_t n = launch.count++;
-      launch.ports[n] = i;
-      launch.row[n] = steps * inner / unit_;
-      launch.divider[n] = divider_of(launch.row[n], wide_);
-      launch.units[n] = outer * launch.row[n];
-      launch.offset[n] = offset * inner / unit_;
-      launch.block[n] = launch.blocks;
-      launch.blocks += blocks_of(launch.units[n], units_of_a_block);
-      if (launch.count == together) add();
+      const uint32_t n = batch.count++;
+      batch.ports[n] = i;
+      batch.row[n] = steps * inner / unit_;
+      batch.divider[n] = divider_of(batch.row[n], wide_);
+      batch.units[n] = outer * batch.row[n];
+      batch.offset[n] = offset * inner / unit_;
+      batch.block[n] = batch.blocks;
+      batch.blocks += blocks_of(batch.units[n], units_of_a_block);
+      if (batch.count == together) add();
     }
     offset += steps;
   }
-  if (launch.count > 0) add();
+  if (batch.count > 0) add();
   return {};
 }
 

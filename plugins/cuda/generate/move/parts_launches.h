@@ -19,13 +19,13 @@ class PartsLaunches : public Launches {
   bool varies() const final { return varies_; }
 
  private:
-  static constexpr uint32_t most_together = 16;  // parts of one launch
-  // A launch: parts that follow each other, behind those before.
-  struct Launch {
+  static constexpr uint32_t max_together = 16;  // parts of one launch
+  // Parts of one launch: that follow each other, behind those before.
+  struct Batch {
     uint32_t count = 0;
-    uint32_t ports[most_together];
-    int64_t block[most_together] = {}, row[most_together] = {}, divider[most_together] = {}, units[most_together] = {},
-            offset[most_together] = {};
+    uint32_t ports[max_together];
+    int64_t block[max_together] = {}, row[max_together] = {}, divider[max_together] = {}, units[max_together] = {},
+            offset[max_together] = {};
     int64_t blocks = 0, whole_row = 0;
   };
   uint32_t port_count(const Operands& operands) const { return into_whole ? operands.input_count : operands.output_count; }
@@ -33,7 +33,7 @@ class PartsLaunches : public Launches {
   plugin::Status check_sizes(const Operands& operands) const;
   // What stands behind the axis, in bytes of one step along it, and what is in front.
   void look(const heddle_tensor& tensor, int64_t* outer, int64_t* inner, int64_t* extent) const;
-  void parameters(const Launch& launch, ParameterWriter& writer) const;
+  void parameters(const Batch& batch, ParameterWriter& writer) const;
   // Where an output is absent: how much of the axis it would have had.
   int64_t extent_of_absent(const Operands& operands, uint32_t i, int64_t offset) const;
 

@@ -16,7 +16,7 @@ using operators::dims_of;
 using operators::ScatterReduction;
 using plugin::Status;
 
-constexpr int64_t most_entries = 2048;  // that a block sorts
+constexpr int64_t max_entries = 2048;  // that a block sorts
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSour
   const heddle_tensor& y = *operands.output(0);
   Numbers n;
   HEDDLE_PLUGIN_CHECK(look(operands, &n));
-  entries_ = std::clamp<int64_t>(power_above(n.count), 64, most_entries);
+  entries_ = std::clamp<int64_t>(power_above(n.count), 64, max_entries);
   divide(&n);
   wide_ = varies || is_wide(y.element_count) || is_wide(n.stride) || is_wide(operands.input(1)->element_count) ||
           is_wide(operands.input(2)->element_count);

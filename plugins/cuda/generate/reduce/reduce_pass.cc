@@ -10,7 +10,7 @@ namespace {
 using operators::ReducePlan;
 using plugin::Status;
 
-constexpr int64_t vector_bytes = 16, most_at_once = 8;
+constexpr int64_t vector_bytes = 16, max_at_once = 8;
 // Blocks below which elements of one output are divided, and that there are then: twice and four times what the largest devices run at
 // once. Not the device's own number: results would depend on it.
 constexpr int64_t few_blocks = 264, enough_blocks = 528;
@@ -29,7 +29,7 @@ bool all_multiples(const ReducePlan::Groups& groups, int width, bool but_last) {
 
 // Elements that are read at once: whole packs in whole rows.
 int width_of(const ReducePlan& plan, int64_t widest) {
-  int width = static_cast<int>(std::min(most_at_once, vector_bytes / widest));
+  int width = static_cast<int>(std::min(max_at_once, vector_bytes / widest));
   const auto fits = [&] {
     return plan.row % width == 0 && all_multiples(plan.kept, width, plan.columns) && all_multiples(plan.reduced, width, !plan.columns);
   };
@@ -97,7 +97,7 @@ Status ReducePass::choose(const heddle_tensor& x, uint32_t set, bool varies, con
     return reduce_source(shape, name, source);
   }
   const ReducePlan plan = plan_of(x, set);
-  const int64_t widest = static_cast<int64_t>(std::max(plugin::byte_width(x.dtype), ChainText(shape.before, "before").widest()));
+  const int64_t widest = static_cast<int64_t>(std::max(plugin::byte_width(x.dtype), FusedExpressionText(shape.prologue, "prologue").widest()));
   if (plan.folded > 0 && plan.outputs > 0) {
     const int width = width_of(plan, widest);
     g = plan.columns ? columns_geometry(plan, width) : rows_geometry(plan, width);
@@ -134,7 +134,7 @@ void ReducePass::plan(const heddle_tensor& x, uint32_t set, Address result, uint
     for (int64_t i = g.kept, stride = 1; i-- > 0; stride *= n.kept_extents[i]) n.kept_places[i] = stride;
   if (g.split) {
     divide(walk, g, &n);
-    n.partial = plan->take(static_cast<uint64_t>(n.outputs * n.parts * most_folded_bytes));
+    n.partial = plan->take(static_cast<uint64_t>(n.outputs * n.parts * max_folded_bytes));
   }
   const int64_t units = g.columns ? walk.outputs / walk.row * blocks_of(walk.row, int64_t{g.lanes} * g.width) : walk.outputs;
   const auto threads = static_cast<unsigned int>(g.threads);
@@ -150,7 +150,7 @@ Status ReducePasses::choose(const heddle_tensor& x, uint32_t set, bool varies, c
   if (needs_shift(last.shape.kind)) {
     first_.shape = last.shape;
     first_.shape.kind = shift_of(last.shape.kind);
-    first_.shape.behind = {};
+    first_.shape.epilogue = {};
     first_.input = last.input;
     HEDDLE_PLUGIN_CHECK(first_.choose(x, set, varies, name + "_shift", source));
   }
@@ -158,7 +158,7 @@ Status ReducePasses::choose(const heddle_tensor& x, uint32_t set, bool varies, c
 }
 
 uint64_t ReducePasses::take_scratch(int64_t outputs, LaunchPlan* plan) const {
-  return needs_shift(last.shape.kind) ? plan->take(static_cast<uint64_t>(outputs * most_shift_bytes)) : 0;
+  return needs_shift(last.shape.kind) ? plan->take(static_cast<uint64_t>(outputs * max_shift_bytes)) : 0;
 }
 
 void ReducePasses::plan(const heddle_tensor& x, uint32_t set, Address result, LaunchPlan* plan) const {

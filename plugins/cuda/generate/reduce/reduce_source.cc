@@ -57,8 +57,8 @@ void reduce_parameters(const ReduceShape& shape, const ReduceNumbers& n, Paramet
   writer.address("const ", stored_type(shape.input), "x", Address::input, n.input);
   if (needs_shift(shape.kind)) writer.address("const ", "Shift", "shifts", Address::scratch, 0, n.shifts);
   if (g.split) writer.address("", "A", "partial", Address::scratch, 0, n.partial);
-  ChainText(shape.before, "before").parameters(writer);
-  ChainText(shape.behind, "behind").parameters(writer);
+  FusedExpressionText(shape.prologue, "prologue").parameters(writer);
+  FusedExpressionText(shape.epilogue, "epilogue").parameters(writer);
   writer.number("outputs", n.outputs);
   writer.number("folded", n.folded);
   writer.number("parts", n.parts);
@@ -78,10 +78,10 @@ Status reduce_source(const ReduceShape& shape, const std::string& name, KernelSo
   const bool is_real = HEDDLE_DTYPE_BIT(shape.input) & plugin::float_dtypes;
   if (!is_real && of_floats_only(shape.kind)) return plugin::invalid("is not defined for integers");
   const FoldText fold = fold_text(shape);
-  const ChainText before(shape.before, "before"), behind(shape.behind, "behind");
+  const FusedExpressionText prologue(shape.prologue, "prologue"), epilogue(shape.epilogue, "epilogue");
   KernelText text(name, g.wide);
-  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &text.helpers));
-  if (!shape.behind.empty()) HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &text.helpers));
+  HEDDLE_PLUGIN_CHECK(prologue.function(shape.input, &text.helpers));
+  if (!shape.epilogue.empty()) HEDDLE_PLUGIN_CHECK(epilogue.function(shape.output, &text.helpers));
   text.type("C", compute_type(computed_in(shape)));
   text.type("A", fold.folded);
   const bool known = is_for_rows(shape.kind);
@@ -92,12 +92,12 @@ Status reduce_source(const ReduceShape& shape, const std::string& name, KernelSo
   text.function("A add(A a, C x, Index position, const Shift& shift)", "return " + fold.add + ";");
   text.function("A combine(A a, A b)", "return " + fold.combine + ";");
   text.function("Shift shift(const Parameters& p, Index output)", needs_shift(shape.kind) ? "return p.shifts[output];" : "return (C)0;");
-  text.functions += load_member(shape.input, before);
+  text.functions += load_member(shape.input, prologue);
   text.function("void store(const Parameters& p, Index output, Index place, A a)",
-                std::string(shape.behind.operands.empty() ? "" : "constexpr int W = 1, e = 0; ") +
-                    (needs_shift(shape.kind) ? "const Shift shift = F::shift(p, output); " : "") + behind.reads("place") + "p.y[place] = " +
+                std::string(shape.epilogue.operands.empty() ? "" : "constexpr int W = 1, e = 0; ") +
+                    (needs_shift(shape.kind) ? "const Shift shift = F::shift(p, output); " : "") + epilogue.reads("place") + "p.y[place] = " +
                     (known ? fold.value
-                           : "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + behind.call(fold.value, shape.output) + ")") +
+                           : "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + epilogue.call(fold.value, shape.output) + ")") +
                     ";");
   text.function("void keep(const Parameters& p, Index slot, A a)", g.split ? "p.partial[slot] = a;" : "");
   reduce_parameters(shape, {}, text.parameters);

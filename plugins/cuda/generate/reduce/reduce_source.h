@@ -1,10 +1,10 @@
 // The source of reductions (text/reduce.cuh): what is done to an element before it is folded, how two folded values become one, and what is
-// left to do with the result, around which chains of elementwise operators may stand.
+// left to do with the result, around which fused elementwise operators may stand.
 #pragma once
 
 #include <string>
 
-#include "generate/chain.h"
+#include "generate/fused_expression.h"
 #include "generate/launch_plan.h"
 #include "heddle/op.h"
 
@@ -59,7 +59,7 @@ struct ReduceShape {
   heddle_dtype input = HEDDLE_DTYPE_NONE;
   heddle_dtype output = HEDDLE_DTYPE_NONE;   // of results; kinds for rows give what text/folds.cuh has
   heddle_dtype working = HEDDLE_DTYPE_NONE;  // f32 or f64: that floats are computed in
-  Chain before, behind;                      // of elements, and of results of the output's dtype
+  FusedExpression prologue, epilogue;                      // of elements, and of results of the output's dtype
   ReduceGeometry geometry;
 };
 
@@ -84,9 +84,9 @@ bool of_floats_only(ReduceKind kind);
 bool is_for_rows(ReduceKind kind);
 
 // Bytes at most of what is folded into, of what is known of a row, and of a shift.
-inline constexpr int64_t most_folded_bytes = 16;
-inline constexpr int64_t most_known_bytes = 24;
-inline constexpr int64_t most_shift_bytes = 16;
+inline constexpr int64_t max_folded_bytes = 16;
+inline constexpr int64_t max_known_bytes = 24;
+inline constexpr int64_t max_shift_bytes = 16;
 
 // What floats are summed in where they are computed in `computed` (text/folds.cuh): f32 in float with what each addition loses; 16-bit
 // floats, whose results have few digits, and f64 plainly.
@@ -96,7 +96,7 @@ std::string sum_type(heddle_dtype input, const std::string& computed);
 heddle_dtype computed_in(const ReduceShape& shape);
 
 // Appends an entry `name`, and behind a split one "`name`_parts".
-// Errors: a kind that the dtype has not; those of chains.
+// Errors: a kind that the dtype has not; those of fused expressions.
 plugin::Status reduce_source(const ReduceShape& shape, const std::string& name, KernelSource* source);
 // Their parameters.
 void reduce_parameters(const ReduceShape& shape, const ReduceNumbers& numbers, ParameterWriter& writer);

@@ -13,7 +13,7 @@ using plugin::Status;
 // Widest element of what is read and written at once.
 size_t widest_of(const RowShape& shape) {
   size_t widest = std::max(plugin::byte_width(shape.input), plugin::byte_width(shape.output));
-  for (const Chain* chain : {&shape.before, &shape.behind}) widest = std::max(widest, ChainText(*chain, "").widest());
+  for (const FusedExpression* fused : {&shape.prologue, &shape.epilogue}) widest = std::max(widest, FusedExpressionText(*fused, "").widest());
   if (shape.scale == PerRow::position) widest = std::max(widest, plugin::byte_width(shape.scale_dtype));
   if (shape.bias == PerRow::position) widest = std::max(widest, plugin::byte_width(shape.bias_dtype));
   return widest;

@@ -77,7 +77,7 @@ Status RowLaunches::choose(const Operands& operands, bool varies, KernelSource* 
   }
   known_.last.shape.kind = known_of(shape.kind);
   known_.last.shape.working = shape.working;
-  known_.last.shape.before = shape.before;
+  known_.last.shape.prologue = shape.prologue;
   known_.last.epsilon = epsilon;
   HEDDLE_PLUGIN_CHECK(known_.choose(view.x, view.set, varies, "known", source));
   shape.held = false;
@@ -100,7 +100,7 @@ Status RowLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   n.channels = view.channels;
   n.spatial = view.spatial;
   if (!shape.held) {
-    const uint64_t known = plan->take(static_cast<uint64_t>(rows.outputs * most_known_bytes));
+    const uint64_t known = plan->take(static_cast<uint64_t>(rows.outputs * max_known_bytes));
     known_.plan(view.x, view.set, {Address::scratch, 0, 0, known}, plan);
     elements_.plan(view.x, view.set, n, known, plan);
     return {};

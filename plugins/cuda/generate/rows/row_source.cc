@@ -84,7 +84,7 @@ void row_constants(const RowShape& shape, KernelText* text) {
   text->constant("STRIDED", shape.strided);
 }
 
-std::string write_text(const RowShape& shape, const ChainText& behind) {
+std::string write_text(const RowShape& shape, const FusedExpressionText& epilogue) {
   const ParameterText scale = parameter_text(shape, shape.scale, shape.scale_dtype, "scale");
   const ParameterText bias = parameter_text(shape, shape.bias, shape.bias_dtype, "bias");
   const std::string y = "Pack<" + std::string(stored_type(shape.output)) + ", W>";
@@ -92,8 +92,8 @@ std::string write_text(const RowShape& shape, const ChainText& behind) {
   if (!bias.value.empty()) value += " + " + bias.value;
   return "  template <int W>\n  HEDDLE_INLINE_MEMBER void write(const Parameters& p, Index at, Index row, Index position, const C (&v)[W]) "
          "{\n" +
-         scale.reads + bias.reads + behind.reads("at") + "    " + y + " y;\n    for (int e = 0; e < W; ++e) y.element[e] = Stored<" +
-         stored_type(shape.output) + ">::of(" + behind.call(value, shape.output) + ");\n    *(" + y + "*)(p.y + at) = y;\n  }\n";
+         scale.reads + bias.reads + epilogue.reads("at") + "    " + y + " y;\n    for (int e = 0; e < W; ++e) y.element[e] = Stored<" +
+         stored_type(shape.output) + ">::of(" + epilogue.call(value, shape.output) + ");\n    *(" + y + "*)(p.y + at) = y;\n  }\n";
 }
 
 std::string tell_text(const RowShape& shape) {
@@ -120,8 +120,8 @@ void row_parameters(const RowShape& shape, const RowNumbers& n, ParameterWriter&
   if (shape.mean != HEDDLE_DTYPE_NONE) writer.address("", stored_type(shape.mean), "mean", Address::output, 1);
   if (shape.inverse != HEDDLE_DTYPE_NONE) writer.address("", stored_type(shape.inverse), "inverse", Address::output, 2);
   if (!shape.held) writer.address("const ", "S", "known", Address::scratch, 0, n.known);
-  ChainText(shape.before, "before").parameters(writer);
-  ChainText(shape.behind, "behind").parameters(writer);
+  FusedExpressionText(shape.prologue, "prologue").parameters(writer);
+  FusedExpressionText(shape.epilogue, "epilogue").parameters(writer);
   if (shape.scale == PerRow::repeated) writer.number("scale_repeat", n.scale_repeat);
   if (shape.bias == PerRow::repeated) writer.number("bias_repeat", n.bias_repeat);
   if (has_channels(shape)) {
@@ -143,10 +143,10 @@ void row_parameters(const RowShape& shape, const RowNumbers& n, ParameterWriter&
 }
 
 Status row_source(const RowShape& shape, const std::string& name, KernelSource* source) {
-  const ChainText before(shape.before, "before"), behind(shape.behind, "behind");
+  const FusedExpressionText prologue(shape.prologue, "prologue"), epilogue(shape.epilogue, "epilogue");
   KernelText text(name, shape.wide);
-  HEDDLE_PLUGIN_CHECK(before.function(shape.input, &text.helpers));
-  HEDDLE_PLUGIN_CHECK(behind.function(shape.output, &text.helpers));
+  HEDDLE_PLUGIN_CHECK(prologue.function(shape.input, &text.helpers));
+  HEDDLE_PLUGIN_CHECK(epilogue.function(shape.output, &text.helpers));
   const std::string computed = shape.working == HEDDLE_F64 ? "double" : compute_type(shape.input);
   text.type("C", computed);
   text.type("Kind", row_type(shape, computed));
@@ -155,7 +155,7 @@ Status row_source(const RowShape& shape, const std::string& name, KernelSource* 
   if (has_channels(shape))
     text.function("Index channel_of(const Parameters& p, Index row, Index position)",
                   "return row % (Index)p.groups * (Index)p.channels + position / (Index)p.spatial;");
-  text.functions += load_member(shape.input, before) + write_text(shape, behind) + tell_text(shape);
+  text.functions += load_member(shape.input, prologue) + write_text(shape, epilogue) + tell_text(shape);
   row_parameters(shape, {}, text.parameters);
   text.block_kernel("", shape.held ? "held_rows<F>" : "apply_elements<F>", shape.threads);
   text.write({"block", "folds", "rows"}, source);

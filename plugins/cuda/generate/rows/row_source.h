@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "generate/chain.h"
+#include "generate/fused_expression.h"
 #include "generate/launch_plan.h"
 #include "generate/reduce/reduce_source.h"
 #include "heddle/op.h"
@@ -39,7 +39,7 @@ struct RowShape {
   heddle_dtype scale_dtype = HEDDLE_DTYPE_NONE, bias_dtype = HEDDLE_DTYPE_NONE;
   // Outputs 1 and 2 of the node: mean and inverse deviation of each row. NONE: it is not asked for.
   heddle_dtype mean = HEDDLE_DTYPE_NONE, inverse = HEDDLE_DTYPE_NONE;
-  Chain before, behind;
+  FusedExpression prologue, epilogue;
   uint32_t result = 0;  // the output of the node that the elements are
 
   // Geometry. Rows that a thread or several hold in registers, or elements with what was computed of their rows before.
@@ -64,7 +64,7 @@ struct RowNumbers {
 // What an earlier reduction leaves of each row that is not held.
 ReduceKind known_of(RowKind kind);
 
-// Appends an entry `name`. Errors: those of chains.
+// Appends an entry `name`. Errors: those of fused expressions.
 plugin::Status row_source(const RowShape& shape, const std::string& name, KernelSource* source);
 void row_parameters(const RowShape& shape, const RowNumbers& numbers, ParameterWriter& writer);
 

@@ -15,10 +15,10 @@ using plugin::Status;
 
 namespace {
 
-constexpr int64_t most_compact_parts = 1024, least_compact_part = int64_t{8} * move_threads;
+constexpr int64_t max_compact_parts = 1024, min_compact_part = int64_t{8} * move_threads;
 
 int64_t part_of(int64_t positions) {
-  return std::max(least_compact_part, blocks_of(positions, most_compact_parts));
+  return std::max(min_compact_part, blocks_of(positions, max_compact_parts));
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ int64_t part_of(int64_t positions) {
 void CompactLaunches::all_parameters(const Operands& operands, const Scratch& scratch, ParameterWriter& writer) const {
   const int64_t count = positions(operands);
   writer.address("", "i64", "counts", Address::scratch, 0, scratch.counts);
-  writer.address("", "i64", "total", Address::scratch, 0, scratch.counts + most_compact_parts * sizeof(int64_t));
+  writer.address("", "i64", "total", Address::scratch, 0, scratch.counts + max_compact_parts * sizeof(int64_t));
   writer.address("", "i64", "extent", Address::extent, 0);
   writer.number("count", count);
   writer.number("part", part_of(count));
@@ -52,7 +52,7 @@ Status CompactLaunches::choose(const Operands& operands, bool varies, KernelSour
 Status CompactLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   const int64_t count = positions(operands), parts = blocks_of(count, part_of(count));
   Scratch scratch;
-  scratch.counts = plan->take((most_compact_parts + 1) * sizeof(int64_t));
+  scratch.counts = plan->take((max_compact_parts + 1) * sizeof(int64_t));
   if (keeps_places()) scratch.places = plan->take(static_cast<uint64_t>(count) * (wide_ ? sizeof(uint64_t) : sizeof(uint32_t)));
   const auto add = [&](uint32_t kernel, int64_t blocks) {
     ParameterWriter writer(nullptr, &plan->add(kernel, move_threads, blocks));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "generate/chain.h"
+#include "generate/fused_expression.h"
 #include "generate/dtype_names.h"
 #include "generate/kernel_text.h"
 #include "shared/axes.h"
@@ -52,8 +52,8 @@ void ScanLaunches::parameters(const Numbers& n, ParameterWriter& writer) const {
 }
 
 void ScanLaunches::write(KernelSource* source) const {
-  const Chain none;
-  const ChainText nothing(none, "");
+  const FusedExpression none;
+  const FusedExpressionText nothing(none, "");
   const std::string walk = rows_ ? "scan_rows" : "scan_lines";
   KernelText text("scan", wide_);
   text.type("C", compute_type(dtype_));

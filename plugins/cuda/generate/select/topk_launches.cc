@@ -14,9 +14,9 @@ namespace {
 
 using plugin::Status;
 
-constexpr int most_entries = 2048;           // in shared memory
-constexpr int64_t most_selected = 1024;      // of them
-constexpr int64_t most_merged = 16384;       // that parts of a row leave together
+constexpr int max_entries = 2048;           // in shared memory
+constexpr int64_t max_selected = 1024;      // of them
+constexpr int64_t max_merged = 16384;       // that parts of a row leave together
 constexpr unsigned int apart_threads = 256;  // of kernels whose threads know nothing of each other
 
 const heddle_tensor& any_output(const Operands& operands) {
@@ -43,16 +43,16 @@ Status TopKLaunches::look(const Operands& operands, Numbers* n) const {
   n->wanted = y.dims[at];
   n->inner = dims.count(at + 1, dims.rank);
   n->rows = dims.count(0, at) * n->inner;
-  n->stride = blocks_of(n->count, most_entries) * most_entries;
+  n->stride = blocks_of(n->count, max_entries) * max_entries;
   return {};
 }
 
 // Parts of rows that are few and long, so that what they leave is soon merged.
 void TopKLaunches::divide(Numbers* n) const {
   if (way_ != Way::select || varies_ || n->rows >= 264) return;
-  const int64_t wanted = std::min({blocks_of(528, n->rows), n->count / (8 * most_selected), most_merged / n->wanted});
+  const int64_t wanted = std::min({blocks_of(528, n->rows), n->count / (8 * max_selected), max_merged / n->wanted});
   if (wanted < 2) return;
-  n->part = blocks_of(blocks_of(n->count, wanted), most_selected) * most_selected;
+  n->part = blocks_of(blocks_of(n->count, wanted), max_selected) * max_selected;
   n->parts = blocks_of(n->count, n->part);
 }
 
@@ -115,9 +115,9 @@ Status TopKLaunches::choose(const Operands& operands, bool varies, KernelSource*
   HEDDLE_PLUGIN_CHECK(look(operands, &n));
   const std::string compute = compute_type(dtype_);
   short_ = (compute == "float" || compute == "i32") && !is_wide(n.count);
-  way_ = n.count <= most_entries ? Way::sort : n.wanted <= most_selected && !varies ? Way::select : Way::merge;
-  segment_ = static_cast<int>(std::clamp<int64_t>(power_above(n.count), 2, most_entries));
-  entries_ = way_ == Way::sort ? std::max(segment_, 512) : most_entries;
+  way_ = n.count <= max_entries ? Way::sort : n.wanted <= max_selected && !varies ? Way::select : Way::merge;
+  segment_ = static_cast<int>(std::clamp<int64_t>(power_above(n.count), 2, max_entries));
+  entries_ = way_ == Way::sort ? std::max(segment_, 512) : max_entries;
   wide_ = varies || is_wide(x.element_count) || is_wide(n.rows * n.stride);
   divide(&n);
   split_ = n.parts > 1;

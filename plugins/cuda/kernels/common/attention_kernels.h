@@ -42,7 +42,7 @@ class FusedAttention : public AttentionKernel {
   Status run(const RunContext& context, int64_t, int64_t) const;
 
  private:
-  Status choose_plan(const heddle_tensor& output, uint64_t most_workspace);
+  Status choose_plan(const heddle_tensor& output, uint64_t max_workspace);
 
   Needed<cudnn::Planner> planner_;
   Needed<cudnn::StreamHandle> stream_;
@@ -76,7 +76,7 @@ class ComposedAttention : public AttentionKernel {
   AxisLaunches softmax_;
   std::shared_ptr<const Program> program_;
   std::vector<cudaKernel_t> kernels_;
-  std::vector<Step> launches_;
+  std::vector<Launch> launches_;
   // Of scratch, in bytes from its beginning.
   uint64_t softmax_at_ = 0, workspace_at_ = 0;
   // The scores as a tensor, without an address.

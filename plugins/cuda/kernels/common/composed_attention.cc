@@ -86,7 +86,7 @@ Status ComposedAttention::prepare_softmax() {
   const auto plan = std::make_unique<LaunchPlan>();
   HEDDLE_PLUGIN_CHECK(softmax_.plan(operands, plan.get()));
   HEDDLE_PLUGIN_CHECK(plan->check());
-  launches_.assign(plan->steps.begin(), plan->steps.begin() + plan->step_count);
+  launches_.assign(plan->launches.begin(), plan->launches.begin() + plan->launch_count);
   workspace_at_ = aligned(softmax_at_ + plan->scratch_bytes, scratch_alignment);
   return {};
 }
@@ -111,7 +111,7 @@ Status ComposedAttention::prepare(PrepareContext& context) {
   const uint64_t own = workspace_at_ + MatrixProduct::workspace_alignment;
   if (own > budget)
     return unsupported("it needs " + std::to_string(own) + " bytes of scratch, of which it may have " + std::to_string(budget));
-  HEDDLE_PLUGIN_CHECK(choose_products(output.dtype, std::min(budget - own, MatrixProduct::most_workspace)));
+  HEDDLE_PLUGIN_CHECK(choose_products(output.dtype, std::min(budget - own, MatrixProduct::max_workspace)));
   context.set_scratch(own + std::max(scoring_.workspace_bytes(), mixing_.workspace_bytes()));
   return {};
 }
@@ -164,7 +164,7 @@ Status ComposedAttention::run(const RunContext& context, int64_t, int64_t) const
   of_softmax.outputs = &written;
   of_softmax.input_count = of_softmax.output_count = 1;
   of_softmax.scratch = scratch + softmax_at_;
-  for (const Step& step : launches_) HEDDLE_PLUGIN_CHECK(start_step(*this, of_softmax, step, kernels_[step.kernel]));
+  for (const Launch& launch : launches_) HEDDLE_PLUGIN_CHECK(start_launch(*this, of_softmax, launch, kernels_[launch.kernel]));
   operands.a = context.inputs[value]->data;
   operands.b = scores.data;
   operands.d = output->data;

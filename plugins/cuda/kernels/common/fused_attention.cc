@@ -30,7 +30,7 @@ Status FusedAttention::create(const CreateContext& context) {
   return stream_.ask(context, cudnn::stream_name);
 }
 
-Status FusedAttention::choose_plan(const heddle_tensor& output, uint64_t most_workspace) {
+Status FusedAttention::choose_plan(const heddle_tensor& output, uint64_t max_workspace) {
   const AttentionProblem& p = problem();
   auto call = std::make_unique<cudnn::PlannedCall>();
   cudnn::Graph graph;
@@ -52,7 +52,7 @@ Status FusedAttention::choose_plan(const heddle_tensor& output, uint64_t most_wo
   HEDDLE_PLUGIN_CHECK(graph.add_attention(ids[0], ids[1], ids[2], ids[3], ids[4]));
   cudnn::PlanRules rules;
   rules.tensor_cores = rules.converts = true;
-  rules.most_workspace_bytes = most_workspace;
+  rules.max_workspace_bytes = max_workspace;
   HEDDLE_PLUGIN_CHECK(planner_.made()->choose(graph, rules, &call->plan));
   call_ = std::move(call);
   return {};

@@ -18,7 +18,7 @@ using namespace heddle::plugin;
 class GpuKernel {
  public:
   // In run. Nothing is launched for no blocks.
-  Status start_kernel(const RunContext& context, cudaKernel_t kernel, Launch shape, const void* parameters) const {
+  Status start_kernel(const RunContext& context, cudaKernel_t kernel, LaunchShape shape, const void* parameters) const {
     if (shape.blocks == 0) return {};
     const TraceRange range(trace_name_);
     return launch(*device_, kernel, shape, parameters, static_cast<cudaStream_t>(context.stream));

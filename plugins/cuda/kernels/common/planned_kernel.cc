@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "generate/stage_chain.h"
+#include "generate/epilogue_expression.h"
 
 namespace heddle::cuda {
 namespace {
@@ -35,11 +35,11 @@ int64_t word_of(const Address& a, const RunContext& context) {
 
 }  // namespace
 
-Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry) {
-  if (step.blocks == 0) return {};
-  decltype(step.words) words = step.words;
-  for (uint32_t i = 0; i < step.address_count; ++i) words[step.addresses[i].word] = word_of(step.addresses[i], context);
-  const Launch shape = {kernel.blocks_for(step.blocks * step.threads, step.threads), step.threads};
+Status start_launch(const GpuKernel& kernel, const RunContext& context, const Launch& launch, cudaKernel_t entry) {
+  if (launch.blocks == 0) return {};
+  decltype(launch.words) words = launch.words;
+  for (uint32_t i = 0; i < launch.address_count; ++i) words[launch.addresses[i].word] = word_of(launch.addresses[i], context);
+  const LaunchShape shape = {kernel.blocks_for(launch.blocks * launch.threads, launch.threads), launch.threads};
   return kernel.start_kernel(context, entry, shape, words.data());
 }
 
@@ -67,7 +67,7 @@ Status PlannedKernel::prepare(PrepareContext& context) {
   if (scratch_bytes_ > context.scratch_budget())
     return unsupported("it needs " + std::to_string(scratch_bytes_) + " bytes of scratch, of which it may have " +
                        std::to_string(context.scratch_budget()));
-  steps_.assign(plan->steps.begin(), plan->steps.begin() + plan->step_count);
+  planned_.assign(plan->launches.begin(), plan->launches.begin() + plan->launch_count);
   if (!varies_) context.reads_on_host({});
   context.set_scratch(scratch_bytes_);
   context.set_tiles(1);
@@ -76,15 +76,15 @@ Status PlannedKernel::prepare(PrepareContext& context) {
 
 Status PlannedKernel::run(const RunContext& context, int64_t, int64_t) const {
   if (!varies_) {
-    for (const Step& step : steps_) HEDDLE_PLUGIN_CHECK(start_step(*this, context, step, kernels_[step.kernel]));
+    for (const Launch& launch : planned_) HEDDLE_PLUGIN_CHECK(start_launch(*this, context, launch, kernels_[launch.kernel]));
     return {};
   }
   LaunchPlan plan;
   HEDDLE_PLUGIN_CHECK(launches_->plan({context.inputs, context.outputs, own_inputs_, context.output_count, nullptr}, &plan));
   HEDDLE_PLUGIN_CHECK(plan.check());
   if (plan.scratch_bytes > scratch_bytes_) return invalid("extents are larger than those it was prepared for");
-  for (uint32_t i = 0; i < plan.step_count; ++i)
-    HEDDLE_PLUGIN_CHECK(start_step(*this, context, plan.steps[i], kernels_[plan.steps[i].kernel]));
+  for (uint32_t i = 0; i < plan.launch_count; ++i)
+    HEDDLE_PLUGIN_CHECK(start_launch(*this, context, plan.launches[i], kernels_[plan.launches[i].kernel]));
   return {};
 }
 

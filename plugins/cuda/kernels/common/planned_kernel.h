@@ -11,7 +11,7 @@
 namespace heddle::cuda {
 
 // [run] One launch of a plan, whose addresses are those that the run has.
-Status start_step(const GpuKernel& kernel, const RunContext& context, const Step& step, cudaKernel_t entry);
+Status start_launch(const GpuKernel& kernel, const RunContext& context, const Launch& launch, cudaKernel_t entry);
 
 class PlannedKernel : public GpuKernel {
  public:
@@ -19,7 +19,7 @@ class PlannedKernel : public GpuKernel {
   Status run(const RunContext& context, int64_t, int64_t) const;
 
  protected:
-  // In create. Inputs of fused stages stand behind the node's own.
+  // In create. Inputs of fused operators stand behind the node's own.
   Status begin(const CreateContext& context, std::unique_ptr<Launches> launches);
 
  private:
@@ -27,7 +27,7 @@ class PlannedKernel : public GpuKernel {
   uint32_t own_inputs_ = 0;
   bool varies_ = false;  // planned in each run
   uint64_t scratch_bytes_ = 0;
-  std::vector<Step> steps_;
+  std::vector<Launch> planned_;
   std::shared_ptr<const Program> program_;
   std::vector<cudaKernel_t> kernels_;
 };

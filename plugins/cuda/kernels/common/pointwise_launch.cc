@@ -27,7 +27,7 @@ Status PointwiseLaunch::prepare(const Device& device, const expression::Program&
   HEDDLE_PLUGIN_CHECK(operators::make_region(output, inputs, static_cast<uint32_t>(n), storage.data(), &region));
   choose(region);
   fill(region);
-  if (words_.size() * sizeof(int64_t) > most_parameter_bytes)
+  if (words_.size() * sizeof(int64_t) > max_parameter_bytes)
     return unsupported("a program of " + std::to_string(n) + " inputs, whose addresses and strides are more than a launch takes");
   std::string source;
   HEDDLE_PLUGIN_CHECK(pointwise_source(program, shape_, "heddle_pointwise", &source));
@@ -37,7 +37,7 @@ Status PointwiseLaunch::prepare(const Device& device, const expression::Program&
 
 Status PointwiseLaunch::start(const GpuKernel& kernel, const RunContext& context, void* output, const void* const* inputs) const {
   if (words_[count_at_] == 0) return {};
-  int64_t words[most_parameter_bytes / sizeof(int64_t)];
+  int64_t words[max_parameter_bytes / sizeof(int64_t)];
   std::memcpy(words, words_.data(), words_.size() * sizeof(int64_t));
   words[0] = address(output);
   for (size_t i = 0; i < shape_.inputs.size(); ++i) words[1 + i] = address(inputs[i]);

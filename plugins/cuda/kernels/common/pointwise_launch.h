@@ -30,7 +30,7 @@ class PointwiseLaunch {
   Status start(const GpuKernel& kernel, const RunContext& context, void* output, const void* const* inputs) const;
 
  private:
-  static constexpr size_t most_parameter_bytes = 4000;  // CUDA takes 4 KiB everywhere
+  static constexpr size_t max_parameter_bytes = 4000;  // CUDA takes 4 KiB everywhere
   void choose(const operators::Region& region);
   bool rows_are_groups(const operators::Region& region, int64_t inner) const;
   void fill(const operators::Region& region);

@@ -9,11 +9,11 @@ namespace {
 using operators::MatMulProblem;
 using operators::MatrixStrides;
 
-constexpr int64_t most_parts = 4096;
+constexpr int64_t max_parts = 4096;
 
 // Texts as the host writes them (expression.h, print).
-bool is_sum(const Stage& stage, int32_t kind) {
-  return stage.kind == kind && (stage.text == "add(acc, operand)" || stage.text == "add(operand, acc)");
+bool is_sum(const EpilogueOp& epilogue_op, int32_t kind) {
+  return epilogue_op.kind == kind && (epilogue_op.text == "add(acc, operand)" || epilogue_op.text == "add(operand, acc)");
 }
 
 std::string canonical(const std::string& text) {
@@ -23,11 +23,11 @@ std::string canonical(const std::string& text) {
   return expression::parse(text, {}, program, error) ? expression::print(program) : std::string();
 }
 
-ProductActivation activation_of(const Stage& stage, heddle_dtype dtype) {
+ProductActivation activation_of(const EpilogueOp& epilogue_op, heddle_dtype dtype) {
   static const std::string relu = canonical("max(acc, 0)");
   static const std::string gelu = canonical("0.5 * acc * (1 + tanh(0.7978845608028654 * (acc + 0.044715 * acc * acc * acc)))");
   if (dtype == HEDDLE_F64) return ProductActivation::none;
-  return stage.text == relu ? ProductActivation::relu : stage.text == gelu ? ProductActivation::gelu : ProductActivation::none;
+  return epilogue_op.text == relu ? ProductActivation::relu : epilogue_op.text == gelu ? ProductActivation::gelu : ProductActivation::none;
 }
 
 // Row by row, as tensors are, a matrix is the transposed one column by column.
@@ -101,36 +101,36 @@ Status prepare_copies(const Device& device, heddle_dtype dtype, const std::vecto
 }  // namespace
 
 bool ProductKernel::accepts_epilogue(const CreateContext& context) {
-  return StageTail::takes(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
+  return EpilogueKernel::takes(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
 }
 
 Status ProductKernel::begin(const CreateContext& context) {
   HEDDLE_PLUGIN_CHECK(on(context));
-  fused_ = stages_of(context);
+  fused_ = epilogue_ops_of(context);
   return library_.ask(context, ProductLibrary::resource);
 }
 
-// As many of the first stages as cuBLASLt does itself.
-size_t ProductKernel::absorb(const std::vector<Stage>& stages, ProductShape* shape) {
+// As many of the first epilogue ops as cuBLASLt does itself.
+size_t ProductKernel::absorb(const std::vector<EpilogueOp>& epilogue_ops, ProductShape* shape) {
   size_t count = 0;
-  for (; count < stages.size(); ++count) {
-    const Stage& stage = stages[count];
-    if (c_ < 0 && is_sum(stage, HEDDLE_OPERAND_SAME_SHAPE)) {
-      c_ = stage.input;
+  for (; count < epilogue_ops.size(); ++count) {
+    const EpilogueOp& epilogue_op = epilogue_ops[count];
+    if (c_ < 0 && is_sum(epilogue_op, HEDDLE_OPERAND_SAME_SHAPE)) {
+      c_ = epilogue_op.input;
       beta_ = 1;
-    } else if (bias_ < 0 && is_sum(stage, HEDDLE_OPERAND_LAST_DIMENSION)) {
-      bias_ = stage.input;
+    } else if (bias_ < 0 && is_sum(epilogue_op, HEDDLE_OPERAND_LAST_DIMENSION)) {
+      bias_ = epilogue_op.input;
     } else {
       break;
     }
   }
-  if (count < stages.size()) shape->activation = activation_of(stages[count], shape->dtype);
+  if (count < epilogue_ops.size()) shape->activation = activation_of(epilogue_ops[count], shape->dtype);
   return count + (shape->activation != ProductActivation::none ? 1 : 0);
 }
 
 // Where there would be too many calls, copies of the matrices in the order of the batch leave one.
 Status ProductKernel::lay_out(heddle_dtype dtype, uint64_t budget, MatMulProblem* problem) {
-  if (calls_of(*problem) <= most_parts) return {};
+  if (calls_of(*problem) <= max_parts) return {};
   const auto images = static_cast<uint64_t>(problem->images());
   struct Matrices {
     MatrixStrides* strides;
@@ -164,7 +164,7 @@ Status ProductKernel::divide(const MatMulProblem& problem, ProductShape* shape) 
   shape->d = matrix_of(problem.y, axis);
   MatMulProblem rest = problem;
   if (!rest.batch.empty()) rest.batch[axis] = 1;
-  if (rest.images() > most_parts)
+  if (rest.images() > max_parts)
     return unsupported("a product of " + std::to_string(problem.images()) + " matrices with no common step between them");
   std::vector<int64_t> offsets;
   for (int64_t image = 0; image < rest.images(); ++image) {
@@ -176,7 +176,7 @@ Status ProductKernel::divide(const MatMulProblem& problem, ProductShape* shape) 
   return {};
 }
 
-Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const std::vector<Stage>& stages, double alpha, int32_t c,
+Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const std::vector<EpilogueOp>& epilogue_ops, double alpha, int32_t c,
                            double beta) {
   const heddle_tensor& y = *context.output(0);
   context.reads_on_host({});
@@ -192,7 +192,7 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   if (y.element_count == 0) return {};
   if (problem.depth == 0) {
     if (c >= 0) return unsupported("a product of no depth beside a matrix");
-    return tail_.prepare(device(), stages, y, context.inputs());
+    return epilogue_kernel_.prepare(device(), epilogue_ops, y, context.inputs());
   }
   if (c >= 0) HEDDLE_PLUGIN_CHECK(prepare_spread(*context.input(static_cast<uint32_t>(c)), y));
   const uint64_t budget =
@@ -205,18 +205,18 @@ Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const
   shape.m = problem.columns;
   shape.n = problem.rows;
   shape.k = problem.depth;
-  const size_t absorbed = absorb(stages, &shape);
+  const size_t absorbed = absorb(epilogue_ops, &shape);
   shape.has_c = c_ >= 0;
   shape.has_bias = bias_ >= 0;
   HEDDLE_PLUGIN_CHECK(divide(problem, &shape));
-  const uint64_t most_workspace = std::min(budget - copied_bytes_, MatrixProduct::most_workspace);
-  HEDDLE_PLUGIN_CHECK(product_.choose(device(), library_.made()->handle(), shape, most_workspace));
+  const uint64_t max_workspace = std::min(budget - copied_bytes_, MatrixProduct::max_workspace);
+  HEDDLE_PLUGIN_CHECK(product_.choose(device(), library_.made()->handle(), shape, max_workspace));
   if (bias_ >= 0 && context.input(static_cast<uint32_t>(bias_))->data)
     HEDDLE_PLUGIN_CHECK(product_.expect_bias(context.input(static_cast<uint32_t>(bias_))->data));
   const uint64_t scratch = copied_bytes_ + product_.workspace_bytes();
   if (scratch > 0) context.set_scratch(scratch + MatrixProduct::workspace_alignment);
-  const std::vector<Stage> rest(stages.begin() + static_cast<std::ptrdiff_t>(absorbed), stages.end());
-  return tail_.prepare(device(), rest, y, context.inputs());
+  const std::vector<EpilogueOp> rest(epilogue_ops.begin() + static_cast<std::ptrdiff_t>(absorbed), epilogue_ops.end());
+  return epilogue_kernel_.prepare(device(), rest, y, context.inputs());
 }
 
 Status ProductKernel::prepare_spread(const heddle_tensor& c, const heddle_tensor& y) {
@@ -254,7 +254,7 @@ Status ProductKernel::run(const RunContext& context, int64_t, int64_t) const {
     operands.d = const_cast<char*>(at(y.data, part.y));
     HEDDLE_PLUGIN_CHECK(product_.enqueue(device(), handle, operands, stream));
   }
-  return tail_.start(*this, context);
+  return epilogue_kernel_.start(*this, context);
 }
 
 }  // namespace heddle::cuda

@@ -11,7 +11,7 @@
 
 #include "kernels/common/gpu_kernel.h"
 #include "kernels/common/pointwise_launch.h"
-#include "kernels/common/stage_tail.h"
+#include "kernels/common/epilogue_kernel.h"
 #include "library/matrix_product.h"
 #include "shared/products/matmul_problem.h"
 
@@ -25,11 +25,11 @@ class ProductKernel : public GpuKernel {
  protected:
   // In create.
   Status begin(const CreateContext& context);
-  // In prepare: activation(alpha a b + beta c), `stages` behind it. `c`: an input that broadcasts to the output; -1: none. Of another shape
+  // In prepare: activation(alpha a b + beta c), `epilogue_ops` behind it. `c`: an input that broadcasts to the output; -1: none. Of another shape
   // than the output's it is spread over that first, so that the sum is rounded once.
-  Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<Stage>& stages, double alpha = 1, int32_t c = -1,
+  Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<EpilogueOp>& epilogue_ops, double alpha = 1, int32_t c = -1,
               double beta = 0);
-  const std::vector<Stage>& fused() const { return fused_; }
+  const std::vector<EpilogueOp>& fused() const { return fused_; }
   // Before plan(): input 1 is the matrix on the left.
   void swap_inputs(bool swapped) { swapped_ = swapped; }
 
@@ -38,15 +38,15 @@ class ProductKernel : public GpuKernel {
   struct Part {
     int64_t a = 0, b = 0, y = 0;
   };
-  size_t absorb(const std::vector<Stage>& stages, ProductShape* shape);
+  size_t absorb(const std::vector<EpilogueOp>& epilogue_ops, ProductShape* shape);
   Status prepare_spread(const heddle_tensor& c, const heddle_tensor& y);
   Status divide(const operators::MatMulProblem& problem, ProductShape* shape);
   Status lay_out(heddle_dtype dtype, uint64_t budget, operators::MatMulProblem* problem);
 
-  std::vector<Stage> fused_;
+  std::vector<EpilogueOp> fused_;
   Needed<ProductLibrary> library_;
   MatrixProduct product_;
-  StageTail tail_;
+  EpilogueKernel epilogue_kernel_;
   PointwiseLaunch spread_;  // of c
   // Of a and b: their copies in the scratch, before the workspace.
   struct Copy {

@@ -162,9 +162,9 @@ class CreateContext {
   }
   // Executing threads that a run may have: for pools made in advance. Nothing that shapes results may depend on it.
   uint32_t max_threads() const { return c_->max_threads; }
-  // The stages of the epilogue fused into this node, first to last.
-  uint32_t stage_count() const { return c_->stage_count; }
-  const heddle_epilogue_stage& stage(uint32_t i) const { return *c_->stages[i]; }
+  // The ops of the epilogue fused into this node, first to last.
+  uint32_t epilogue_op_count() const { return c_->epilogue_op_count; }
+  const heddle_epilogue_op& epilogue_op(uint32_t i) const { return *c_->epilogue_ops[i]; }
   const heddle_create_context* raw() const { return c_; }
 
  private:

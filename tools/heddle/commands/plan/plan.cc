@@ -21,7 +21,7 @@ namespace {
 
 // With --dry the default device's kind is that of devices which are described. `roles` learns what is read.
 Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& session, const Report& report, FileRoles& roles) {
-  constexpr int64_t most_bytes = 1 << 20;
+  constexpr int64_t max_bytes = 1 << 20;
   RuntimeOptions options = runtime_options(report.common);
   if (o.dry.empty()) return options;
   const std::string kind = device_kind(full_device_name(session.device, host_name));
@@ -30,7 +30,7 @@ Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& 
   std::string text;
   if (o.dry != own_description) {
     roles.reads(o.dry);
-    HEDDLE_TRY(const FileBytes file, read_file(o.dry, most_bytes));
+    HEDDLE_TRY(const FileBytes file, read_file(o.dry, max_bytes));
     text.assign(reinterpret_cast<const char*>(file.data.get()), file.size);
     text += '\n';  // an empty file is none, and no text is the backend's own
   }

@@ -24,7 +24,7 @@
 namespace heddle::tool {
 namespace {
 
-constexpr int64_t most_elements = int64_t{1} << 24;
+constexpr int64_t max_elements = int64_t{1} << 24;
 
 // ---------------------------------------------------------------- tensors
 
@@ -105,8 +105,8 @@ Result<ExampleTensor> read_tensor(Scanner& s, uint64_t seed) {
     s.take(",");
   }
   int64_t bytes = 0;
-  if (!checked_byte_size(tensor.dtype, tensor.shape, &bytes) || tensor.shape.element_count() > most_elements)
-    return s.wrong(fmt::format("an example has at most {} elements", most_elements));
+  if (!checked_byte_size(tensor.dtype, tensor.shape, &bytes) || tensor.shape.element_count() > max_elements)
+    return s.wrong(fmt::format("an example has at most {} elements", max_elements));
   if (s.take("=")) {
     HEDDLE_TRY(tensor.content, read_content(s, tensor.dtype, tensor.shape, seed));
   }

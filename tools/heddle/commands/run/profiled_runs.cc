@@ -10,10 +10,10 @@ namespace heddle::tool {
 namespace {
 
 // Runs that are kept, and step times of all of them together.
-constexpr int64_t most_runs = 101, most_step_times = int64_t{1} << 22;
+constexpr int64_t max_runs = 101, max_step_times = int64_t{1} << 22;
 
 int64_t spacing(int64_t runs, size_t steps) {
-  const int64_t kept = std::clamp<int64_t>(most_step_times / std::max<int64_t>(1, static_cast<int64_t>(steps)), 1, most_runs);
+  const int64_t kept = std::clamp<int64_t>(max_step_times / std::max<int64_t>(1, static_cast<int64_t>(steps)), 1, max_runs);
   return (runs + kept - 1) / kept;
 }
 

@@ -24,14 +24,14 @@ std::string name_event(const char* what, int worker, const std::string& name) {
 }  // namespace
 
 Status write_trace(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, int threads) {
-  constexpr int most_workers = 64;  // that a step time tells apart
+  constexpr int max_workers = 64;  // that a step time tells apart
   std::vector<std::string> events = {name_event("process_name", 0, plan.net.empty() ? "heddle run" : plan.net)};
-  for (int worker = 0; worker < std::min(threads, most_workers); ++worker)
+  for (int worker = 0; worker < std::min(threads, max_workers); ++worker)
     events.push_back(name_event("thread_name", worker, worker == 0 ? "worker 0, the caller" : fmt::format("worker {}", worker)));
   for (size_t i = 0; i < run.profile.steps.size(); ++i) {
     const StepTime& time = run.profile.steps[i];
     const PlanInfo::Step& step = plan.steps[i];
-    for (int worker = 0; worker < most_workers; ++worker)
+    for (int worker = 0; worker < max_workers; ++worker)
       if (time.workers >> worker & 1)
         events.push_back(fmt::format(R"({{"name": {}, "cat": {}, "ph": "X", "pid": 1, "tid": {}, "ts": {}, "dur": {}, )"
                                      R"("args": {{"kernel": {}, "tiles": {}, "bytes": {}, "flops": {}}}}})",

@@ -43,7 +43,7 @@ void Losses::add(int64_t step, double loss) {
   last_ = {step, loss};
   if (count_++ % every_ != 0) return;
   kept_.push_back(last_);
-  if (kept_.size() < most_kept) return;
+  if (kept_.size() < max_kept) return;
   for (size_t i = 0; i < kept_.size() / 2; ++i) kept_[i] = kept_[2 * i];
   kept_.resize(kept_.size() / 2);
   every_ *= 2;

@@ -26,7 +26,7 @@ class Losses {
   std::vector<LossPoint> points() const;
 
  private:
-  static constexpr size_t most_kept = 4096;  // a picture has fewer columns
+  static constexpr size_t max_kept = 4096;  // a picture has fewer columns
   std::vector<LossPoint> kept_;
   LossPoint last_;
   int64_t count_ = 0, every_ = 1;

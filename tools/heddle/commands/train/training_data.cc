@@ -96,7 +96,7 @@ Result<TrainingData> TrainingData::read(const std::string& option, const std::ve
           return Status(Code::unbound_symbol, fmt::format("{} synthetic: input {} has no fixed samples", option, quoted(port.name)),
                         "give files");
       int64_t bytes = 0;
-      if (!checked_byte_size(port.dtype, shape, &bytes) || bytes > most_random_bytes)
+      if (!checked_byte_size(port.dtype, shape, &bytes) || bytes > max_random_bytes)
         return Status(Code::limit_exceeded,
                       fmt::format("{} synthetic: {} samples of input {} are too large", option, samples, quoted(port.name)),
                       "give fewer --samples");

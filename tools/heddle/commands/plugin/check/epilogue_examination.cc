@@ -16,12 +16,12 @@
 namespace heddle::tool {
 namespace {
 
-// The expression of a stage as fusion prints it, and how its operand meets output 0.
-struct StageText {
+// The expression of an epilogue op as fusion prints it, and how its operand meets output 0.
+struct EpilogueOpText {
   const char* expression;
   int32_t kind = HEDDLE_OPERAND_NONE;
 };
-using Epilogue = std::vector<StageText>;
+using Epilogue = std::vector<EpilogueOpText>;
 
 const char* kind_name(int32_t kind) {
   static const char* const names[] = {"", "same shape", "per channel", "last dimension", "scalar"};
@@ -71,7 +71,7 @@ std::shared_ptr<const Blob> operand_of(const Shape& shape, uint64_t seed) {
   return operand;
 }
 
-// The call with NaN and an infinity among its numbers, so that stages meet them whatever they read beside acc.
+// The call with NaN and an infinity among its numbers, so that epilogue ops meet them whatever they read beside acc.
 OperatorCall with_special_values(OperatorCall call) {
   for (auto& input : call.inputs) {
     if (!input || input->dtype != DType::f32 || input->bytes == 0) continue;
@@ -114,7 +114,7 @@ class EpilogueExamination {
   // A kernel that takes another way where it meets NaN (as ours with oneDNN, whose activations lose it) makes that when it does.
   bool is_allowed(const Finding& found) const { return special_ && found.mistake == std::string_view("allocates"); }
   bool fuse(const Epilogue& epilogue, OperatorCall& fused, std::string& about) const;
-  std::vector<float> by_stages(const OperatorCall& fused) const;
+  std::vector<float> by_epilogue_ops(const OperatorCall& fused) const;
   Finding compare(const Blobs& got, const std::vector<float>& first, const std::string& about) const;
   Finding examine(const OperatorCall& fused, const EpilogueAnswer& answer, const std::string& about) const;
   Finding repeat(const OperatorCall& fused, GuardedBytes::Side side, const Blobs& first, const std::string& what) const;
@@ -129,15 +129,15 @@ class EpilogueExamination {
 // The call with the epilogue behind it; false: output 0 has none of these operands.
 bool EpilogueExamination::fuse(const Epilogue& epilogue, OperatorCall& fused, std::string& about) const {
   std::vector<std::string> named;
-  for (const StageText& stage : epilogue) {
-    OperatorCall::Stage& added = fused.stages.emplace_back();
-    added.expression = stage.expression;
-    named.emplace_back(stage.expression);
-    if (stage.kind == HEDDLE_OPERAND_NONE) continue;
-    const auto shape = operand_shape(stage.kind, shape_);
+  for (const EpilogueOpText& epilogue_op : epilogue) {
+    OperatorCall::EpilogueOp& added = fused.epilogue_ops.emplace_back();
+    added.expression = epilogue_op.expression;
+    named.emplace_back(epilogue_op.expression);
+    if (epilogue_op.kind == HEDDLE_OPERAND_NONE) continue;
+    const auto shape = operand_shape(epilogue_op.kind, shape_);
     if (!shape) return false;
-    named.back() += fmt::format(" ({})", kind_name(stage.kind));
-    added.operand_kind = stage.kind;
+    named.back() += fmt::format(" ({})", kind_name(epilogue_op.kind));
+    added.operand_kind = epilogue_op.kind;
     added.operand_input = static_cast<int32_t>(fused.inputs.size());
     fused.inputs.push_back(operand_of(*shape, call_.random_seed + fused.inputs.size()));
   }
@@ -145,22 +145,22 @@ bool EpilogueExamination::fuse(const Epilogue& epilogue, OperatorCall& fused, st
   return true;
 }
 
-// What the stages make of output 0.
-std::vector<float> EpilogueExamination::by_stages(const OperatorCall& fused) const {
+// What the epilogue ops make of output 0.
+std::vector<float> EpilogueExamination::by_epilogue_ops(const OperatorCall& fused) const {
   const auto n = static_cast<size_t>(shape_.element_count());
   std::vector<float> acc(n), operand(n);
   std::memcpy(acc.data(), expected_[0]->data, n * sizeof(float));
-  for (const OperatorCall::Stage& stage : fused.stages) {
+  for (const OperatorCall::EpilogueOp& epilogue_op : fused.epilogue_ops) {
     expression::Program program;
     program.inputs = {"acc", "operand"};
     std::string error;
-    expression::parse(stage.expression, {}, program, error);
+    expression::parse(epilogue_op.expression, {}, program, error);
     const auto evaluator = expression::Evaluator<float>::of(program, error);
-    if (stage.operand_input >= 0)
+    if (epilogue_op.operand_input >= 0)
       for (size_t i = 0; i < n; ++i)
         std::memcpy(&operand[i],
-                    fused.inputs[static_cast<size_t>(stage.operand_input)]->data +
-                        operand_index(stage.operand_kind, shape_, static_cast<int64_t>(i)) * 4,
+                    fused.inputs[static_cast<size_t>(epilogue_op.operand_input)]->data +
+                        operand_index(epilogue_op.operand_kind, shape_, static_cast<int64_t>(i)) * 4,
                     sizeof(float));
     std::vector<float> scratch(evaluator->scratch_bytes() / sizeof(float));
     evaluator->run(static_cast<int64_t>(n), {{acc.data(), 1}, {operand.data(), 1}}, acc.data(), scratch.data());
@@ -206,20 +206,20 @@ Finding EpilogueExamination::examine(const OperatorCall& fused, const EpilogueAn
   if (!run.outputs().ok())
     return {"epilogue-differs", fmt::format("accepts the epilogue {} and then fails: {}", about, run.outputs().status().text())};
   if (!run.found().ok() && !is_allowed(run.found())) return Finding(run.found()).with(with);
-  if (Finding found = compare(*run.outputs(), by_stages(fused), about); !found.ok()) return found;
+  if (Finding found = compare(*run.outputs(), by_epilogue_ops(fused), about); !found.ok()) return found;
   OperatorCall other = fused;
   other.conditions.scratch_fill = other.conditions.thread_scratch_fill = other.conditions.output_fill = uint8_t{0xa5};
   Finding found = repeat(other, GuardedBytes::Side::front, *run.outputs(), "when its memory holds something");
   other = fused;
   other.split_seed = 7;
   if (found.ok()) found = repeat(other, GuardedBytes::Side::behind, *run.outputs(), "when its tiles are split");
-  for (const OperatorCall::Stage& stage : fused.stages) {
-    if (!found.ok() || !answer.in_place || stage.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
+  for (const OperatorCall::EpilogueOp& epilogue_op : fused.epilogue_ops) {
+    if (!found.ok() || !answer.in_place || epilogue_op.operand_kind != HEDDLE_OPERAND_SAME_SHAPE) continue;
     other = fused;
-    other.in_place = {{0, static_cast<uint32_t>(stage.operand_input)}};
+    other.in_place = {{0, static_cast<uint32_t>(epilogue_op.operand_input)}};
     found = repeat(other, GuardedBytes::Side::behind, *run.outputs(), "with output 0 in place of the operand of the same shape");
   }
-  if (found.ok() && fused.stages.size() > 1) found = find_leaks(registry_, fused);
+  if (found.ok() && fused.epilogue_ops.size() > 1) found = find_leaks(registry_, fused);
   return std::move(found).with(with);
 }
 

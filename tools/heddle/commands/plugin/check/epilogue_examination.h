@@ -12,8 +12,8 @@ struct EpilogueFinding {
   bool accepted = false;  // any of the epilogues
 };
 
-// Asks the call's kernel about epilogues: activations of different kinds, and operands of each form that output 0 can have, one stage and
-// several. What it accepts has to give what the stages make of `outputs`, those of the call without them, by heddle/expression_evaluate.h:
+// Asks the call's kernel about epilogues: activations of different kinds, and operands of each form that output 0 can have, one epilogue op and
+// several. What it accepts has to give what the epilogue ops make of `outputs`, those of the call without them, by heddle/expression_evaluate.h:
 // a number may round differently, but NaN, infinities and the signs of zeros are the same. In guarded memory, over what scratch held
 // before, with its tiles split, and where the kernel says so in the bytes of an operand: the same bits.
 EpilogueFinding examine_epilogues(const RegistrySnapshot& registry, const OperatorCall& call, const Blobs& outputs);

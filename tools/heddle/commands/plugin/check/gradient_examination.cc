@@ -24,7 +24,7 @@ using Numbers = std::vector<double>;
 constexpr int64_t sampled_elements = 16;  // of the first ones, and of the others
 constexpr int random_directions = 3;
 // Of inputs and outputs: a difference takes several runs, and smaller calls of the operator tell the same.
-constexpr int64_t most_elements = int64_t{1} << 17;
+constexpr int64_t max_elements = int64_t{1} << 17;
 
 bool is_real(const std::shared_ptr<const Blob>& blob) {
   return blob && (blob->dtype == DType::f32 || blob->dtype == DType::f64);
@@ -287,7 +287,7 @@ std::string examine_gradient(const RegistrySnapshot& registry, const OperatorSch
   int64_t elements = 0;
   for (const Blobs* blobs : {&call.inputs, &outputs})
     for (const auto& blob : *blobs) elements += blob ? blob->shape.element_count() : 0;
-  if (elements > most_elements) return {};
+  if (elements > max_elements) return {};
   GradientExamination examination(registry, schema, seed);
   if (std::string wrong = examination.examine_at(call, outputs, true); !wrong.empty()) return wrong;
   OperatorCall beside = call;

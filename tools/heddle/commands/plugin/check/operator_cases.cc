@@ -86,13 +86,13 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   }
   // Extents of the names in order, again from the front where there are more.
   const std::vector<int64_t> rounds[] = {{1}, {7, 3, 5}, {2, 3, 4, 5}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {4}, {65, 33, 17}, {300, 257, 3}};
-  int most_rest_rank = max_rank;  // what "..." may stand for, that no port gets too many dims
+  int max_rest_rank = max_rank;  // what "..." may stand for, that no port gets too many dims
   const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
   for (const DeclaredDims::Port& port : ports)
-    if (port.has_rest) most_rest_rank = std::min(most_rest_rank, max_rank - port.least_rank);
+    if (port.has_rest) max_rest_rank = std::min(max_rest_rank, max_rank - port.min_rank);
   for (const std::vector<int64_t>& round : rounds)
     for (const Shape& rest : {Shape{}, Shape{2}, Shape{3, 1}}) {
-      if (rest.rank() > (varies ? most_rest_rank : 0)) break;
+      if (rest.rank() > (varies ? max_rest_rank : 0)) break;
       std::vector<int64_t> extents(schema.declared_dims.name_count());
       for (size_t n = 0; n < extents.size(); ++n) extents[n] = round[n % round.size()];
       if (InputShapes made = bounded_shapes(ports, std::move(extents), rest); !made.empty()) all.push_back(std::move(made));
@@ -127,7 +127,7 @@ OperatorCase generic_case(const OperatorSchema& schema, const InputShapes& of, D
   for (uint32_t i = 0; i < std::max(inputs, 1u) && i < of.size(); ++i)
     if (i == 0 || of[i] != of[0])
       texts += fmt::format("{}{}{}", i > 0 ? ", " : "", to_string(i < call.inputs.size() ? call.inputs[i]->dtype : dtype), of[i].text());
-  made.most_output_bytes = int64_t{16} << 20;
+  made.max_output_bytes = int64_t{16} << 20;
   made.about = fmt::format("{}, seed {}", texts.empty() ? to_string(dtype) : texts, seed);
   return made;
 }

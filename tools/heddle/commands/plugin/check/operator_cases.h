@@ -17,7 +17,7 @@ struct OperatorCase {
   bool may_refuse = true;               // not what an example says
   std::string about;                    // for reports: what the inputs are
   // Not examined where it gives more than this: made-up inputs may be multiplied into one another.
-  int64_t most_output_bytes = std::numeric_limits<int64_t>::max();
+  int64_t max_output_bytes = std::numeric_limits<int64_t>::max();
 
   bool is_example() const { return !may_refuse; }
 };

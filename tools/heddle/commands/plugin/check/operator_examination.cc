@@ -155,7 +155,7 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   if (!first.found().ok() && first.found().mistake != std::string_view("allocates")) return Finding(first.found()).with(about);
   int64_t bytes = 0;
   for (const auto& output : *outputs) bytes += output ? output->bytes : 0;
-  if (bytes > one.most_output_bytes) return {};  // nor does it count as run
+  if (bytes > one.max_output_bytes) return {};  // nor does it count as run
   ran_ = true;
   coverage_.ran(one.call);
   if (Finding found = examine_run(one, *outputs); !found.ok() || before_ || schema_.has_trait(HEDDLE_TRAIT_RANDOM))

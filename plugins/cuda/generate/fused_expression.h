@@ -11,7 +11,7 @@
 
 namespace heddle::cuda {
 
-struct Chain {
+struct FusedExpression {
   // A tensor beside the operator's own element: of that one's shape and layout, or of one element.
   struct Operand {
     uint32_t input = 0;  // of the node
@@ -25,12 +25,12 @@ struct Chain {
   bool empty() const { return program.code.empty(); }
 };
 
-inline constexpr size_t most_chain_operands = 8;
+inline constexpr size_t max_fused_operands = 8;
 
 // What a kernel's source says of a chain that is called `name` there.
-class ChainText {
+class FusedExpressionText {
  public:
-  ChainText(const Chain& chain, const char* name) : chain_(chain), name_(name) {}
+  FusedExpressionText(const FusedExpression& fused, const char* name) : fused_(fused), name_(name) {}
   // Bytes of the widest operand that goes with the elements; 0: none does.
   size_t widest() const;
   void parameters(ParameterWriter& writer) const;
@@ -42,13 +42,13 @@ class ChainText {
   std::string call(const std::string& value, heddle_dtype arithmetic) const;
 
  private:
-  const Chain& chain_;
+  const FusedExpression& fused_;
   const char* const name_;
 };
 
-// "load": W elements of p.x from `at` on, of type C, behind the chain.
-std::string load_member(heddle_dtype dtype, const ChainText& before);
+// "load": W elements of p.x from `at` on, of type C, behind the fused.
+std::string load_member(heddle_dtype dtype, const FusedExpressionText& prologue);
 // "store": W numbers of type C, and what the chain makes of them, at p.y and `at`.
-std::string store_member(heddle_dtype dtype, const ChainText& behind);
+std::string store_member(heddle_dtype dtype, const FusedExpressionText& epilogue);
 
 }  // namespace heddle::cuda

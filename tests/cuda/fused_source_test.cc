@@ -1,11 +1,11 @@
 // Chains of elementwise operators in front of operators and behind them, within the same kernels, on the emulated grid.
 #include <gtest/gtest.h>
 
-#include "generate/chain.h"
+#include "generate/fused_expression.h"
 #include "generate/channel_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
-#include "generate/stage_chain.h"
+#include "generate/epilogue_expression.h"
 #include "lines.h"
 #include "nvrtc_check.h"
 
@@ -13,13 +13,13 @@ namespace heddle::cuda::grid_test {
 namespace {
 
 // "abs(acc) * same - one": of the node's inputs `first` and the one behind it.
-Chain chain_of(const std::string& text, uint32_t first, DType dtype) {
-  Chain chain;
-  chain.program.inputs = {"acc", "same", "one"};
+FusedExpression expression_of(const std::string& text, uint32_t first, DType dtype) {
+  FusedExpression fused;
+  fused.program.inputs = {"acc", "same", "one"};
   std::string error;
-  EXPECT_TRUE(expression::parse(text, {}, chain.program, error)) << error;
-  chain.operands = {{first, static_cast<heddle_dtype>(dtype), false}, {first + 1, static_cast<heddle_dtype>(dtype), true}};
-  return chain;
+  EXPECT_TRUE(expression::parse(text, {}, fused.program, error)) << error;
+  fused.operands = {{first, static_cast<heddle_dtype>(dtype), false}, {first + 1, static_cast<heddle_dtype>(dtype), true}};
+  return fused;
 }
 const char* const in_front = "abs(acc) * same - one";
 const char* const at_the_back = "max(acc, 0) * same + one";
@@ -58,8 +58,8 @@ GridCase sum_with_chains(DType dtype, const Shape& shape, uint32_t set) {
   for (int i = 0; i < shape.rank(); ++i)
     if ((set >> i & 1) != 0) axes.push_back(i);
   auto launches = std::make_unique<AxesReduction>();
-  launches->passes.last.shape.before = chain_of(in_front, 2, dtype);
-  launches->passes.last.shape.behind = chain_of(at_the_back, 4, dtype);
+  launches->passes.last.shape.prologue = expression_of(in_front, 2, dtype);
+  launches->passes.last.shape.epilogue = expression_of(at_the_back, 4, dtype);
   GridCase sum;
   sum.name = "sum of " + std::string(to_string(dtype)) + shape.text() + " over " + std::to_string(set);
   sum.launches = std::move(launches);
@@ -94,8 +94,8 @@ std::vector<GridCase> rows_between_chains() {
       launches->shape.kind = RowKind::squares;
       launches->axis = axis;
       launches->epsilon = 0.5;
-      launches->shape.before = chain_of(in_front, 1, dtype);
-      launches->shape.behind = chain_of(at_the_back, 3, dtype);
+      launches->shape.prologue = expression_of(in_front, 1, dtype);
+      launches->shape.epilogue = expression_of(at_the_back, 3, dtype);
       Numbers y = in_front_of(x, beside, before_one);
       const Lines lines(y, 1u << axis);
       Elements roots;
@@ -121,7 +121,7 @@ std::vector<GridCase> channels_before_chains() {
     const Shape shape{2, 3, 5, 7};
     const Tensor x = whole_numbers(dtype, shape, 1), factor = whole_numbers(dtype, shape, 4), one = whole_numbers(dtype, Shape{1}, 5);
     auto launches = std::make_unique<BatchLaunches>();
-    launches->behind = chain_of(at_the_back, 5, dtype);
+    launches->epilogue = expression_of(at_the_back, 5, dtype);
     GridCase batch;
     batch.name = "batch of " + std::string(to_string(dtype));
     batch.launches = std::move(launches);
@@ -139,17 +139,17 @@ std::vector<GridCase> channels_before_chains() {
   return cases;
 }
 
-TEST(ChainSource, AroundReductions) {
+TEST(FusedSource, AroundReductions) {
   run_on_grid(reductions_between_chains());
 }
-TEST(ChainSource, AroundRows) {
+TEST(FusedSource, AroundRows) {
   run_on_grid(rows_between_chains());
 }
-TEST(ChainSource, BehindChannels) {
+TEST(FusedSource, BehindChannels) {
   run_on_grid(channels_before_chains());
 }
 
-TEST(ChainSource, NvrtcTakesThem) {
+TEST(FusedSource, NvrtcTakesThem) {
   std::string why;
   const Nvrtc* const compiler = Nvrtc::open(&why);
   if (!compiler) GTEST_SKIP() << why;
@@ -157,60 +157,60 @@ TEST(ChainSource, NvrtcTakesThem) {
     for (const GridCase& one : cases()) EXPECT_EQ(compiler->compile(text_of(one), true), "") << one.name;
 }
 
-// ---------------------------------------------------------------- stages as the host fuses them
+// ---------------------------------------------------------------- epilogue ops as the host fuses them
 
-// A node of one f32 input and output, with stages behind it.
+// A node of one f32 input and output, with epilogue ops behind it.
 struct Staged {
   heddle_type type = {};
   const heddle_type* inputs[3] = {};
   const heddle_type* outputs[1] = {};
-  std::vector<heddle_epilogue_stage> stages;
-  std::vector<const heddle_epilogue_stage*> pointers;
+  std::vector<heddle_epilogue_op> epilogue_ops;
+  std::vector<const heddle_epilogue_op*> pointers;
   heddle_operator op = {};
   heddle_create_context context = {};
 
-  explicit Staged(std::vector<heddle_epilogue_stage> given) : stages(std::move(given)) {
+  explicit Staged(std::vector<heddle_epilogue_op> given) : epilogue_ops(std::move(given)) {
     type.dtype = HEDDLE_F32;
     type.rank = 1;
     for (auto& input : inputs) input = &type;
     outputs[0] = &type;
-    for (const auto& stage : stages) pointers.push_back(&stage);
+    for (const auto& epilogue_op : epilogue_ops) pointers.push_back(&epilogue_op);
     context.input_count = 3;
     context.output_count = 1;
     context.inputs = inputs;
     context.outputs = outputs;
     context.op = &op;
-    context.stage_count = static_cast<uint32_t>(stages.size());
-    context.stages = pointers.data();
+    context.epilogue_op_count = static_cast<uint32_t>(epilogue_ops.size());
+    context.epilogue_ops = pointers.data();
   }
 };
-heddle_epilogue_stage stage(const char* expression, int32_t input, int32_t kind) {
-  return {sizeof(heddle_epilogue_stage), input, kind, 0, expression};
+heddle_epilogue_op epilogue_op(const char* expression, int32_t input, int32_t kind) {
+  return {sizeof(heddle_epilogue_op), input, kind, 0, expression};
 }
 
-TEST(ChainSource, StagesBecomeOneChain) {
-  const Staged node({stage("max(acc, 0)", -1, HEDDLE_OPERAND_NONE), stage("mul(acc, operand)", 1, HEDDLE_OPERAND_SAME_SHAPE),
-                     stage("sub(operand, acc)", 2, HEDDLE_OPERAND_SCALAR)});
+TEST(FusedSource, EpilogueOpsBecomeOneChain) {
+  const Staged node({epilogue_op("max(acc, 0)", -1, HEDDLE_OPERAND_NONE), epilogue_op("mul(acc, operand)", 1, HEDDLE_OPERAND_SAME_SHAPE),
+                     epilogue_op("sub(operand, acc)", 2, HEDDLE_OPERAND_SCALAR)});
   const plugin::CreateContext context(&node.context);
-  Chain chain;
-  const plugin::Status status = stage_chain(context, &chain);
+  FusedExpression fused;
+  const plugin::Status status = epilogue_expression(context, &fused);
   ASSERT_TRUE(status.ok()) << status.text;
-  EXPECT_EQ(expression::print(chain.program), "sub(operand2, mul(max(acc, 0), operand1))");
-  ASSERT_EQ(chain.operands.size(), 2u);
-  EXPECT_EQ(chain.operands[0].input, 1u);
-  EXPECT_FALSE(chain.operands[0].scalar);
-  EXPECT_TRUE(chain.operands[1].scalar);
-  EXPECT_TRUE(takes_stages(context));
+  EXPECT_EQ(expression::print(fused.program), "sub(operand2, mul(max(acc, 0), operand1))");
+  ASSERT_EQ(fused.operands.size(), 2u);
+  EXPECT_EQ(fused.operands[0].input, 1u);
+  EXPECT_FALSE(fused.operands[0].scalar);
+  EXPECT_TRUE(fused.operands[1].scalar);
+  EXPECT_TRUE(takes_epilogue_ops(context));
   EXPECT_EQ(own_inputs(context), 1u);
 }
 
-TEST(ChainSource, OtherStagesAreRefused) {
-  for (const heddle_epilogue_stage& one :
-       {stage("mul(acc, operand)", 1, HEDDLE_OPERAND_PER_CHANNEL), stage("mul(acc, operand)", 1, HEDDLE_OPERAND_LAST_DIMENSION),
-        stage("mul(acc, operand)", -1, HEDDLE_OPERAND_NONE), stage("bit_and(acc, operand)", 1, HEDDLE_OPERAND_SAME_SHAPE),
-        stage("mul(acc", -1, HEDDLE_OPERAND_NONE)}) {
+TEST(FusedSource, OtherEpilogueOpsAreRefused) {
+  for (const heddle_epilogue_op& one :
+       {epilogue_op("mul(acc, operand)", 1, HEDDLE_OPERAND_PER_CHANNEL), epilogue_op("mul(acc, operand)", 1, HEDDLE_OPERAND_LAST_DIMENSION),
+        epilogue_op("mul(acc, operand)", -1, HEDDLE_OPERAND_NONE), epilogue_op("bit_and(acc, operand)", 1, HEDDLE_OPERAND_SAME_SHAPE),
+        epilogue_op("mul(acc", -1, HEDDLE_OPERAND_NONE)}) {
     const Staged node({one});
-    EXPECT_FALSE(takes_stages(plugin::CreateContext(&node.context))) << one.expression << " " << one.operand_kind;
+    EXPECT_FALSE(takes_epilogue_ops(plugin::CreateContext(&node.context))) << one.expression << " " << one.operand_kind;
   }
 }
 

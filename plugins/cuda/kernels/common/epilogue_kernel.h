@@ -1,4 +1,4 @@
-// Stages of an epilogue that a library's call does not do itself: one pointwise launch over the output, in place.
+// Epilogue ops of an epilogue that a library's call does not do itself: one pointwise launch over the output, in place.
 #pragma once
 
 #include <array>
@@ -10,25 +10,25 @@
 
 namespace heddle::cuda {
 
-// One operator behind a node, of "acc" and "operand" (heddle_epilogue_stage).
-struct Stage {
+// One operator behind a node, of "acc" and "operand" (heddle_epilogue_op).
+struct EpilogueOp {
   std::string text;
   int32_t input = -1;  // of the node, the operand
   int32_t kind = HEDDLE_OPERAND_NONE;
 };
 
 // Those that the host fused behind the node.
-std::vector<Stage> stages_of(const CreateContext& context);
+std::vector<EpilogueOp> epilogue_ops_of(const CreateContext& context);
 
-class StageTail {
+class EpilogueKernel {
  public:
-  static constexpr size_t most_operands = 12;
+  static constexpr size_t max_operands = 12;
 
-  // Whether each stage's text can be computed and each operand is of one of `kinds`.
+  // Whether each epilogue op's text can be computed and each operand is of one of `kinds`.
   static bool takes(const CreateContext& context, std::initializer_list<int32_t> kinds);
   // [compile] Operands broadcast to the output; those per channel lie along its dimension 1.
-  Status prepare(const Device& device, const std::vector<Stage>& stages, const heddle_tensor& output, const heddle_tensor* const* inputs);
-  // [run] Nothing where there are no stages.
+  Status prepare(const Device& device, const std::vector<EpilogueOp>& epilogue_ops, const heddle_tensor& output, const heddle_tensor* const* inputs);
+  // [run] Nothing where there are no epilogue ops.
   Status start(const GpuKernel& kernel, const RunContext& context) const;
 
  private:

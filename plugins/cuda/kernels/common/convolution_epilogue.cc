@@ -1,4 +1,4 @@
-#include "kernels/common/convolution_stages.h"
+#include "kernels/common/convolution_epilogue.h"
 
 #include <string>
 
@@ -13,14 +13,14 @@ using plugin::Status;
 
 namespace {
 
-Status parse_stage(const char* text, ConvolutionStage* stage) {
-  stage->program = {};
-  stage->program.inputs = {"acc", "operand"};
+Status parse_epilogue_op(const char* text, ConvolutionEpilogueOp* epilogue_op) {
+  epilogue_op->program = {};
+  epilogue_op->program.inputs = {"acc", "operand"};
   std::string error;
-  if (!expression::parse(text, {}, stage->program, error) || stage->program.inputs.size() > 2)
+  if (!expression::parse(text, {}, epilogue_op->program, error) || epilogue_op->program.inputs.size() > 2)
     return plugin::invalid("epilogue \"" + std::string(text) + "\": " + (error.empty() ? "it names an unknown value" : error));
-  for (const Instruction& instruction : stage->program.code)
-    if (instruction.op == Opcode::input && instruction.a == 1 && stage->input < 0)
+  for (const Instruction& instruction : epilogue_op->program.code)
+    if (instruction.op == Opcode::input && instruction.a == 1 && epilogue_op->input < 0)
       return plugin::invalid("epilogue \"" + std::string(text) + "\" has no operand");
   return {};
 }
@@ -87,18 +87,18 @@ bool is_bound(const expression::Program& program, cudnn::PointwiseShape* shape) 
   return shape->lower < shape->upper;
 }
 
-// Adds the operations of a stage behind value *value; false: cuDNN does not have it.
-bool add_operations(const ConvolutionStage& stage, int* value, std::vector<Operation>* operations) {
-  if (stage.kind == HEDDLE_OPERAND_LAST_DIMENSION) return false;
+// Adds the operations of an epilogue op behind value *value; false: cuDNN does not have it.
+bool add_operations(const ConvolutionEpilogueOp& epilogue_op, int* value, std::vector<Operation>* operations) {
+  if (epilogue_op.kind == HEDDLE_OPERAND_LAST_DIMENSION) return false;
   Operation bound;
-  if (stage.input < 0 && is_bound(stage.program, &bound.shape)) {
+  if (epilogue_op.input < 0 && is_bound(epilogue_op.program, &bound.shape)) {
     bound.x = *value;
     operations->push_back(bound);
     *value = static_cast<int>(operations->size());
     return true;
   }
   std::vector<int> values;
-  for (const Instruction& instruction : stage.program.code) {
+  for (const Instruction& instruction : epilogue_op.program.code) {
     if (instruction.op == Opcode::input) {
       values.push_back(instruction.a == 0 ? *value : Operation::operand);
       continue;
@@ -117,72 +117,72 @@ bool add_operations(const ConvolutionStage& stage, int* value, std::vector<Opera
 
 }  // namespace
 
-Status convolution_stages(const CreateContext& context, std::vector<ConvolutionStage>* stages) {
-  stages->clear();
-  if (context.stage_count() > most_convolution_stages) return plugin::unsupported("more than 8 fused stages");
-  // Operands of stages follow the schema's three inputs; without a bias, input 2 may be one of them.
+Status convolution_epilogue_ops(const CreateContext& context, std::vector<ConvolutionEpilogueOp>* epilogue_ops) {
+  epilogue_ops->clear();
+  if (context.epilogue_op_count() > max_convolution_epilogue_ops) return plugin::unsupported("more than 8 fused operators");
+  // Operands of epilogue ops follow the schema's three inputs; without a bias, input 2 may be one of them.
   bool bias = context.input(2) != nullptr;
-  for (uint32_t i = 0; i < context.stage_count(); ++i) bias = bias && context.stage(i).operand_input != 2;
+  for (uint32_t i = 0; i < context.epilogue_op_count(); ++i) bias = bias && context.epilogue_op(i).operand_input != 2;
   if (bias) {
-    ConvolutionStage stage;
-    stage.input = 2;
-    stage.kind = HEDDLE_OPERAND_PER_CHANNEL;
-    HEDDLE_PLUGIN_CHECK(parse_stage("acc + operand", &stage));
-    stages->push_back(std::move(stage));
+    ConvolutionEpilogueOp epilogue_op;
+    epilogue_op.input = 2;
+    epilogue_op.kind = HEDDLE_OPERAND_PER_CHANNEL;
+    HEDDLE_PLUGIN_CHECK(parse_epilogue_op("acc + operand", &epilogue_op));
+    epilogue_ops->push_back(std::move(epilogue_op));
   }
-  for (uint32_t i = 0; i < context.stage_count(); ++i) {
-    ConvolutionStage stage;
-    stage.input = context.stage(i).operand_input;
-    stage.kind = context.stage(i).operand_kind;
-    HEDDLE_PLUGIN_CHECK(parse_stage(context.stage(i).expression, &stage));
-    stages->push_back(std::move(stage));
+  for (uint32_t i = 0; i < context.epilogue_op_count(); ++i) {
+    ConvolutionEpilogueOp epilogue_op;
+    epilogue_op.input = context.epilogue_op(i).operand_input;
+    epilogue_op.kind = context.epilogue_op(i).operand_kind;
+    HEDDLE_PLUGIN_CHECK(parse_epilogue_op(context.epilogue_op(i).expression, &epilogue_op));
+    epilogue_ops->push_back(std::move(epilogue_op));
   }
   return {};
 }
 
-bool takes_convolution_stages(const CreateContext& context) {
-  std::vector<ConvolutionStage> stages;
-  if (!context.output(0) || !convolution_stages(context, &stages).ok()) return false;
+bool takes_convolution_epilogue_ops(const CreateContext& context) {
+  std::vector<ConvolutionEpilogueOp> epilogue_ops;
+  if (!context.output(0) || !convolution_epilogue_ops(context, &epilogue_ops).ok()) return false;
   const heddle_dtype dtype = context.output(0)->dtype;
-  for (const ConvolutionStage& stage : stages)
-    if (stage.input >= 0 &&
-        (!context.input(static_cast<uint32_t>(stage.input)) || context.input(static_cast<uint32_t>(stage.input))->dtype != dtype))
+  for (const ConvolutionEpilogueOp& epilogue_op : epilogue_ops)
+    if (epilogue_op.input >= 0 &&
+        (!context.input(static_cast<uint32_t>(epilogue_op.input)) || context.input(static_cast<uint32_t>(epilogue_op.input))->dtype != dtype))
       return false;
   std::vector<uint32_t> inputs;
   std::string text;
-  return element_function(rest_of(stages, 0, &inputs), dtype, "element", &text).ok();
+  return element_function(rest_of(epilogue_ops, 0, &inputs), dtype, "element", &text).ok();
 }
 
-expression::Program rest_of(const std::vector<ConvolutionStage>& stages, size_t first, std::vector<uint32_t>* inputs) {
+expression::Program rest_of(const std::vector<ConvolutionEpilogueOp>& epilogue_ops, size_t first, std::vector<uint32_t>* inputs) {
   expression::Program whole;
   int value = whole.input("acc");
-  for (size_t i = first; i < stages.size(); ++i) {
+  for (size_t i = first; i < epilogue_ops.size(); ++i) {
     std::vector<int> bind = {value, -1};
-    if (stages[i].input >= 0) {
-      inputs->push_back(static_cast<uint32_t>(stages[i].input));
+    if (epilogue_ops[i].input >= 0) {
+      inputs->push_back(static_cast<uint32_t>(epilogue_ops[i].input));
       bind[1] = whole.input("operand" + std::to_string(inputs->size()));
     }
-    value = expression::append(whole, stages[i].program, bind);
+    value = expression::append(whole, epilogue_ops[i].program, bind);
   }
   if (static_cast<size_t>(value) + 1 != whole.code.size()) whole.code.push_back(whole.code[static_cast<size_t>(value)]);
   return whole;
 }
 
-size_t stages_of_cudnn(const std::vector<ConvolutionStage>& stages) {
+size_t epilogue_ops_of_cudnn(const std::vector<ConvolutionEpilogueOp>& epilogue_ops) {
   size_t count = 0;
   int value = 0;
   std::vector<Operation> operations;
-  while (count < stages.size() && add_operations(stages[count], &value, &operations)) ++count;
+  while (count < epilogue_ops.size() && add_operations(epilogue_ops[count], &value, &operations)) ++count;
   return count;
 }
 
-Status add_stages(const std::vector<ConvolutionStage>& stages, size_t count, const std::vector<int64_t>& operands,
+Status add_epilogue_ops(const std::vector<ConvolutionEpilogueOp>& epilogue_ops, size_t count, const std::vector<int64_t>& operands,
                   const cudnn::TensorShape& between, int64_t from, int64_t to, cudnn::Graph* graph) {
   std::vector<Operation> operations;
   std::vector<int64_t> operand_of;  // beside operations
   int value = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (!add_operations(stages[i], &value, &operations)) return plugin::unsupported("a stage that cuDNN does not have");
+    if (!add_operations(epilogue_ops[i], &value, &operations)) return plugin::unsupported("an epilogue op that cuDNN does not have");
     operand_of.resize(operations.size(), operands[i]);
   }
   std::vector<int64_t> tensors = {from};
