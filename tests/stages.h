@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "edit/place.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "net/print.h"
+#include "place/place.h"
 #include "plugin/registry.h"
 #include "resolve/resolve.h"
 #include "resolve/rule_reader.h"

@@ -103,7 +103,7 @@ heddle_status refuse_inside(const heddle_call* call) {
 template <class Function>
 heddle_status entered(void* device, void* stream, const heddle_call* call, const Function& function) {
   const Stream::Inside inside(stream_of(stream));
-  device_of(device).manners.counts.calls.fetch_add(1, std::memory_order_relaxed);
+  device_of(device).settings.counts.calls.fetch_add(1, std::memory_order_relaxed);
   if (inside.alone()) device_of(device).engine->linger();
   return inside.alone() ? function(stream_of(stream)) : fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
 }
@@ -124,15 +124,15 @@ heddle_status open(int32_t index, void** device, const heddle_call* call) {
   made->unified = unified;
   made->peers = setting("PEERS", 0) != 0;
   made->guard_bytes = static_cast<uint32_t>(std::min<uint64_t>(setting("GUARDS", 64), 4096) / 64 * 64);
-  Manners& manners = made->manners;
-  manners.device = index;
-  manners.hold = text_setting("HOLD");
-  manners.wrong = text_setting("WRONG");
-  manners.cuda_like = setting("CUDA_LIKE", 0) != 0;
-  manners.refusal_us = setting("REFUSAL", 0);
+  Settings& settings = made->settings;
+  settings.device = index;
+  settings.hold = text_setting("HOLD");
+  settings.wrong = text_setting("WRONG");
+  settings.cuda_like = setting("CUDA_LIKE", 0) != 0;
+  settings.refusal_us = setting("REFUSAL", 0);
   std::string error;
-  if (!manners.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
-  if (!manners.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
+  if (!settings.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
+  if (!settings.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
   made->description = "simulated device " + std::to_string(index);
   if (seed != 0) made->description += ", delays and orders of seed " + std::to_string(seed);
   const std::lock_guard<std::mutex> lock(open_mutex);
@@ -168,7 +168,7 @@ heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_by
 heddle_status properties(void* device, heddle_device_properties* p, const heddle_call*) {
   const Device& d = device_of(device);
   p->flags = HEDDLE_DEVICE_SHARED_EVENTS | (d.unified ? uint32_t{HEDDLE_DEVICE_UNIFIED} : 0u) |
-             (d.manners.cuda_like ? uint32_t{HEDDLE_DEVICE_DROPS_CALLBACKS} : 0u);
+             (d.settings.cuda_like ? uint32_t{HEDDLE_DEVICE_DROPS_CALLBACKS} : 0u);
   p->alignment = 256;
   p->guard_bytes = d.guard_bytes;
   p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
@@ -179,12 +179,12 @@ heddle_status properties(void* device, heddle_device_properties* p, const heddle
 
 heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
   const Memory& all = device_of(device).memory;
-  Manners& manners = device_of(device).manners;
+  Settings& settings = device_of(device).settings;
   current_device = device;
   if (Launch::is_here()) return refuse_inside(call);
-  if (manners.lost) return refuse_lost(call);
-  if (manners.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
-  manners.counts.allocations.fetch_add(1, std::memory_order_relaxed);
+  if (settings.lost) return refuse_lost(call);
+  if (settings.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
+  settings.counts.allocations.fetch_add(1, std::memory_order_relaxed);
   *memory = device_of(device).allocate(bytes);
   if (*memory) return HEDDLE_OK;
   return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
@@ -198,12 +198,12 @@ void release(void* device, void* memory) {
 heddle_status create_stream(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call) {
   Device& d = device_of(device);
   current_device = device;
-  if (d.manners.lost) return refuse_lost(call);
+  if (d.settings.lost) return refuse_lost(call);
   if (request->adopted) {
     *stream = static_cast<char*>(request->adopted) + adopted_mark;
     return HEDDLE_OK;
   }
-  *stream = d.engine->add_stream(d.memory, d.manners, request->stream_class, request->priority);
+  *stream = d.engine->add_stream(d.memory, d.settings, request->stream_class, request->priority);
   return HEDDLE_OK;
 }
 
@@ -214,12 +214,12 @@ void destroy_stream(void* device, void* stream) {
 heddle_status create_event(void* device, void** event, const heddle_call*) {
   current_device = device;
   *event = new Event();
-  device_of(device).manners.counts.events.fetch_add(1, std::memory_order_relaxed);
+  device_of(device).settings.counts.events.fetch_add(1, std::memory_order_relaxed);
   return HEDDLE_OK;
 }
 
 void destroy_event(void* device, void* event) {
-  device_of(device).manners.counts.events.fetch_sub(1, std::memory_order_relaxed);
+  device_of(device).settings.counts.events.fetch_sub(1, std::memory_order_relaxed);
   delete &event_of(event);
 }
 
@@ -232,7 +232,7 @@ void enqueue_copy(Device& d, Stream& stream, const heddle_copy& asked) {
   job->source_memory = asked.source_device ? &device_of(asked.source_device).memory : &stream.memory;
   job->bytes = asked.bytes;
   if (asked.kind == HEDDLE_COPY_VALUE_TO_DEVICE) std::memcpy(job->value, asked.source, std::min<uint64_t>(asked.bytes, sizeof(job->value)));
-  Counts& counts = d.manners.counts;
+  Counts& counts = d.settings.counts;
   counts.copies.fetch_add(1, std::memory_order_relaxed);
   if (asked.source_device) counts.peer_copies.fetch_add(1, std::memory_order_relaxed);
   const void* const on_host = asked.kind == HEDDLE_COPY_HOST_TO_DEVICE   ? asked.source
@@ -257,7 +257,7 @@ heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& ask
     return fail(call, HEDDLE_ERROR_DEVICE, why);
   }
   job->kind = Job::Kind::launch;
-  d.manners.counts.launches.fetch_add(1, std::memory_order_relaxed);
+  d.settings.counts.launches.fetch_add(1, std::memory_order_relaxed);
   d.engine->enqueue(stream, job);
   return HEDDLE_OK;
 }
@@ -265,10 +265,10 @@ heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& ask
 heddle_status enqueue(void* device, void* stream, const heddle_work* work, const heddle_call* call) {
   return entered(device, stream, call, [&](Stream& s) -> heddle_status {
     Device& d = device_of(device);
-    Counts& counts = d.manners.counts;
+    Counts& counts = d.settings.counts;
     if (Launch::is_here()) return refuse_inside(call);
-    if (d.manners.lost) {
-      std::this_thread::sleep_for(std::chrono::microseconds(d.manners.refusal_us));
+    if (d.settings.lost) {
+      std::this_thread::sleep_for(std::chrono::microseconds(d.settings.refusal_us));
       return refuse_lost(call);
     }
     if ((work->flags & HEDDLE_WORK_ENTERS) != 0) {
@@ -279,7 +279,7 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
     s.label = work->label;
     if (work->copy || work->launch) {
       const Faults::Site site = {work->launch ? work->launch->kernel->operator_name : nullptr, work->label};
-      if (d.manners.faults.strikes(Faults::Kind::enqueue, site))
+      if (d.settings.faults.strikes(Faults::Kind::enqueue, site))
         return fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to");
     }
     counts.works.fetch_add(1, std::memory_order_relaxed);
@@ -307,7 +307,7 @@ heddle_status enqueue(void* device, void* stream, const heddle_work* work, const
 }
 
 void leave(void* device) {
-  device_of(device).manners.counts.departures.fetch_add(1, std::memory_order_relaxed);
+  device_of(device).settings.counts.departures.fetch_add(1, std::memory_order_relaxed);
   current_device = nullptr;
 }
 
@@ -315,8 +315,8 @@ void leave(void* device) {
 heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
   Device& d = device_of(device);
   const Stream::Inside inside(stream_of(stream));
-  d.manners.counts.calls.fetch_add(1, std::memory_order_relaxed);
-  d.manners.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
+  d.settings.counts.calls.fetch_add(1, std::memory_order_relaxed);
+  d.settings.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
   if (Launch::is_here()) return refuse_inside(call);
   const Failure failure = d.engine->synchronize(stream_of(stream));
   if (!inside.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
@@ -325,7 +325,7 @@ heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
 
 heddle_status query(void* device, void* stream, const heddle_call*) {
   Device& d = device_of(device);
-  d.manners.counts.queries.fetch_add(1, std::memory_order_relaxed);
+  d.settings.counts.queries.fetch_add(1, std::memory_order_relaxed);
   return d.engine->query(stream_of(stream));
 }
 
@@ -342,7 +342,7 @@ constexpr std::align_val_t host_alignment{4096};
 
 heddle_status register_host(void* device, void* memory, uint64_t bytes, const heddle_call* call) {
   current_device = device;
-  if (device_of(device).manners.lost) return refuse_lost(call);
+  if (device_of(device).settings.lost) return refuse_lost(call);
   const std::lock_guard<std::mutex> lock(pinned_mutex);
   pinned()[static_cast<const char*>(memory)] = bytes;
   return HEDDLE_OK;

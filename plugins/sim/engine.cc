@@ -63,8 +63,8 @@ void Engine::stop() {
   if (caller_.joinable()) caller_.join();
 }
 
-Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t stream_class, int32_t priority) {
-  auto stream = std::make_unique<Stream>(memory, manners, stream_class, priority);
+Stream* Engine::add_stream(const Memory& memory, Settings& settings, int32_t stream_class, int32_t priority) {
+  auto stream = std::make_unique<Stream>(memory, settings, stream_class, priority);
   const std::lock_guard<std::mutex> lock(mutex_);
   const size_t count = streams_.size() + 1;
   callbacks_.reserve(count);
@@ -76,7 +76,7 @@ Stream* Engine::add_stream(const Memory& memory, Manners& manners, int32_t strea
   }
   streams_.push_back(stream.get());  // the last thing that may fail
   stream->number_ = ++streams_made_;
-  manners.counts.streams.fetch_add(1, std::memory_order_relaxed);
+  settings.counts.streams.fetch_add(1, std::memory_order_relaxed);
   return stream.release();
 }
 
@@ -86,7 +86,7 @@ void Engine::remove(Stream* stream) {
     changed_.wait(lock, [&] { return !stream->busy_ && (stream->silent_ || !stream->first_job_); });
     streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
   }
-  stream->manners.counts.streams.fetch_sub(1, std::memory_order_relaxed);
+  stream->settings.counts.streams.fetch_sub(1, std::memory_order_relaxed);
   delete stream;
 }
 
@@ -119,7 +119,7 @@ void Engine::add(Stream& stream, Job* job) {
   job->enqueued = clock_;
   job->takes = 0;
   if (job->kind == Job::Kind::copy || job->kind == Job::Kind::launch || job->kind == Job::Kind::call) {
-    job->takes = stream.manners.cost(job->name());
+    job->takes = stream.settings.cost(job->name());
     // Of all magnitudes up to some 130 us: one that takes long lets all others by.
     if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
     // All that one stream in eight does is late.
@@ -160,7 +160,7 @@ Failure Engine::synchronize(Stream& stream) {
   Failure failure = std::exchange(stream.failure_, {});
   stream.aborted_ = false;
   stream.failed_label = failure.label;
-  if (failure.status == HEDDLE_OK && stream.manners.lost) failure = {HEDDLE_ERROR_DEVICE_LOST, lost_text, UINT64_MAX};
+  if (failure.status == HEDDLE_OK && stream.settings.lost) failure = {HEDDLE_ERROR_DEVICE_LOST, lost_text, UINT64_MAX};
   return failure;
 }
 
@@ -177,7 +177,7 @@ void Engine::wait_until_idle(const Memory& memory) {
 heddle_status Engine::query(Stream& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stream.busy_) return HEDDLE_PENDING;
-  if (stream.manners.lost) return HEDDLE_ERROR_DEVICE_LOST;
+  if (stream.settings.lost) return HEDDLE_ERROR_DEVICE_LOST;
   if (stream.first_job_ || stream.silent_) return HEDDLE_PENDING;
   return stream.failure_.status;
 }
@@ -215,7 +215,7 @@ Stream* Engine::choose(bool* held) {
   std::tuple<uint64_t, int32_t, uint64_t> first_rank;
   for (Stream* stream : streams_) {
     if (!may_begin(*stream)) continue;
-    if (!stream->manners.hold.empty() && ::access(stream->manners.hold.c_str(), F_OK) == 0) {
+    if (!stream->settings.hold.empty() && ::access(stream->settings.hold.c_str(), F_OK) == 0) {
       *held = true;
       continue;
     }
@@ -259,7 +259,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
     job->event->failure_ = stream.failure_;
   } else if (job->kind == Job::Kind::wait) {
     if (stream.failure_.status == HEDDLE_OK && job->event->reached_ >= job->record) stream.failure_ = job->event->failure_;
-  } else if (job->kind == Job::Kind::notify && stream.manners.cuda_like) {
+  } else if (job->kind == Job::Kind::notify && stream.settings.cuda_like) {
     callbacks_.emplace_back(&stream, job);
     changed_.notify_all();
     return;
@@ -273,7 +273,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
     if (!ended) {
       stream.silent_ = true;
       stream.silent_label_ = job->label;
-      stream.manners.counts.silences.fetch_add(1, std::memory_order_release);
+      stream.settings.counts.silences.fetch_add(1, std::memory_order_release);
     }
     // Whoever was told may go on before anything else is done.
     if (job->kind == Job::Kind::notify && seed_ != 0 && draw() % 2 == 0) lag(lock);
@@ -332,31 +332,31 @@ heddle_status Engine::move(const Stream& stream, const Job& job, std::string* wh
 
 heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
   const bool kernel = job.kind != Job::Kind::copy;
-  Manners& manners = stream.manners;
+  Settings& settings = stream.settings;
   const Faults::Site site = {job.kind == Job::Kind::launch ? job.launch.operator_name() : nullptr, job.label};
-  if (manners.lost) return *why = lost_text, HEDDLE_ERROR_DEVICE_LOST;
-  if (manners.faults.strikes(Faults::Kind::lost, site)) {
-    manners.lost = true;
+  if (settings.lost) return *why = lost_text, HEDDLE_ERROR_DEVICE_LOST;
+  if (settings.faults.strikes(Faults::Kind::lost, site)) {
+    settings.lost = true;
     return *why = "the device was lost, as it was told to be", HEDDLE_ERROR_DEVICE_LOST;
   }
-  if (manners.faults.strikes(Faults::Kind::deaf, site)) return stream.deaf_ = true, HEDDLE_PENDING;
-  if (manners.faults.strikes(Faults::Kind::silent, site)) return HEDDLE_PENDING;
-  if (manners.faults.strikes(kernel ? Faults::Kind::late : Faults::Kind::copy, site))
+  if (settings.faults.strikes(Faults::Kind::deaf, site)) return stream.deaf_ = true, HEDDLE_PENDING;
+  if (settings.faults.strikes(Faults::Kind::silent, site)) return HEDDLE_PENDING;
+  if (settings.faults.strikes(kernel ? Faults::Kind::late : Faults::Kind::copy, site))
     return *why = "an address was out of range, as it was told to be", HEDDLE_ERROR_DEVICE;
   if (job.kind == Job::Kind::call) {
     const heddle_status status = job.call(job.arguments.get(), stream.memory, why);
     return status == HEDDLE_PENDING ? (*why = "is pending, and waits for no subnet", HEDDLE_ERROR_INTERNAL) : status;
   }
-  return kernel ? job.launch.run(manners.wrong, why) : move(stream, job, why);
+  return kernel ? job.launch.run(settings.wrong, why) : move(stream, job, why);
 }
 
 // The stream's failure is this thread's while it is busy. What is behind a failure is left out. False: the job never ends.
 bool Engine::execute(Stream& stream, Job& job) {
   Failure& failure = stream.failure_;
-  Manners& manners = stream.manners;
+  Settings& settings = stream.settings;
   if (job.kind == Job::Kind::notify) {
-    if (manners.cuda_like && (manners.lost || failure.status != HEDDLE_OK)) return true;
-    manners.counts.callbacks.fetch_add(1, std::memory_order_relaxed);
+    if (settings.cuda_like && (settings.lost || failure.status != HEDDLE_OK)) return true;
+    settings.counts.callbacks.fetch_add(1, std::memory_order_relaxed);
     job.callback(job.user, failure.status, failure.status == HEDDLE_OK ? nullptr : failure.text.data(), failure.text.size());
     return true;
   }
@@ -365,8 +365,8 @@ bool Engine::execute(Stream& stream, Job& job) {
   heddle_status status = perform(stream, job, &why);
   if (status == HEDDLE_PENDING) return false;
   if (status == HEDDLE_OK) return true;
-  if (manners.cuda_like) {
-    manners.lost = true;
+  if (settings.cuda_like) {
+    settings.lost = true;
     status = HEDDLE_ERROR_DEVICE_LOST;
   }
   // What follows from the loss of the device does not count as a step's.

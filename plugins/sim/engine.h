@@ -17,9 +17,9 @@
 
 #include "heddle/device_plugin.h"
 #include "launch.h"
-#include "manners.h"
 #include "memory.h"
 #include "native.h"
+#include "settings.h"
 
 namespace sim {
 
@@ -68,10 +68,10 @@ struct Job {
 
 class Stream {
  public:
-  Stream(const Memory& of, Manners& its, int32_t what_for, int32_t how_urgent)
-      : memory(of), manners(its), stream_class(what_for), priority(how_urgent) {}
+  Stream(const Memory& of, Settings& its, int32_t what_for, int32_t how_urgent)
+      : memory(of), settings(its), stream_class(what_for), priority(how_urgent) {}
   const Memory& memory;
-  Manners& manners;
+  Settings& settings;
   const int32_t stream_class, priority;
 
   // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
@@ -115,7 +115,7 @@ class Stream {
 class Engine {
  public:
   // That of the process, made with the first device and gone with the last; it has the seed of the device that was opened last. Seed 0:
-  // work takes no time but what its manners say.
+  // work takes no time but what its settings say.
   static std::shared_ptr<Engine> shared(uint64_t seed);
   // Null: there is none now.
   static std::shared_ptr<Engine> current();
@@ -125,7 +125,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Stream* add_stream(const Memory& memory, Manners& manners, int32_t stream_class, int32_t priority);
+  Stream* add_stream(const Memory& memory, Settings& settings, int32_t stream_class, int32_t priority);
   // Once it is idle; one that never will be goes as it is.
   void remove(Stream* stream);
 

@@ -48,7 +48,7 @@ void Engine::forget_spans() {
 
 void Engine::note_span(const Stream& stream, const Job& job, uint64_t begin, uint64_t end) {
   if (!notes_spans_) return;
-  sim_span span = {begin, end, job.label, stream.number_, stream.manners.device, stream.stream_class, {}};
+  sim_span span = {begin, end, job.label, stream.number_, stream.settings.device, stream.stream_class, {}};
   std::snprintf(span.name, sizeof(span.name), "%s", job.name());
   spans_.push_back(span);
 }

@@ -18,7 +18,7 @@ void release(int32_t device, void* memory) {
 
 void* create_stream(int32_t device) {
   Device* const d = open_device(device);
-  return d ? d->engine->add_stream(d->memory, d->manners, HEDDLE_STREAM_COMPUTE, 0) : nullptr;
+  return d ? d->engine->add_stream(d->memory, d->settings, HEDDLE_STREAM_COMPUTE, 0) : nullptr;
 }
 
 void destroy_stream(int32_t device, void* stream) {
@@ -67,7 +67,7 @@ void counts(int32_t device, sim_counts* counts) {
   *counts = {};
   const Device* const d = open_device(device);
   if (!d) return;
-  const Counts& c = d->manners.counts;
+  const Counts& c = d->settings.counts;
   *counts = {c.calls,        c.works,   c.launches,    c.copies,  c.pageable_copies, c.peer_copies, c.waits,   c.records,   c.callbacks,
              c.synchronizes, c.queries, c.allocations, c.streams, c.events,          c.silences,    c.entries, c.departures};
 }

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "engine.h"
-#include "manners.h"
 #include "memory.h"
 #include "native.h"
+#include "settings.h"
 
 namespace sim {
 
@@ -29,7 +29,7 @@ struct Device {
   }
   Memory memory;
   const std::shared_ptr<Engine> engine;
-  Manners manners;
+  Settings settings;
   bool unified = false;
   bool peers = false;
   uint32_t guard_bytes = 0;

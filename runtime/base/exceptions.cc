@@ -9,7 +9,7 @@
 #include <exception>
 #include <new>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

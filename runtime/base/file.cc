@@ -17,8 +17,8 @@
 #include <system_error>
 #include <thread>
 
-#include "base/limit_names.h"
-#include "base/text.h"
+#include "base/text/limit_names.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

@@ -48,8 +48,9 @@ struct FileBytes {
   std::span<const std::byte> span() const { return {data.get(), size}; }
 };
 
-// The content of a regular file of at most `limit_bytes`, a limit of that name (base/limit_names.h). A file that changes while it is read
-// gives some mixture or file_truncated. Errors: file_not_found, file_unreadable (also: not a regular file), file_truncated, limit_exceeded.
+// The content of a regular file of at most `limit_bytes`, a limit of that name (base/text/limit_names.h). A file that changes while it is
+// read gives some mixture or file_truncated. Errors: file_not_found, file_unreadable (also: not a regular file), file_truncated,
+// limit_exceeded.
 Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes, const char* limit_name = "file_bytes");
 
 // The names in a folder, without "." and "..", in no order. (A std::filesystem::directory_iterator ends the process when there is no

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

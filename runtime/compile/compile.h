@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/interruption.h"
+#include "base/threads/interruption.h"
 #include "compile/plan.h"
 #include "compile/prepack.h"
 #include "device/compilation_target.h"

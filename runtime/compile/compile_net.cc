@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "compile/compile.h"
 #include "compile/draft.h"
 

@@ -1,7 +1,7 @@
 // The flat plan: steps, values and dependences in the form the run needs.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
 #include "plugin/host.h"

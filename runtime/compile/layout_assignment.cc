@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "compile/draft.h"
 #include "edit/editor.h"
 #include "net/layout_order.h"

@@ -9,11 +9,11 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 #include "compile/draft.h"
-#include "memory/liveness.h"
-#include "memory/offsets.h"
+#include "memory/liveness/liveness.h"
+#include "memory/offsets/offsets.h"
 
 namespace heddle::compiling {
 namespace {

@@ -7,7 +7,7 @@
 #include <queue>
 #include <tuple>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "compile/draft.h"
 #include "resolve/updates.h"
 

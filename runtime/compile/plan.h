@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/device_name.h"
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "device/device.h"
 #include "device/resources.h"
-#include "memory/offsets.h"
+#include "memory/offsets/offsets.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"
 #include "plugin/kernel_instance.h"

@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "compile/draft.h"
 #include "device/device_manager.h"
-#include "edit/place.h"
+#include "place/place.h"
 
 namespace heddle::compiling {
 namespace {
 
-// Stands in a plan for what the runtime does itself on a stream (run/device_run.h).
+// Stands in a plan for what the runtime does itself on a stream (run/device/device_run.h).
 heddle_status not_a_kernel(const heddle_run_context*, int64_t, int64_t) {
   return HEDDLE_ERROR_INTERNAL;
 }

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "base/findings.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/text.h"
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
 #include "infer/infer.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "base/findings.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/text.h"
 #include "compile/draft.h"
 
 namespace heddle::compiling {

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "base/clock.h"
-#include "compile/plan_check.h"
-#include "edit/place.h"
+#include "base/threads/clock.h"
+#include "compile/plan_check/plan_check.h"
+#include "place/place.h"
 #include "verify/verify.h"
 
 namespace heddle {

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "base/findings.h"
+#include "base/text/findings.h"
 #include "compile/compile.h"
 #include "device/compilation_target.h"
 #include "heddle/plan_info.h"

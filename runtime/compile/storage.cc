@@ -1,7 +1,7 @@
 // Storage: which values share one buffer because one is a view of the other, updates it, or takes it over in place.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "compile/draft.h"
 #include "resolve/updates.h"
 
@@ -88,7 +88,8 @@ int Builder::in_place_operand(NodeId id, ValueId output, const heddle_layout& la
   const NodeDraft& d = draft_.nodes[id.index];
   if (!d.kernel || !(d.kernel->kernel->flags & HEDDLE_KERNEL_EPILOGUE_IN_PLACE)) return -1;
   for (const EpilogueOp& epilogue_op : node.epilogue)
-    if (epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE && may_take(node, static_cast<size_t>(epilogue_op.operand_input), output, layout))
+    if (epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE &&
+        may_take(node, static_cast<size_t>(epilogue_op.operand_input), output, layout))
       return epilogue_op.operand_input;
   return -1;
 }

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "net/literal.h"
 
 namespace heddle {

@@ -41,8 +41,8 @@ void RunVariables::note_use(const Operand& operand, bool updated) {
   uses_.push_back({at.index, at.device == 0 ? nullptr : plan_.devices[at.device - 1u].device.get(), updated});
 }
 
-Status RunVariables::enter(Turns::Hold& turn, const Interruption& until) {
-  HEDDLE_CHECK(store_->enter(turn, plan_.has_variable_updates ? Turns::Use::alone : Turns::Use::shared, until));
+Status RunVariables::enter(FairSharedMutex::Hold& turn, const Interruption& until) {
+  HEDDLE_CHECK(store_->enter(turn, plan_.has_variable_updates ? FairSharedMutex::Use::alone : FairSharedMutex::Use::shared, until));
   HEDDLE_CHECK(store_->whole());
   for (const Use& use : uses_)
     if (use.updated) store_->mark_trained(use.variable);

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/interruption.h"
-#include "base/turns.h"
+#include "base/threads/fair_shared_mutex.h"
+#include "base/threads/interruption.h"
 #include "compile/plan.h"
 #include "heddle/status.h"
 #include "state/variables.h"
@@ -28,7 +28,7 @@ class RunVariables {
   bool any() const { return store_ && store_->size() > 0; }
   // Before a run: a turn with whole variables that are up to date where the run reads them. Errors: cancelled, deadline_exceeded, busy,
   // hazard (one is torn), device_failed.
-  Status enter(Turns::Hold& turn, const Interruption& until);
+  Status enter(FairSharedMutex::Hold& turn, const Interruption& until);
   // In a turn: the net's own step counter, as the host knows it; `otherwise` where it has none or only devices ask for it.
   int64_t step_counter(int64_t otherwise) const { return counter_on_host_ ? read_step_counter() : otherwise; }
   // Where the steps of device `device` of the plan find the counter in that device's memory; null: they are told what the host knows.

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 

@@ -1,7 +1,7 @@
 // The gradient of an operator whose plugin builds it (heddle_gradient_builder).
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/node_gradient.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"

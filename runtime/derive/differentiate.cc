@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/needed_versions.h"
 #include "derive/reverse/reverse_pass.h"
 #include "infer/infer.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/scattered_gradient.h"
 #include "plugin/schema.h"
 

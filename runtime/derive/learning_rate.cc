@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "heddle/derivation.h"
 #include "net/call_text.h"
 

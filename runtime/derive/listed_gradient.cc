@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/node_gradient.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/schema.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/schema.h"
 #include "resolve/updates.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/half.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/pointwise_lowering.h"
 #include "plugin/schema.h"
 

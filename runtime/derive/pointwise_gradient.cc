@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "derive/expression_derivative.h"
+#include "derive/expression/expression_derivative.h"
 #include "derive/node_gradient.h"
 #include "plugin/pointwise_lowering.h"
 

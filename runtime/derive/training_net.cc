@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/emitter.h"
 #include "net/averages.h"
 #include "resolve/resolve.h"

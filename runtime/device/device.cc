@@ -6,7 +6,7 @@
 
 #include "base/content_hash.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/host.h"
 
 namespace heddle {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/interruption.h"
+#include "base/threads/interruption.h"
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "net/net.h"

@@ -7,9 +7,9 @@
 #include <condition_variable>
 #include <cstring>
 
-#include "base/clock.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "device/device.h"
 
 namespace heddle {

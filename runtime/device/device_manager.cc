@@ -6,8 +6,8 @@
 
 #include "base/device_name.h"
 #include "base/exceptions.h"
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

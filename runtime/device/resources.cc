@@ -13,7 +13,7 @@
 
 #include "base/device_name.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 

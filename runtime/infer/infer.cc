@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/findings.h"
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 #include "infer/late_types.h"
 #include "infer/shape_operands.h"
 #include "plugin/infer_operator.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/findings.h"
-#include "base/interruption.h"
-#include "base/limit_names.h"
+#include "base/text/findings.h"
+#include "base/text/limit_names.h"
+#include "base/threads/interruption.h"
 #include "heddle/status.h"
 #include "net/evaluator.h"
 #include "net/typed_net.h"

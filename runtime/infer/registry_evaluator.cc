@@ -1,6 +1,6 @@
 #include "infer/registry_evaluator.h"
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 
 namespace heddle {
 namespace {

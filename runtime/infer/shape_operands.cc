@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 #include "plugin/schema.h"
 
 namespace heddle {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "load/content_references.h"
 #include "net/net.h"

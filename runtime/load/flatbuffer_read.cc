@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/earlier_variables.h"
 #include "load/flatbuffer.h"
 #include "load/structure.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/json_document.h"
+#include "base/text/json_document.h"
 #include "heddle/status.h"
 
 namespace heddle {

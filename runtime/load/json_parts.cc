@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/reserved_dtypes.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "net/literal.h"
 
 namespace heddle {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/json_document.h"
+#include "base/text/json_document.h"
 #include "heddle/status.h"
 #include "load/json_fields.h"
 #include "net/net.h"

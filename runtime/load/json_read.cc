@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/json_document.h"
-#include "base/name_index.h"
-#include "base/text.h"
+#include "base/text/json_document.h"
+#include "base/text/name_index.h"
+#include "base/text/text.h"
 #include "load/earlier_variables.h"
 #include "load/json.h"
 #include "load/json_fields.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/earlier_variables.h"
 #include "load/json.h"
 #include "net/literal.h"

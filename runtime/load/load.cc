@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/flatbuffer.h"
 #include "load/header.h"
 #include "load/json.h"

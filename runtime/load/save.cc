@@ -9,7 +9,7 @@
 
 #include "base/exceptions.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/earlier_variables.h"
 #include "load/flatbuffer.h"
 #include "load/header.h"

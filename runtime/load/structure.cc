@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/name_index.h"
-#include "base/text.h"
+#include "base/text/name_index.h"
+#include "base/text/text.h"
 #include "load/structure_parts.h"
 
 namespace heddle {

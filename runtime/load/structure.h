@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "base/findings.h"
-#include "base/limit_names.h"
+#include "base/text/findings.h"
+#include "base/text/limit_names.h"
 #include "net/net.h"
 
 namespace heddle {

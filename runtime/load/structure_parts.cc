@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/reserved_dtypes.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "net/initializer.h"
 
 namespace heddle {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

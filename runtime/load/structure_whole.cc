@@ -1,7 +1,7 @@
 // check_whole_net: a net about to be written, with its subnets and with the links that a file does not store.
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/structure.h"
 
 namespace heddle {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

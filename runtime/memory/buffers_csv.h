@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/limit_names.h"
-#include "memory/offsets.h"
+#include "base/text/limit_names.h"
+#include "memory/offsets/offsets.h"
 
 namespace heddle {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 

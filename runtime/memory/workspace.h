@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/turns.h"
+#include "base/threads/fair_shared_mutex.h"
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
@@ -50,7 +50,7 @@ class Workspace {
   bool keeps_retired() const;
   // Changes whenever any of it moves; no two workspaces have the same; 0: never held anything.
   uint64_t generation() const { return generation_; }
-  Turns& turns() { return turns_; }
+  FairSharedMutex& turns() { return turns_; }
   // In a turn: a device that does not answer may still read and write the memory. No other run may have it before.
   void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
   Status answered() const { return unanswered_ ? unanswered_->status() : Status(); }
@@ -67,7 +67,7 @@ class Workspace {
   const Side* side(const Device& device) const;
   Side& side_of(const std::shared_ptr<Device>& device);
 
-  Turns turns_;
+  FairSharedMutex turns_;
   std::shared_ptr<const Unanswered> unanswered_;
   std::shared_ptr<const Blob> memory_;
   HostRegistration registration_;  // of its end

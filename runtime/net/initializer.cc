@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/half.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "heddle/op/philox.h"
 #include "net/call_text.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/half.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

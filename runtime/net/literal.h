@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "base/json_document.h"
+#include "base/text/json_document.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

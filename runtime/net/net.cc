@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 

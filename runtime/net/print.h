@@ -10,7 +10,7 @@
 // "late" follows another type that does, "known" content that inference followed. An operator shows the version it asks for ("Add/14"),
 // its attributes, its device, the operators it waits for, those that were fused behind it, and after "#" its own name where that is not
 // what its first output is called. Nets in attributes stand in braces, indented. Of more than 16 elements the first four are shown. Names
-// that are no plain words are quoted and escaped (base/text.h). The text is not read back: what is parsed is JSON (load/json.h).
+// that are no plain words are quoted and escaped (base/text/text.h). The text is not read back: what is parsed is JSON (load/json.h).
 #pragma once
 
 #include <string>

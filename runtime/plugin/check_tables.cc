@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/reserved_dtypes.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "heddle/device_plugin.h"
 #include "heddle/expression.h"
 #include "plugin/declared_dims.h"

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/abi_attributes.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "net/layout_order.h"
 #include "plugin/infer_operator.h"
 
@@ -176,7 +176,8 @@ bool KernelCall::accepts(const KernelEntry& kernel) const {
 
 bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueOp& epilogue_op, const TensorType* operand) {
   if (!kernel.kernel->accepts_epilogue) return false;
-  // The kernel is asked as if the epilogue op were fused already. Whatever it answers, the call is as before: fusing is the transform's work.
+  // The kernel is asked as if the epilogue op were fused already. Whatever it answers, the call is as before: fusing is the transform's
+  // work.
   const std::vector<heddle_type> types = types_;
   epilogue_ops_.push_back(epilogue_op);
   if (operand) {

@@ -8,8 +8,8 @@
 
 #include "base/checked.h"
 #include "base/exceptions.h"
-#include "base/limit_names.h"
-#include "base/text.h"
+#include "base/text/limit_names.h"
+#include "base/text/text.h"
 #include "plugin/host.h"
 
 namespace heddle {

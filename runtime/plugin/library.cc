@@ -14,8 +14,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 #include "plugin/check_tables.h"
 #include "plugin/elf_check.h"
 #include "plugin/host.h"

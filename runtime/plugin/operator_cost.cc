@@ -7,7 +7,7 @@
 #include <cmath>
 #include <span>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/findings.h"
-#include "base/option_names.h"
-#include "base/suggestions.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/option_names.h"
+#include "base/text/suggestions.h"
+#include "base/text/text.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 #include "resolve/subnet_ports.h"

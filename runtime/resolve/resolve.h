@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 #include "plugin/registry.h"

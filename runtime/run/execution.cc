@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "schedule/step_call.h"
 
 namespace heddle {
@@ -343,7 +343,7 @@ Status Execution::copy_outputs() {
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
   // A run that has a turn keeps its thread: else those that wait for the turn could hold all that it needs to go on.
   // Inside another run that keeps its own, this one leaves all the same.
-  if (settings.seen || !may_leave() || variables_.any() || (!scope_.is_subnet() && Turns::held_here())) {
+  if (settings.seen || !may_leave() || variables_.any() || (!scope_.is_subnet() && FairSharedMutex::held_here())) {
     *status = run(settings);
     return true;
   }
@@ -355,7 +355,7 @@ bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status
 }
 
 bool Execution::resume(Status* status) {
-  const Turns::Helping holds(scope_.control().holds);
+  const FairSharedMutex::Helping holds(scope_.control().holds);
   if (!scheduler_.resume()) return false;
   *status = close(scheduler_.last_run_complete(), {});
   return true;

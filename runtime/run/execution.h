@@ -22,14 +22,14 @@
 #include "heddle/executor.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
-#include "run/device_run.h"
+#include "run/device/device_run.h"
 #include "run/failure_log.h"
 #include "run/pending_steps.h"
 #include "run/run_scope.h"
 #include "run/run_settings.h"
 #include "run/step_contexts.h"
 #include "run/step_resources.h"
-#include "run/subnets.h"
+#include "run/subnets/subnets.h"
 #include "run/update_indices.h"
 #include "schedule/scheduler.h"
 #include "state/variables.h"
@@ -202,8 +202,8 @@ class Execution {
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   std::atomic<bool> running_{false};
   Kept kept_;
-  Turns::Hold turn_;       // with the variables, of the run that is under way
-  uint32_t observed_ = 0;  // steps done of a run that is observed
+  FairSharedMutex::Hold turn_;  // with the variables, of the run that is under way
+  uint32_t observed_ = 0;       // steps done of a run that is observed
   bool observing_ = false;
   bool gave_up_ = false;       // a step of it that did not complete
   bool tail_refused_ = false;  // its updates were told apart as wrong before the first of them

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/host.h"
 #include "schedule/run_control.h"
 

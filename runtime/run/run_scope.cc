@@ -1,6 +1,6 @@
 #include "run/run_scope.h"
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "schedule/step_call.h"
 
 namespace heddle {

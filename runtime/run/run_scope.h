@@ -27,7 +27,7 @@ class RunScope {
     subnet_runs_.store(0, std::memory_order_relaxed);
     if (settings.cancelled) heed(*settings.cancelled);
     control_.deadline_ticks = deadline;
-    control_.holds = Turns::held_here();
+    control_.holds = FairSharedMutex::held_here();
     control_.profile = settings.profile;
     ++run_;
     state_ = {settings.seed, static_cast<uint64_t>(step), settings.trip};

@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "heddle/caller_stream.h"
 #include "heddle/status.h"
 #include "schedule/run_control.h"
@@ -18,7 +18,7 @@ struct RunSettings {
   int64_t step = 0;             // for random operators, where the net has no step counter of its own
   uint64_t trip = 0;            // of a subnet: heddle_run_state::trip
   int64_t deadline_ns = 0;      // from when it was asked for; 0: none; negative: it has passed
-  uint64_t asked_ticks = 0;     // in base/clock.h ticks; 0: when it begins
+  uint64_t asked_ticks = 0;     // in base/threads/clock.h ticks; 0: when it begins
   StepSpan* profile = nullptr;  // one per step; null: off
   // Set before cancel() is called, so that a cancellation counts even if it comes before the run begins. Null: only runs under way are
   // cancelled.

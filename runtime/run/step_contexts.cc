@@ -1,9 +1,9 @@
 #include "run/step_contexts.h"
 
-#include "run/late_step.h"
+#include "run/late/late_step.h"
 #include "run/pending_steps.h"
 #include "run/step_resources.h"
-#include "run/subnets.h"
+#include "run/subnets/subnets.h"
 #include "run/tile_ranges.h"
 #include "schedule/step_call.h"
 

@@ -15,7 +15,7 @@
 #include "context/value_views.h"
 #include "heddle/abi.h"
 #include "plugin/host.h"
-#include "run/device_run.h"
+#include "run/device/device_run.h"
 #include "run/failure_log.h"
 #include "run/run_scope.h"
 #include "schedule/run_control.h"

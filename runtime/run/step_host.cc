@@ -8,10 +8,10 @@
 #include "base/exceptions.h"
 #include "plugin/host.h"
 #include "plugin/infer_operator.h"
-#include "run/late_step.h"
+#include "run/late/late_step.h"
 #include "run/pending_steps.h"
 #include "run/step_contexts.h"
-#include "run/subnets.h"
+#include "run/subnets/subnets.h"
 #include "schedule/step_call.h"
 
 namespace heddle {

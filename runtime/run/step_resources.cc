@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "run/device_run.h"
+#include "run/device/device_run.h"
 
 namespace heddle {
 

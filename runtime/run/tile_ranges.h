@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "heddle/abi.h"
 #include "run/run_scope.h"
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/random.h"
+#include "base/threads/clock.h"
 #include "schedule/step_call.h"
 #include "schedule/worker.h"
 

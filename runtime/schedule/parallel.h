@@ -1,7 +1,7 @@
 // Runs a step graph on the calling thread and on helpers that an Executor lends.
 //
 // Each thread has a private list of ready steps and continues with what it made ready itself. It shows work to others in one place, its
-// offer, when a thread is hungry or before it begins a step so long that hiding the rest would hurt; takers take the whole offer. Steps
+// offer, when a thread is idle or before it begins a step so long that hiding the rest would hurt; takers take the whole offer. Steps
 // of several tiles are claimed in ranges from both ends by threads that have nothing else to do.
 //
 // Which thread may touch what: `busy_` counts the threads that hold work and the asynchronous and suspended steps in flight. A thread
@@ -19,9 +19,9 @@
 #include <mutex>
 #include <vector>
 
-#include "base/alarm.h"
+#include "base/threads/alarm.h"
 #include "heddle/executor.h"
-#include "schedule/helper_slots.h"
+#include "schedule/helpers/helper_slots.h"
 #include "schedule/offer.h"
 #include "schedule/ready_list.h"
 #include "schedule/step_table.h"

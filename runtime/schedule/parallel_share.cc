@@ -1,14 +1,14 @@
 // How threads of a run find each other: offers, calls for help, and waiting.
 //
-// No offer is missed: a thread that shows work writes the offer and then reads the hungry count; a hungry thread writes that count and then
-// reads the offers once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
+// No offer is missed: a thread that shows work writes the offer and then reads the count of idle threads; an idle thread writes that count
+// and then reads the offers once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "schedule/parallel.h"
 #include "schedule/step_call.h"
 #include "schedule/worker.h"
@@ -118,7 +118,7 @@ void ParallelEngine::call_help(uint32_t wanted) noexcept {
 
 // ---------------------------------------------------------------- taking work
 
-// A step to begin and a token for it, and the calling thread no longer counts as hungry; or no_step, and nothing has changed.
+// A step to begin and a token for it, and the calling thread no longer counts as idle; or no_step, and nothing has changed.
 uint32_t ParallelEngine::take(Worker& w) noexcept {
   uint32_t step = steal(w);
   if (step == no_step) step = take_completed(w);
@@ -167,7 +167,7 @@ void ParallelEngine::visit(uint32_t worker) noexcept {
     hungry_.fetch_add(1, std::memory_order_relaxed);
     const uint32_t step = take(w);
     if (step == no_step) break;
-    const Turns::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    const FairSharedMutex::Helping helping(control_->holds);  // with a token in hand the run cannot end
     work(w, step);
   }
   hungry_.fetch_sub(1, std::memory_order_relaxed);
@@ -250,7 +250,7 @@ uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
 void ParallelEngine::help(uint32_t worker) noexcept {
   Worker& w = workers_[worker];
   for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) {
-    const Turns::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    const FairSharedMutex::Helping helping(control_->holds);  // with a token in hand the run cannot end
     work(w, step);
   }
 }

@@ -3,8 +3,8 @@
 // number of tiles is the kernel's, and finish combines them in tile order.
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/random.h"
+#include "base/threads/clock.h"
 #include "schedule/parallel.h"
 #include "schedule/step_call.h"
 
@@ -102,7 +102,7 @@ uint32_t ParallelEngine::join_tiles(Worker& w) noexcept {
       hungry_.fetch_sub(1, std::memory_order_relaxed);
       w.took_part = true;
       ++w.joined;
-      const Turns::Helping helping(control_->holds);
+      const FairSharedMutex::Helping helping(control_->holds);
       const uint32_t next = work_on_tiles(w, step, TileEnd::back, claim) ? follow(w, step) : no_step;
       if (next != no_step) return next;
       hungry_.fetch_add(1, std::memory_order_relaxed);

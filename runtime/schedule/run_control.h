@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/interruption.h"
-#include "base/turns.h"
+#include "base/threads/fair_shared_mutex.h"
+#include "base/threads/interruption.h"
 #include "heddle/abi.h"
 #include "schedule/step_graph.h"
 
@@ -40,7 +40,7 @@ struct RunLeave {
 // One run's outside world. Reset by the context before each run.
 struct RunControl {
   std::atomic<uint32_t> stop{0};  // non-zero, a stop_*: start nothing new (cancelled, deadline, failure)
-  uint64_t deadline_ticks = 0;    // in base/clock.h ticks; 0: none. Checked between steps and tile ranges
+  uint64_t deadline_ticks = 0;    // in base/threads/clock.h ticks; 0: none. Checked between steps and tile ranges
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
   // Reports a failed step (its text was left with the step's context). Called under no lock, by any executing thread.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
@@ -58,7 +58,7 @@ struct RunControl {
   bool (*outer_stops)(void* user) = nullptr;
   void* user = nullptr;
   // What the thread that called run holds: helpers work in its name.
-  Turns::Hold* holds = nullptr;
+  FairSharedMutex::Hold* holds = nullptr;
 };
 
 }  // namespace heddle

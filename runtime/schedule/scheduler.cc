@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/exceptions.h"
+#include "base/threads/clock.h"
 #include "heddle/limits.h"
 #include "schedule/step_call.h"
 #include "schedule/worker.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "heddle/limits.h"
-#include "schedule/helper_pinning.h"
-#include "schedule/processors.h"
+#include "schedule/helpers/helper_pinning.h"
+#include "schedule/helpers/processors.h"
 
 namespace heddle {
 namespace {

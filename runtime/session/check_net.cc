@@ -3,12 +3,12 @@
 #include <unordered_set>
 
 #include "base/device_name.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "device/device_manager.h"
 #include "device/locations.h"
-#include "edit/place.h"
 #include "infer/registry_evaluator.h"
 #include "infer/shape_operands.h"
+#include "place/place.h"
 #include "plugin/kernel_call.h"
 #include "session/pipeline.h"
 #include "verify/visit_subnets.h"

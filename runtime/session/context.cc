@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/alarm.h"
-#include "base/clock.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/alarm.h"
+#include "base/threads/clock.h"
 #include "plugin/host.h"
 #include "session/plain_values.h"
 #include "session/session_impl.h"
@@ -42,8 +42,8 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   std::condition_variable finished;
   bool running = false;
   std::atomic<bool> cancelled{false};
-  bool begun = false;  // the run has left a thread and goes on
-  Turns::Hold turn;    // in shared memory
+  bool begun = false;          // the run has left a thread and goes on
+  FairSharedMutex::Hold turn;  // in shared memory
 
   void execute() noexcept override {
     const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
@@ -60,7 +60,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   bool go_on(Status* status) {
     if (std::exchange(begun, true)) return state->execution->resume(status);
     // What is entered here may be left on another thread: it must not hang on what this one holds.
-    const Turns::Helping nothing(nullptr);
+    const FairSharedMutex::Helping nothing(nullptr);
     *status = state->enter(turn, settings);
     if (!status->ok()) return true;
     const auto submit = [](void* self) {
@@ -147,19 +147,19 @@ Context::~Context() {
   if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
 }
 
-Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until) {
-  HEDDLE_CHECK(turn_status(turn.enter(workspace.turns(), Turns::Use::alone, until), "shared memory"));
+Status enter_shared(Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until) {
+  HEDDLE_CHECK(turn_status(turn.enter(workspace.turns(), FairSharedMutex::Use::alone, until), "shared memory"));
   return workspace.answered();
 }
 
-Status Context::State::enter(Turns::Hold& turn, const RunSettings& settings) {
+Status Context::State::enter(FairSharedMutex::Hold& turn, const RunSettings& settings) {
   if (!shared) return {};
   HEDDLE_CHECK(enter_shared(*workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
   HEDDLE_CHECK(reserve(*workspace, *entry->plan));
   return execution->follow(*workspace);
 }
 
-void Context::State::leave(Turns::Hold& turn, const Status& status) {
+void Context::State::leave(FairSharedMutex::Hold& turn, const Status& status) {
   if (shared && !status.ok())
     if (auto until = execution->unanswered()) workspace->block(std::move(until));
   turn.leave();
@@ -167,7 +167,7 @@ void Context::State::leave(Turns::Hold& turn, const Status& status) {
 }
 
 Status Context::State::run_in_turn(const RunSettings& settings) {
-  Turns::Hold turn;
+  FairSharedMutex::Hold turn;
   Status status = enter(turn, settings);
   if (status.ok()) status = execution->run(settings);
   leave(turn, status);
@@ -203,7 +203,7 @@ TensorView Context::input(size_t i) const {
 TensorView Context::output(size_t i) const {
   if (i >= output_count() || !state_->made().holds()) return {};
   return or_empty("no memory to show an output", [&] {
-    Turns::Hold turn;
+    FairSharedMutex::Hold turn;
     return state_->enter(turn).ok() ? state_->execution->output(i) : TensorView();
   });
 }
@@ -312,8 +312,8 @@ int64_t Context::held_bytes(size_t device) const {
   const int64_t own = state_->execution->allocated_bytes(static_cast<uint8_t>(device));
   Workspace* const workspace = state_->workspace.get();
   if (!workspace) return own;
-  Turns::Hold turn;  // another context's run may be making it larger; when this thread holds it already, it is as good
-  if (state_->shared) turn.enter(workspace->turns(), Turns::Use::alone);
+  FairSharedMutex::Hold turn;  // another context's run may be making it larger; when this thread holds it already, it is as good
+  if (state_->shared) turn.enter(workspace->turns(), FairSharedMutex::Use::alone);
   return own + (device == 0 ? workspace->host_bytes() : workspace->bytes_on(*plan.devices[device - 1].device));
 }
 std::shared_ptr<const PlanInfo> Context::plan() const {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/exceptions.h"
-#include "base/findings.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/text.h"
 #include "derive/predictor/predictor.h"
 #include "derive/training_net.h"
 #include "infer/registry_evaluator.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "session/step_reader.h"
 
 namespace heddle {

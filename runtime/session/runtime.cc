@@ -6,10 +6,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/clock.h"
 #include "base/device_name.h"
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "device/device_manager.h"
 #include "infer/shape_operands.h"
 #include "load/load.h"

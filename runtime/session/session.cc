@@ -6,10 +6,10 @@
 #include <new>
 #include <optional>
 
-#include "base/clock.h"
 #include "base/exceptions.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "infer/shape_operands.h"
 #include "plugin/host.h"
 #include "plugin/schema.h"
@@ -152,8 +152,8 @@ SharedMemory::SharedMemory() {
 }
 int64_t SharedMemory::bytes() const {
   if (!workspace_) return 0;
-  Turns::Hold turn;  // when this thread holds it already, it is as good
-  turn.enter(workspace_->turns(), Turns::Use::alone);
+  FairSharedMutex::Hold turn;  // when this thread holds it already, it is as good
+  turn.enter(workspace_->turns(), FairSharedMutex::Use::alone);
   return workspace_->bytes();
 }
 
@@ -213,7 +213,7 @@ Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vecto
   if (!Internals::workspace(memory)) return Status(Code::out_of_memory, "there was no memory to make the shared memory", "make it again");
   state->workspace = Internals::workspace(memory);
   state->shared = true;
-  Turns::Hold turn;
+  FairSharedMutex::Hold turn;
   HEDDLE_CHECK(enter_shared(*state->workspace, turn));
   HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
   state->session = impl_;

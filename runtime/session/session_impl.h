@@ -144,10 +144,10 @@ struct Context::State {
   std::atomic<bool> reserved{false};     // a run is under way, or was accepted by run_async
   // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
   // cancelled, deadline_exceeded, busy; another context's growth failed and left too little, and there is no more for this one either.
-  Status enter(Turns::Hold& turn, const RunSettings& settings = {});
+  Status enter(FairSharedMutex::Hold& turn, const RunSettings& settings = {});
   RunSettings settings(const RunOptions& options);
   // Behind a run, or in its place when there was no turn for it.
-  void leave(Turns::Hold& turn, const Status& status);
+  void leave(FairSharedMutex::Hold& turn, const Status& status);
   // When it is this context's turn in shared memory.
   Status run_in_turn(const RunSettings& settings);
   Observation observation;  // of the run that settings() were made for
@@ -156,7 +156,7 @@ struct Context::State {
   std::shared_ptr<Async> async;
 };
 // A turn in memory that contexts share. Errors: as Context::State::enter.
-Status enter_shared(Workspace& workspace, Turns::Hold& turn, const Interruption& until = {});
+Status enter_shared(Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until = {});
 
 // When a call with these options has to end, in ticks, from now; 0: never.
 uint64_t deadline_of(const RunOptions& options);

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "infer/shape_operands.h"
 #include "plugin/host.h"
 #include "session/describe_plan.h"

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "state/variables_file.h"

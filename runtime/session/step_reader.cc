@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/exceptions.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "net/layout_order.h"
 #include "session/plain_values.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/limit_names.h"
-#include "base/text.h"
+#include "base/text/limit_names.h"
+#include "base/text/text.h"
 #include "net/initializer.h"
 #include "net/lasting_blob.h"
 
@@ -135,15 +135,15 @@ Status VariableStore::fill(const Interruption& until) const {
   return {};
 }
 
-Status VariableStore::enter(Turns::Hold& hold, Turns::Use use, const Interruption& until) const {
+Status VariableStore::enter(FairSharedMutex::Hold& hold, FairSharedMutex::Use use, const Interruption& until) const {
   HEDDLE_CHECK(fill(until));
   HEDDLE_CHECK(turn_status(hold.enter(turns_, use, until), "the session's variables"));
   return unanswered_ ? unanswered_->status() : Status();
 }
 
 Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interruption& until) {
-  Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  FairSharedMutex::Hold turn;
+  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::alone, until));
   for (const Entry& e : entries_)
     if (!overwrite && !e.initializer.empty() && e.trained)
       return {Code::hazard, fmt::format("variable {} was written since it was initialised", quoted(e.name)),
@@ -161,16 +161,16 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
 
 Status VariableStore::read(size_t i, void* destination, const Interruption& until) const {
   const Entry& e = entries_[i];
-  Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, Turns::Use::shared, until));
+  FairSharedMutex::Hold turn;
+  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
   HEDDLE_CHECK(freshen(i, nullptr, until));
   if (e.blob->bytes > 0) std::memcpy(destination, e.data, static_cast<size_t>(e.blob->bytes));
   return {};
 }
 
 Status VariableStore::write(size_t i, const void* source, const Interruption& until) {
-  Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  FairSharedMutex::Hold turn;
+  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::alone, until));
   overwrite(i, source);
   return {};
 }
@@ -188,8 +188,8 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
   std::vector<std::shared_ptr<const Blob>> copies;
   std::vector<std::byte*> places;
   for (const Entry& e : entries_) copies.push_back(Blob::allocate(e.blob->dtype, e.blob->shape, &places.emplace_back()));
-  Turns::Hold turn;  // memory was asked for before: runs that update wait for the copies alone
-  HEDDLE_CHECK(enter(turn, Turns::Use::shared, until));
+  FairSharedMutex::Hold turn;  // memory was asked for before: runs that update wait for the copies alone
+  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
   HEDDLE_CHECK(whole());
   for (size_t i = 0; i < entries_.size(); ++i) {
     HEDDLE_CHECK(freshen(i, nullptr, until));
@@ -199,8 +199,8 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
 }
 
 Status VariableStore::replace(std::span<const std::shared_ptr<const Blob>> contents, const Interruption& until) {
-  Turns::Hold turn;
-  HEDDLE_CHECK(enter(turn, Turns::Use::alone, until));
+  FairSharedMutex::Hold turn;
+  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::alone, until));
   for (size_t i = 0; i < contents.size(); ++i)
     if (contents[i]) overwrite(i, contents[i]->data);
   return {};
@@ -275,10 +275,10 @@ Status VariableStore::freshen(size_t i, const Device* device, const Interruption
     if (device ? !home_on(e, *device)->stale : !e.stale) return {};
   }
   // Runs that read side by side may need the same: one of them copies.
-  Turns::Hold copying;
-  const Turns::Outcome outcome = copying.enter(copying_, Turns::Use::alone, until);
-  if (outcome == Turns::Outcome::late || outcome == Turns::Outcome::cancelled)
-    return {outcome == Turns::Outcome::late ? Code::deadline_exceeded : Code::cancelled,
+  FairSharedMutex::Hold copying;
+  const FairSharedMutex::Outcome outcome = copying.enter(copying_, FairSharedMutex::Use::alone, until);
+  if (outcome == FairSharedMutex::Outcome::late || outcome == FairSharedMutex::Outcome::cancelled)
+    return {outcome == FairSharedMutex::Outcome::late ? Code::deadline_exceeded : Code::cancelled,
             fmt::format("the run ended while it waited for a copy of variable {} that another run makes", quoted(e.name))};
   const CopyWait wait = {until, shared_from_this(), nullptr};
   HEDDLE_CHECK(copy_to_host(e, wait));

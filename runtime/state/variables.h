@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/turns.h"
+#include "base/threads/fair_shared_mutex.h"
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/limits.h"
@@ -65,8 +65,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   void written(size_t i, const Device* device);
 
   // A turn with all variables. Errors: cancelled, deadline_exceeded, busy.
-  Status enter(Turns::Hold& hold, Turns::Use use, const Interruption& until = {}) const;
-  Turns& turns() const { return turns_; }
+  Status enter(FairSharedMutex::Hold& hold, FairSharedMutex::Use use, const Interruption& until = {}) const;
+  FairSharedMutex& turns() const { return turns_; }
   // Those that wait for their turn, or for a copy that another run makes, look whether they were cancelled.
   void wake() const {
     turns_.wake();
@@ -109,9 +109,9 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   mutable size_t next_to_fill_ = 0;  // entry; those before it have a content
   mutable std::atomic<bool> filled_{false};
   std::atomic<bool> has_homes_{false};
-  mutable std::mutex homes_mutex_;  // of homes and what is stale
-  mutable Turns copying_;           // between the host and homes
-  mutable Turns turns_;
+  mutable std::mutex homes_mutex_;   // of homes and what is stale
+  mutable FairSharedMutex copying_;  // between the host and homes
+  mutable FairSharedMutex turns_;
   std::shared_ptr<const Unanswered> unanswered_;
 };
 

@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "base/checksum.h"
-#include "base/findings.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/text.h"
 #include "weights/safetensors.h"
 
 namespace heddle {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "edit/editor.h"
 #include "plugin/schema.h"
 #include "transform/transform.h"

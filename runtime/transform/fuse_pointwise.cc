@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "edit/editor.h"
-#include "edit/place.h"
 #include "heddle/expression.h"
+#include "place/place.h"
 #include "plugin/kernel_call.h"
 #include "plugin/pointwise_lowering.h"
 #include "transform/fusible_program.h"
@@ -88,7 +88,7 @@ class PointwiseFusion {
 };
 
 FusedExpression PointwiseFusion::joined(const Node& node, const Program& own, const std::vector<char>& literal,
-                              const std::vector<NodeId>& taken) const {
+                                        const std::vector<NodeId>& taken) const {
   FusedExpression fused;
   std::vector<int> bind(node.inputs.size(), -1);
   for (size_t i = 0; i < node.inputs.size(); ++i) {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "edit/editor.h"
-#include "edit/place.h"
+#include "place/place.h"
 #include "plugin/kernel_call.h"
 #include "plugin/registry.h"
 #include "transform/einsum_equation.h"

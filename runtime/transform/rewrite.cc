@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "edit/editor.h"
-#include "edit/place.h"
+#include "place/place.h"
 #include "plugin/registry.h"
 #include "transform/rule_match.h"
 #include "transform/transform.h"

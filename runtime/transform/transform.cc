@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "verify/structure_check.h"
 #include "verify/verify.h"
 

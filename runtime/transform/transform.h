@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "base/interruption.h"
+#include "base/threads/interruption.h"
 #include "device/compilation_target.h"
 #include "heddle/status.h"
 #include "net/evaluator.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/device_name.h"
-#include "base/option_names.h"
-#include "base/text.h"
+#include "base/text/option_names.h"
+#include "base/text/text.h"
 #include "device/device_manager.h"
 #include "device/locations.h"
 #include "plugin/host.h"

@@ -1,7 +1,7 @@
 // verify: TypedNet -> diagnostics. What must hold before anything is compiled: placement, hazards of variables, sparse links. All findings.
 #pragma once
 
-#include "base/findings.h"
+#include "base/text/findings.h"
 #include "device/compilation_target.h"
 #include "net/evaluator.h"
 #include "net/typed_net.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "infer/infer.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/infer_operator.h"

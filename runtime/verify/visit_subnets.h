@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "base/findings.h"
+#include "base/text/findings.h"
 #include "net/evaluator.h"
 #include "net/typed_net.h"
 

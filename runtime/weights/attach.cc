@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/file.h"
-#include "base/findings.h"
-#include "base/text.h"
+#include "base/text/findings.h"
+#include "base/text/text.h"
 #include "weights/mapping.h"
 #include "weights/safetensors.h"
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

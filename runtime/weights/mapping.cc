@@ -8,8 +8,8 @@
 #include <cerrno>
 
 #include "base/checked.h"
-#include "base/limit_names.h"
-#include "base/text.h"
+#include "base/text/limit_names.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "weights/mapping.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/checksum.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/limit_names.h"
-#include "base/name_index.h"
+#include "base/text/limit_names.h"
+#include "base/text/name_index.h"
 #include "heddle/status.h"
 #include "heddle/tensor.h"
 #include "net/net.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "base/json_document.h"
-#include "base/text.h"
+#include "base/text/json_document.h"
+#include "base/text/text.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_dtypes.h"
 

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/checksum.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_dtypes.h"
 

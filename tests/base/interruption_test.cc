@@ -1,9 +1,9 @@
 // What stages are told of a deadline and of the flag that calls them off.
-#include "base/interruption.h"
+#include "base/threads/interruption.h"
 
 #include <gtest/gtest.h>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 
 namespace heddle {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 
 namespace heddle {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "load/temporary_folder.h"
 
 namespace heddle {

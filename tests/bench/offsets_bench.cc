@@ -7,7 +7,7 @@
 #include <string>
 
 #include "memory/buffers_csv.h"
-#include "memory/offsets_check.h"
+#include "memory/offsets/offsets_check.h"
 #include "offsets_instances.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "memory/offsets.h"
+#include "memory/offsets/offsets.h"
 
 namespace heddle::offsets {
 

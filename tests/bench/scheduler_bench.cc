@@ -21,10 +21,10 @@
 #include <string>
 #include <thread>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "bench/runners.h"
+#include "schedule/helpers/processors.h"
 #include "schedule/list_schedule.h"
-#include "schedule/processors.h"
 
 namespace heddle::bench {
 namespace {

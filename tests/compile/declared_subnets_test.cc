@@ -1,7 +1,7 @@
 // Which subnets a plan brings: those that their operators declare, and what the judge says of variables that they update.
 #include <gtest/gtest.h>
 
-#include "compile/plan_check.h"
+#include "compile/plan_check/plan_check.h"
 #include "compile/plan_check_nets.h"
 #include "compile/spoiled_plan.h"
 

@@ -1,5 +1,5 @@
 // The judge of whole plans: takes what the compiler makes, and none of the ways in which a plan may be wrong.
-#include "compile/plan_check.h"
+#include "compile/plan_check/plan_check.h"
 
 #include <gtest/gtest.h>
 

@@ -10,17 +10,17 @@
 #include <new>
 #include <set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "build_folder.h"
 #include "commands/plugin/check/epilogue_examination.h"
 #include "commands/plugin/check/operator_cases.h"
 #include "commands/plugin/example.h"
 #include "commands/plugin/session_host.h"
+#include "conformance/cases/row_calls.h"
 #include "conformance/covered.h"
 #include "conformance/expectation.h"
 #include "conformance/judge.h"
 #include "conformance/reference.h"
-#include "conformance/row_calls.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::conformance {

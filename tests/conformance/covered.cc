@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle::conformance {
 namespace {

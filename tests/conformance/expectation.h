@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "alone/operator_runner.h"
 #include "conformance/judge.h"
 #include "conformance/reference.h"
+#include "operator_runner/operator_runner.h"
 #include "plugin/schema.h"
 
 namespace heddle::conformance {

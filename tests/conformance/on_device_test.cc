@@ -18,9 +18,9 @@
 #include "build_folder.h"
 #include "commands/plugin/check/device_examination.h"
 #include "commands/plugin/example.h"
+#include "conformance/cases/row_calls.h"
 #include "conformance/expectation.h"
 #include "conformance/judge.h"
-#include "conformance/row_calls.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::conformance {

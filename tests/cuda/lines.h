@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "conformance/reference.h"
-#include "plan_run.h"
+#include "source/plan_run.h"
 
 namespace heddle::cuda::grid_test {
 

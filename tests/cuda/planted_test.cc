@@ -2,11 +2,11 @@
 // or does not end.
 #include <gtest/gtest.h>
 
-#include "generate/einsum_launches.h"
 #include "generate/image/grid_sample_launches.h"
 #include "generate/image/resize_launches.h"
 #include "generate/image/roi_align_launches.h"
-#include "generate/random_launches.h"
+#include "generate/operators/einsum_launches.h"
+#include "generate/operators/random_launches.h"
 #include "generate/reduce/reduce_launches.h"
 #include "generate/rows/row_launches.h"
 #include "generate/select/scan_launches.h"

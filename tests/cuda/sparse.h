@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan_run.h"
+#include "source/plan_run.h"
 
 namespace heddle::cuda::grid_test {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/operator_gradients.h"
 #include "stages.h"
 

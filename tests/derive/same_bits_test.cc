@@ -2,7 +2,7 @@
 // or not, and spread over the host and two simulated devices.
 #include <cstring>
 
-#include "derive/parity_training.h"
+#include "derive/parity/parity_training.h"
 
 namespace heddle {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "build_folder.h"
 #ifdef HEDDLE_WITH_CUDA
-#include "cuda/standin_complaints.h"
+#include "cuda/standin_tests/standin_complaints.h"
 #endif
 
 namespace heddle::testing_devices {

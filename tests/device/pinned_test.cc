@@ -1,5 +1,5 @@
 // Pinned memory of the host: what devices copy from and to lies there, and nothing else.
-#include "compile/plan_check.h"
+#include "compile/plan_check/plan_check.h"
 #include "late_nets.h"
 #include "simulated.h"
 #include "small_nets.h"

@@ -1,6 +1,6 @@
 // host_regions: what moves to the host beside operators that fell back to it. host_only::Through has no kernel there, all else has
 // one.
-#include "edit/host_regions.h"
+#include "place/host_regions.h"
 
 #include <random>
 #include <regex>

@@ -1,5 +1,5 @@
 // Placement: a device is an id in the table that the net carries.
-#include "edit/place.h"
+#include "place/place.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "plugin/registry.h"
 
 namespace heddle::fuzz {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/flatbuffer.h"
 #include "load/header.h"
 #include "load/load.h"

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "memory/offsets_check.h"
+#include "memory/offsets/offsets_check.h"
 
 namespace heddle {
 namespace {

@@ -1,5 +1,5 @@
 // Lifetimes from a partial order: against brute force on random nets, and by running random legal schedules on planned memory.
-#include "memory/liveness.h"
+#include "memory/liveness/liveness.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <span>
 
 #include "bench/offsets_instances.h"
-#include "memory/offsets_check.h"
+#include "memory/offsets/offsets_check.h"
 
 namespace heddle {
 namespace {

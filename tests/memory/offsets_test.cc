@@ -1,5 +1,5 @@
 // The offset planner against exhaustive answers, planted optima, first fit, and its judge against corrupted plans.
-#include "memory/offsets.h"
+#include "memory/offsets/offsets.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "bench/offsets_instances.h"
-#include "memory/offsets_check.h"
+#include "memory/offsets/offsets_check.h"
 
 namespace heddle::offsets {
 namespace {

@@ -1,6 +1,7 @@
-// Each kind of mistake of docs/kernel_mistakes.md, made in several ways (tests/plugins/kernel_mistakes.h), is seen by whom the page says:
-// with one thread, with four, on the simulated device, by `heddle plugin check`, in the log. Nothing hangs, and the next call is right.
-#include "../plugins/kernel_mistakes.h"
+// Each kind of mistake of docs/kernel_mistakes.md, made in several ways (tests/plugins/kernel_mistakes/kernel_mistakes.h), is seen by whom
+// the page says: with one thread, with four, on the simulated device, by `heddle plugin check`, in the log. Nothing hangs, and the next
+// call is right.
+#include "plugins/kernel_mistakes/kernel_mistakes.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "layout_support.h"
+#include "layouts/layout_support.h"
 
 namespace heddle::testing {
 inline constexpr DType narrow_dtypes[] = {DType::f16, DType::bf16};

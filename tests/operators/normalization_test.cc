@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "operators/layout_support.h"
+#include "operators/layouts/layout_support.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::testing {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "alone/operator_runner.h"
 #include "build_folder.h"
+#include "operator_runner/operator_runner.h"
 
 namespace heddle::testing {
 

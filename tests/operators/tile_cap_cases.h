@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "layout_support.h"
+#include "layouts/layout_support.h"
 #include "prepared_operator.h"
 
 namespace heddle::testing {

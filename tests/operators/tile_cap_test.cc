@@ -7,7 +7,7 @@
 #include <set>
 
 #include "in_children.h"
-#include "layout_support.h"
+#include "layouts/layout_support.h"
 #include "prepared_operator.h"
 #include "tile_cap_cases.h"
 

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 
 int main(int argc, char** argv) {
   using namespace heddle;

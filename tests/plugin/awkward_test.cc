@@ -1,9 +1,9 @@
-// The twelve awkward operators (tests/plugins/awkward.cc), each through the whole boundary, its tiles in random ranges and order.
+// The twelve awkward operators (tests/plugins/mistaken/awkward.cc), each through the whole boundary, its tiles in random ranges and order.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 #include "plugins.h"
 #include "session/session_impl.h"
 

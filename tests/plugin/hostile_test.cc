@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "alone/operator_runner.h"
 #include "hostile_operators.h"
+#include "operator_runner/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

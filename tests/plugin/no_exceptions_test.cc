@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 #include "plugins.h"
 
 namespace heddle {

@@ -1,4 +1,4 @@
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The library speaks to programs: no text of it names a flag of the tool. Hints name options (base/option_names.h), and the tool has a
+// The library speaks to programs: no text of it names a flag of the tool. Hints name options (base/text/option_names.h), and the tool has a
 // table of its flags for them.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(Hints, NoTextOfTheLibraryNamesAFlagOfTheTool) {
     int number = 0;
     for (std::string line; std::getline(in, line);) {
       ++number;
-      EXPECT_EQ(text_with_flag(line), "") << entry.path() << ":" << number << ": name the option, as base/option_names.h has it";
+      EXPECT_EQ(text_with_flag(line), "") << entry.path() << ":" << number << ": name the option, as base/text/option_names.h has it";
     }
   }
   EXPECT_GT(files, 100);

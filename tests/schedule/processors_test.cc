@@ -1,4 +1,4 @@
-#include "schedule/processors.h"
+#include "schedule/helpers/processors.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "heddle/tbb.h"
 #include "schedule/reluctant_executor.h"
 #include "schedule/scheduler_support.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "schedule/scheduler_support.h"
 
 namespace heddle {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 
 namespace heddle::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "schedule/scheduler_support.h"
 #include "schedule/worker.h"
 

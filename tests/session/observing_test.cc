@@ -65,7 +65,7 @@ TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {
   options.profile = &profile;
   ASSERT_TRUE(context->run(options).ok());
   EXPECT_TRUE(profile.steps.front().ran());
-  Turns::Hold turn;
+  FairSharedMutex::Hold turn;
   ASSERT_TRUE(enter_shared(*Internals::workspace(memory), turn).ok());
   EXPECT_EQ(context->run(options).code(), Code::busy);
   for (const StepTime& time : profile.steps) EXPECT_FALSE(time.ran());

@@ -108,8 +108,8 @@ TEST(SharedMemory, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   // Another thread's: this one would be told that it holds the memory itself.
   std::atomic<bool> in_use{false}, go{false};
   std::thread holder([&] {
-    Turns::Hold turn;
-    EXPECT_EQ(turn.enter(Internals::workspace(memory)->turns(), Turns::Use::alone), Turns::Outcome::entered);
+    FairSharedMutex::Hold turn;
+    EXPECT_EQ(turn.enter(Internals::workspace(memory)->turns(), FairSharedMutex::Use::alone), FairSharedMutex::Outcome::entered);
     in_use = true;
     while (!go) std::this_thread::yield();
   });

@@ -129,8 +129,8 @@ TEST(Stop, ReadingAndWritingVariablesMeetTheirDeadline) {
   NetBuilder b("v");
   b.output(b.add1("Neg", "y", {b.variable("w", blob(Shape{2}, 0, 1))}));
   Session session = open(runtime(), b.finish());
-  Turns::Hold in_use;
-  ASSERT_EQ(in_use.enter(Internals::of(session).variables->turns(), Turns::Use::alone), Turns::Outcome::entered);
+  FairSharedMutex::Hold in_use;
+  ASSERT_EQ(in_use.enter(Internals::of(session).variables->turns(), FairSharedMutex::Use::alone), FairSharedMutex::Outcome::entered);
   RunOptions hurry;
   hurry.deadline_ns = 1'000'000;
   std::vector<float> two = {1, 2};

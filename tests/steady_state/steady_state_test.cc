@@ -19,8 +19,8 @@
 #include "models/recipes.h"
 #include "onnx/import.h"
 #include "onnx/tensors/tensor_proto.h"
-#include "schedule/helper_pinning.h"
-#include "schedule/processors.h"
+#include "schedule/helpers/helper_pinning.h"
+#include "schedule/helpers/processors.h"
 #include "small_nets.h"
 #include "steady_calls.h"
 

@@ -1,4 +1,4 @@
-// `heddle plugin check` names what is wrong with each operator of tests/plugins/mistakes.cc.
+// `heddle plugin check` names what is wrong with each operator of tests/plugins/mistaken/mistakes.cc.
 #include <map>
 #include <set>
 #include <sstream>

@@ -1,5 +1,5 @@
 // The library's hints name options as a program writes them; the tool's name its flags.
-#include "common/option_flags.h"
+#include "options/option_flags.h"
 
 #include "tool_runner.h"
 

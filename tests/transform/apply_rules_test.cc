@@ -1,4 +1,4 @@
-// apply_rules: where a rule of tests/plugins/rules.cc applies, and where it must not.
+// apply_rules: where a rule of tests/plugins/rules/rules.cc applies, and where it must not.
 #include "stages.h"
 
 namespace heddle {
@@ -68,7 +68,7 @@ TEST(ApplyRules, NotWhereTwoInputsAreMeantToBeOne) {
   EXPECT_TRUE(unchanged(b.net()));
 }
 
-// What the rules of tests/plugins/rules_commuted.cc make of a net of vectors p, q and r, whose result is "y".
+// What the rules of tests/plugins/rules/rules_commuted.cc make of a net of vectors p, q and r, whose result is "y".
 struct Commuted : NetBuilder {
   Commuted() : NetBuilder("commuted") {
     p = input("p", DType::f32, Shape{3});

@@ -13,7 +13,7 @@
 #include "base/half.h"
 #include "base/random.h"
 #include "net/net.h"
-#include "operators/fusion_support.h"
+#include "operators/fusion/fusion_support.h"
 
 namespace heddle::testing_fusion {
 

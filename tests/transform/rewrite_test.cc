@@ -1,4 +1,5 @@
-// Rewrite rules of plugins (tests/plugins/rules.cc) from load to run, and what a bad one is told; where they apply: apply_rules_test.cc.
+// Rewrite rules of plugins (tests/plugins/rules/rules.cc) from load to run, and what a bad one is told; where they apply:
+// apply_rules_test.cc.
 #include <gtest/gtest.h>
 
 #include <filesystem>

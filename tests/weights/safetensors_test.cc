@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/checksum.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/temporary_folder.h"
 
 namespace heddle {

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <exception>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/interrupt.h"
+#include "process/interrupt.h"
 #include "version.h"
 
 namespace heddle::tool {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "models/builders.h"
 #include "weights/safetensors.h"
 

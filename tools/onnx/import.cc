@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/graph/graph_importer.h"
 #include "onnx/model_file.h"
 #include "onnx/operators/operators.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

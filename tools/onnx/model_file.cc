@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle::importer {
 namespace {

@@ -1,5 +1,5 @@
 // What a kernel of this plugin does, apart from the device: a source with some entries, and launches of them with their parameters. Made
-// and tested without a toolkit (tests/cuda/plan_run.h); kernels/common/planned_kernel.h runs it.
+// and tested without a toolkit (tests/cuda/source/plan_run.h); kernels/common/planned_kernel.h runs it.
 #pragma once
 
 #include <algorithm>

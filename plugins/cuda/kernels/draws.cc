@@ -1,7 +1,7 @@
 // RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial and Dropout.
 #include <memory>
 
-#include "generate/random_launches.h"
+#include "generate/operators/random_launches.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 

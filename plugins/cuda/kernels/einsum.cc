@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "generate/einsum_launches.h"
+#include "generate/operators/einsum_launches.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/common/product_kernel.h"
 #include "kernels/kernel_families.h"

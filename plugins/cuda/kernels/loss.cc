@@ -1,7 +1,7 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. A label that names no class, which the host refuses, gives NaN here.
 #include <memory>
 
-#include "generate/loss_launches.h"
+#include "generate/operators/loss_launches.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 

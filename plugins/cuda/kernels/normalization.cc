@@ -2,9 +2,9 @@
 // BatchNormalization of inference, and LRN.
 #include <memory>
 
-#include "generate/channel_launches.h"
+#include "generate/operators/channel_launches.h"
+#include "generate/pointwise/epilogue_expression.h"
 #include "generate/rows/row_launches.h"
-#include "generate/epilogue_expression.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "shared/dense_layouts.h"

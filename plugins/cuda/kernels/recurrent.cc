@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "generate/recurrent_launches.h"
+#include "generate/operators/recurrent_launches.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "library/matrix_product.h"

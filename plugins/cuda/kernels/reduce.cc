@@ -1,8 +1,8 @@
 // ReduceSum and its like, and the global pools, which are reductions of all dimensions behind the channels.
 #include <memory>
 
+#include "generate/pointwise/epilogue_expression.h"
 #include "generate/reduce/reduce_launches.h"
-#include "generate/epilogue_expression.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "shared/dense_layouts.h"

@@ -1,8 +1,8 @@
 // Softmax, LogSoftmax and Hardmax along one axis.
 #include <memory>
 
+#include "generate/pointwise/epilogue_expression.h"
 #include "generate/rows/row_launches.h"
-#include "generate/epilogue_expression.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 #include "shared/dense_layouts.h"

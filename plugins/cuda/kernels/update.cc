@@ -1,7 +1,7 @@
 // SgdUpdate, Assign, AccumulateAdd and StepIncrement.
 #include <memory>
 
-#include "generate/update_launches.h"
+#include "generate/operators/update_launches.h"
 #include "kernels/common/planned_kernel.h"
 #include "kernels/kernel_families.h"
 

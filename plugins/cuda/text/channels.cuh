@@ -1,6 +1,6 @@
 // Normalisations that know of each element's channel alone: with numbers that are given, and by its neighbours in channels beside it.
 //
-// F is generated (generate/channel_launches.cc): types Index and C, sizes and flags as constants, and
+// F is generated (generate/operators/channel_launches.cc): types Index and C, sizes and flags as constants, and
 //   void load<W>(p, Index at, C (&x)[W])   void store<W>(p, Index at, const C (&y)[W])   and what is said below
 #ifndef HEDDLE_CHANNELS_CUH
 #define HEDDLE_CHANNELS_CUH

@@ -2,7 +2,7 @@
 // has a stride for each. One thread for each sum, or a block; where few sums are long they are divided into parts, each a block's, that a
 // second kernel adds up in order. Behind "block" and "grouped_sum".
 //
-// F is generated (generate/einsum_launches.cc): types Index and C, OPERANDS, OUTER and INNER (labels of the output, and summed ones), and
+// F is generated (generate/operators/einsum_launches.cc): types Index and C, OPERANDS, OUTER and INNER (labels of the output, and summed ones), and
 //   C factor(p, int operand, i64 at)   void store(p, Index at, C value)
 #ifndef HEDDLE_EINSUM_CUH
 #define HEDDLE_EINSUM_CUH

@@ -1,6 +1,6 @@
 // Losses of one class label per position, and their sum or mean. A label that names no class gives NaN: a kernel has nobody to tell.
 //
-// F is generated (generate/loss_launches.cc): types Index, C and S (a sum of text/folds.cuh), flags as constants, and
+// F is generated (generate/operators/loss_launches.cc): types Index, C and S (a sum of text/folds.cuh), flags as constants, and
 //   C weight(p, i64 label)   C score(p, Index at)   void store(p, Index at, C)
 #ifndef HEDDLE_LOSS_CUH
 #define HEDDLE_LOSS_CUH

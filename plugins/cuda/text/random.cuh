@@ -1,7 +1,7 @@
 // Random numbers from Philox4x32-10 by the rules of docs/operators.md, with the host's bits, but for what logarithms, exponentials, sines
 // and cosines differ in: those of an element depend on its number, not on the thread that makes them.
 //
-// F is generated (generate/random_launches.cc): types Index and T (an element), and what the kernels below say.
+// F is generated (generate/operators/random_launches.cc): types Index and T (an element), and what the kernels below say.
 #ifndef HEDDLE_RANDOM_CUH
 #define HEDDLE_RANDOM_CUH
 

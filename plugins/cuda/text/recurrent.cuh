@@ -5,7 +5,7 @@
 // Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that is none of a
 // sequence gives NaN: a kernel has nobody to tell.
 //
-// F is generated (generate/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
+// F is generated (generate/operators/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
 //   bool backward(Index d)   i64 length(p, Index b)   C bias(p, Index at)   C peephole(p, Index at)   C initial_h(p, Index at)
 //   C initial_c(p, Index at)   C activated0..2(p, Index d, C)   void put_y(p, Index at, C)   void put_h(p, ...)   void put_c(p, ...)
 //   void put_sum(p, ...): what is kept for a gradient (shared/recurrent/recurrent_shape.h), where KEEPS_SUMS

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/predictor/without_training.h"
 #include "net/averages.h"
 

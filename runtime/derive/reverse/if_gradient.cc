@@ -4,7 +4,7 @@
 // needs of the forward's branch: that costs time, and no memory for the branch that was not taken, whose values nobody has.
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/node_gradient.h"
 #include "derive/reverse/subnet_gradient.h"
 #include "plugin/schema.h"

@@ -2,7 +2,7 @@
 // there were: no bound has to be known. With one (a constant M) the stacks are planned, without they grow as the loop runs.
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/reverse/repeated_gradient.h"
 
 namespace heddle {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/reverse/gradient_paths.h"
 #include "derive/reverse/subnet_gradient.h"
 #include "plugin/schema.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "derive/reverse/gradient_paths.h"
 #include "derive/reverse/net_part.h"
 #include "plugin/schema.h"

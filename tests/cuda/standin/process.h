@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cudnn_objects.h"
+#include "cudnn/cudnn_objects.h"
 #include "engine.h"
 #include "exports.h"
 #include "grid/grid.h"

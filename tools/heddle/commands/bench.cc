@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <map>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "commands/commands.h"
-#include "common/device_options.h"
-#include "common/interrupt.h"
-#include "common/latency.h"
-#include "common/limit_options.h"
-#include "common/net_choice.h"
 #include "heddle/session.h"
+#include "options/device_options.h"
+#include "options/limit_options.h"
+#include "options/net_choice.h"
+#include "process/interrupt.h"
+#include "process/latency.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "base/json_document.h"
-#include "base/limit_names.h"
-#include "base/text.h"
+#include "base/text/json_document.h"
+#include "base/text/limit_names.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/net_options.h"
 #include "heddle/session.h"
 #include "load/load.h"
+#include "options/net_options.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {

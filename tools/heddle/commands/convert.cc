@@ -3,12 +3,12 @@
 
 #include <filesystem>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/limit_options.h"
 #include "common/written_net.h"
 #include "load/load.h"
 #include "load/save.h"
+#include "options/limit_options.h"
 #include "weights/record_checksums.h"
 #include "weights/referenced_files.h"
 

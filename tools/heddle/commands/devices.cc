@@ -1,7 +1,7 @@
 // devices: of all backends, or why one offers none.
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
 #include "device/device_manager.h"
 #include "plugin/search.h"

@@ -5,12 +5,12 @@
 
 #include <filesystem>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/limit_options.h"
 #include "common/written_net.h"
 #include "load/save.h"
 #include "onnx/operators/operators.h"
+#include "options/limit_options.h"
 #include "plugin/search.h"
 #include "resolve/resolve.h"
 

@@ -3,13 +3,13 @@
 
 #include <optional>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/training_flags.h"
 #include "common/written_net.h"
 #include "load/save.h"
 #include "models/recipes.h"
 #include "models/training_form.h"
+#include "options/training_flags.h"
 
 namespace heddle::tool {
 namespace {

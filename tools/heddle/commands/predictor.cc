@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/device_name.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/limit_options.h"
 #include "common/written_net.h"
 #include "load/load.h"
 #include "load/save.h"
 #include "net/averages.h"
+#include "options/limit_options.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {

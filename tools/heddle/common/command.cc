@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/text.h"
-#include "common/interrupt.h"
-#include "common/option_flags.h"
+#include "base/text/text.h"
+#include "options/option_flags.h"
+#include "process/interrupt.h"
 
 namespace heddle::tool {
 namespace {

@@ -47,8 +47,8 @@ struct Command {
 
 // Collects what a command has to say. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
 // --quiet; finish() prints the object and gives the exit status.
-// The one way to the terminal: whatever the text is made of, it is printable (base/text.h), in the object too. Names in texts of several
-// lines must be quoted by the code that writes them, because a line feed may stay.
+// The one way to the terminal: whatever the text is made of, it is printable (base/text/text.h), in the object too. Names in texts of
+// several lines must be quoted by the code that writes them, because a line feed may stay.
 class Report {
  public:
   // Null: a command line that names no command.

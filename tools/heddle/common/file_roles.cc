@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle::tool {
 namespace {

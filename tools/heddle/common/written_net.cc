@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/save.h"
 #include "models/recipes.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensors/tensor_files.h"
 
 namespace heddle::tool {

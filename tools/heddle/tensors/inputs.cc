@@ -7,7 +7,7 @@
 
 #include "base/half.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "infer/shape_operands.h"
 #include "tensors/picture.h"
 #include "tensors/tensor_files.h"

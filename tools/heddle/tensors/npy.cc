@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/limit_names.h"
-#include "base/text.h"
+#include "base/text/limit_names.h"
+#include "base/text/text.h"
 
 namespace heddle::tool {
 namespace {

@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensors/exif_orientation.h"
 
 namespace heddle::tool {

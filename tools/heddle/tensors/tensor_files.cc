@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/half.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/tensors/tensor_proto.h"
 #include "tensors/npy.h"
 #include "weights/safetensors.h"

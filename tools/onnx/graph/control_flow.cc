@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/graph/graph_importer.h"
 #include "onnx/operators/operators.h"
 

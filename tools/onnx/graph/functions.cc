@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/graph/graph_importer.h"
 #include "onnx/operators/operators.h"
 

@@ -4,7 +4,7 @@
 
 #include <unordered_set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/graph/attribute_proto.h"
 #include "onnx/graph/declared_types.h"
 #include "onnx/graph/node_order.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle::importer {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/graph/graph_importer.h"
 
 namespace heddle::importer {

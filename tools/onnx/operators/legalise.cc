@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/operators/operators.h"
 #include "onnx/tensors/types.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/operators/legalise.h"
 #include "onnx/tensors/types.h"
 

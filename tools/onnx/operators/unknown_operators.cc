@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "base/suggestions.h"
-#include "base/text.h"
+#include "base/text/suggestions.h"
+#include "base/text/text.h"
 #include "onnx/operators/operators.h"
 
 namespace heddle::importer {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "weights/mapping.h"
 
 namespace heddle::importer {

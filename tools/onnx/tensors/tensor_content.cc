@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/tensors/external_data.h"
 #include "onnx/tensors/types.h"
 

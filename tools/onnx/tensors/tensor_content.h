@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 #include "onnx/tensors/external_data.h"

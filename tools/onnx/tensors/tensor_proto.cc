@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "onnx/model_file.h"
 #include "onnx/tensors/tensor_content.h"
 #include "onnx/tensors/types.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/limit_names.h"
+#include "base/text/limit_names.h"
 #include "heddle/status.h"
 #include "net/net.h"
 

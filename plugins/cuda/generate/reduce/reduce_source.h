@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "generate/fused_expression.h"
 #include "generate/launch_plan.h"
+#include "generate/pointwise/fused_expression.h"
 #include "heddle/op.h"
 
 namespace heddle::cuda {
@@ -59,7 +59,7 @@ struct ReduceShape {
   heddle_dtype input = HEDDLE_DTYPE_NONE;
   heddle_dtype output = HEDDLE_DTYPE_NONE;   // of results; kinds for rows give what text/folds.cuh has
   heddle_dtype working = HEDDLE_DTYPE_NONE;  // f32 or f64: that floats are computed in
-  FusedExpression prologue, epilogue;                      // of elements, and of results of the output's dtype
+  FusedExpression prologue, epilogue;        // of elements, and of results of the output's dtype
   ReduceGeometry geometry;
 };
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "generate/fused_expression.h"
 #include "generate/launch_plan.h"
+#include "generate/pointwise/fused_expression.h"
 #include "generate/reduce/reduce_source.h"
 #include "heddle/op.h"
 

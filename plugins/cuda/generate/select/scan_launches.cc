@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "generate/fused_expression.h"
 #include "generate/dtype_names.h"
 #include "generate/kernel_text.h"
+#include "generate/pointwise/fused_expression.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "generate/element_source.h"
+#include "generate/pointwise/element_source.h"
 
 namespace heddle::cuda {
 
@@ -145,8 +145,8 @@ bool takes_convolution_epilogue_ops(const CreateContext& context) {
   if (!context.output(0) || !convolution_epilogue_ops(context, &epilogue_ops).ok()) return false;
   const heddle_dtype dtype = context.output(0)->dtype;
   for (const ConvolutionEpilogueOp& epilogue_op : epilogue_ops)
-    if (epilogue_op.input >= 0 &&
-        (!context.input(static_cast<uint32_t>(epilogue_op.input)) || context.input(static_cast<uint32_t>(epilogue_op.input))->dtype != dtype))
+    if (epilogue_op.input >= 0 && (!context.input(static_cast<uint32_t>(epilogue_op.input)) ||
+                                   context.input(static_cast<uint32_t>(epilogue_op.input))->dtype != dtype))
       return false;
   std::vector<uint32_t> inputs;
   std::string text;
@@ -177,7 +177,7 @@ size_t epilogue_ops_of_cudnn(const std::vector<ConvolutionEpilogueOp>& epilogue_
 }
 
 Status add_epilogue_ops(const std::vector<ConvolutionEpilogueOp>& epilogue_ops, size_t count, const std::vector<int64_t>& operands,
-                  const cudnn::TensorShape& between, int64_t from, int64_t to, cudnn::Graph* graph) {
+                        const cudnn::TensorShape& between, int64_t from, int64_t to, cudnn::Graph* graph) {
   std::vector<Operation> operations;
   std::vector<int64_t> operand_of;  // beside operations
   int value = 0;

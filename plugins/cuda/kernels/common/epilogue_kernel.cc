@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "generate/element_source.h"
-#include "generate/epilogue_expression.h"
+#include "generate/pointwise/element_source.h"
+#include "generate/pointwise/epilogue_expression.h"
 
 namespace heddle::cuda {
 namespace {
@@ -70,7 +70,7 @@ bool EpilogueKernel::takes(const CreateContext& context, std::initializer_list<i
 }
 
 Status EpilogueKernel::prepare(const Device& device, const std::vector<EpilogueOp>& epilogue_ops, const heddle_tensor& output,
-                          const heddle_tensor* const* inputs) {
+                               const heddle_tensor* const* inputs) {
   empty_ = epilogue_ops.empty();
   if (empty_) return {};
   expression::Program program;

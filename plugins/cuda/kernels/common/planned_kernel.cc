@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "generate/epilogue_expression.h"
+#include "generate/pointwise/epilogue_expression.h"
 
 namespace heddle::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "generate/pointwise_source.h"
+#include "generate/pointwise/pointwise_source.h"
 #include "kernels/common/gpu_kernel.h"
 #include "shared/pointwise_region.h"
 

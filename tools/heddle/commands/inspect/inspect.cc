@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
 #include "commands/inspect/inspect_net.h"
 #include "commands/inspect/inspect_plugin.h"
-#include "common/net_choice.h"
 #include "load/load.h"
+#include "options/net_choice.h"
 #include "weights/safetensors.h"
 
 namespace heddle::tool {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/inspect/output_dims.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"

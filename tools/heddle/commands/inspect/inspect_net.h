@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/command.h"
-#include "common/limit_options.h"
 #include "net/net.h"
+#include "options/limit_options.h"
 
 namespace heddle::tool {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/kernel_json.h"
 #include "plugin/search.h"
 

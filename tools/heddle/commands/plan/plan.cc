@@ -5,14 +5,14 @@
 
 #include "base/device_name.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
 #include "commands/plan/plan_arguments.h"
 #include "commands/plan/plan_diff.h"
 #include "commands/plan/plan_text.h"
 #include "common/file_roles.h"
-#include "common/net_options.h"
 #include "heddle/session.h"
+#include "options/net_options.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 

@@ -1,8 +1,8 @@
 // What `heddle plan` was asked for, and its two halves.
 #pragma once
 
-#include "common/commit_option.h"
-#include "common/net_options.h"
+#include "options/commit_option.h"
+#include "options/net_options.h"
 
 namespace heddle::tool {
 

@@ -1,9 +1,9 @@
 // plan --buffers: the offset planner alone, on a table of buffers.
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "commands/plan/plan_arguments.h"
 #include "common/file_roles.h"
 #include "memory/buffers_csv.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle::tool {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
-#include "common/device_options.h"
+#include "base/text/text.h"
+#include "options/device_options.h"
 
 namespace heddle::tool {
 namespace {

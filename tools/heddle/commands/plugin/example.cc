@@ -10,9 +10,9 @@
 
 #include "base/checked.h"
 #include "base/half.h"
-#include "base/json_document.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/json_document.h"
+#include "base/text/text.h"
 #include "commands/plugin/example_scanner.h"
 #include "common/command.h"
 #include "load/json.h"

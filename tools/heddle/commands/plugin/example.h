@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 #include "plugin/schema.h"
 
 namespace heddle::tool {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "heddle/status.h"
 
 namespace heddle::tool {

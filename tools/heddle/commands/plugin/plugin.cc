@@ -1,7 +1,7 @@
 // plugin: what is loaded from where, and the commands of authors.
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
 #include "commands/plugin/kernel_json.h"
 #include "commands/plugin/plugin_commands.h"

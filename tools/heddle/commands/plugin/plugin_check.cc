@@ -10,20 +10,20 @@
 #include <string_view>
 
 #include "base/device_name.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/check/operator_examination.h"
 #include "commands/plugin/check/rule_examination.h"
 #include "commands/plugin/check/watch/watched_run.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
-#include "common/child_process.h"
-#include "common/interrupt.h"
-#include "common/option_flags.h"
-#include "common/process_counts.h"
 #include "device/device_manager.h"
+#include "options/option_flags.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
+#include "process/child_process.h"
+#include "process/interrupt.h"
+#include "process/process_counts.h"
 #include "resolve/rule_reader.h"
 
 namespace heddle::tool {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/project_template.h"
 

@@ -1,11 +1,11 @@
 // heddle plugin run OP: one operator on given or random inputs.
 #include <fmt/format.h>
 
-#include "alone/operator_runner.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/call_arguments.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
+#include "operator_runner/operator_runner.h"
 #include "plugin/search.h"
 #include "resolve/rule_reader.h"
 #include "tensors/tensor_files.h"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "infer/infer.h"
 #include "infer/registry_evaluator.h"
 #include "plugin/abi_attributes.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "alone/call_host.h"
 #include "heddle/session.h"
+#include "operator_runner/call_host.h"
 
 namespace heddle::tool {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensors/tensor_files.h"
 
 namespace heddle::tool {

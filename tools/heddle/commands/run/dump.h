@@ -11,7 +11,7 @@
 
 namespace heddle::tool {
 
-// A name of its own for every tensor of a folder: file_name_of (base/text.h), and the second tensor of a name gets a number. The same
+// A name of its own for every tensor of a folder: file_name_of (base/text/text.h), and the second tensor of a name gets a number. The same
 // `owner` always gets the same name.
 class FileNames {
  public:

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "common/latency.h"
+#include "process/latency.h"
 
 namespace heddle::tool {
 namespace {

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plan/plan_text.h"
 
 namespace heddle::tool {

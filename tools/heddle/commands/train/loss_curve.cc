@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 namespace heddle::tool {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "common/file_roles.h"
 #include "common/written_net.h"
 #include "tensors/compare.h"

@@ -12,12 +12,12 @@
 
 #include "commands/train/loss_curve.h"
 #include "commands/train/training_data.h"
-#include "common/commit_option.h"
-#include "common/interrupt.h"
-#include "common/limit_options.h"
-#include "common/memory_limit_option.h"
-#include "common/training_flags.h"
 #include "heddle/training.h"
+#include "options/commit_option.h"
+#include "options/limit_options.h"
+#include "options/memory_limit_option.h"
+#include "options/training_flags.h"
+#include "process/interrupt.h"
 
 namespace heddle::tool {
 

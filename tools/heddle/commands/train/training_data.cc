@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "heddle/op/philox.h"
 #include "tensors/compare.h"
 #include "tensors/convert.h"

@@ -8,12 +8,12 @@
 #include <new>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "common/option_flags.h"
+#include "base/text/text.h"
 #include "heddle/session.h"
 #include "load/save.h"
 #include "onnx/import.h"
 #include "onnx/tensors/tensor_proto.h"
+#include "options/option_flags.h"
 #include "tensors/compare.h"
 #include "tensors/tensor_files.h"
 

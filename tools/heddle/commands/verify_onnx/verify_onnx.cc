@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/commands.h"
 #include "commands/verify_onnx/onnx_folder.h"
-#include "common/child_process.h"
-#include "common/device_options.h"
-#include "common/interrupt.h"
-#include "common/limit_options.h"
-#include "common/scratch_folder.h"
+#include "options/device_options.h"
+#include "options/limit_options.h"
+#include "process/child_process.h"
+#include "process/interrupt.h"
+#include "process/scratch_folder.h"
 
 namespace heddle::tool {
 namespace {

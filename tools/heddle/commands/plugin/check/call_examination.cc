@@ -6,11 +6,11 @@
 #include <cstring>
 #include <utility>
 
-#include "alone/operator_runner.h"
-#include "alone/packed_constants.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/check/index_examination.h"
 #include "commands/plugin/check/watch/watched_run.h"
+#include "operator_runner/operator_runner.h"
+#include "operator_runner/packed_constants.h"
 #include "tensors/compare.h"
 #include "tensors/convert.h"
 #include "tensors/inputs.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 

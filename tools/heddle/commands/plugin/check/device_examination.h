@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "alone/operator_runner.h"
 #include "heddle/session.h"
+#include "operator_runner/operator_runner.h"
 
 namespace heddle::tool {
 

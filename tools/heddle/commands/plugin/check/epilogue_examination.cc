@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/check/watch/watched_run.h"
 #include "heddle/expression_evaluate.h"
 #include "tensors/inputs.h"

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/check/declared_gradient.h"
 #include "tensors/convert.h"
 #include "tensors/inputs.h"

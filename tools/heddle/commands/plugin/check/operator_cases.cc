@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensors/compare.h"
 #include "tensors/convert.h"
 #include "tensors/inputs.h"

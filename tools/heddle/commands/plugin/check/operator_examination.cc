@@ -7,8 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "alone/operator_runner.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/check/call_examination.h"
 #include "commands/plugin/check/commutative_examination.h"
 #include "commands/plugin/check/epilogue_examination.h"
@@ -17,6 +16,7 @@
 #include "commands/plugin/check/layout_examination.h"
 #include "commands/plugin/check/pointwise_examination.h"
 #include "commands/plugin/check/watch/watched_run.h"
+#include "operator_runner/operator_runner.h"
 #include "tensors/compare.h"
 #include "tensors/convert.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "alone/operator_runner.h"
+#include "operator_runner/operator_runner.h"
 
 namespace heddle::tool {
 

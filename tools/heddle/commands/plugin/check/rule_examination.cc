@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/plugin/example.h"
 #include "load/json.h"
 #include "tensors/compare.h"

@@ -14,7 +14,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/process_counts.h"
+#include "process/process_counts.h"
 
 namespace heddle::tool {
 namespace {

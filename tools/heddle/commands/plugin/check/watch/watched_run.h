@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "alone/operator_runner.h"
 #include "commands/plugin/check/verdict.h"
 #include "commands/plugin/check/watch/guarded_memory.h"
+#include "operator_runner/operator_runner.h"
 
 namespace heddle::tool {
 

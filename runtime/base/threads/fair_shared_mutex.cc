@@ -1,0 +1,127 @@
+#include "base/threads/fair_shared_mutex.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+
+#include "base/threads/clock.h"
+
+namespace heddle {
+namespace {
+
+thread_local FairSharedMutex::Hold* innermost = nullptr;
+
+}  // namespace
+
+FairSharedMutex::Hold* FairSharedMutex::held_here() {
+  return innermost;
+}
+
+FairSharedMutex::Helping::Helping(Hold* holds) : before_(innermost) {
+  innermost = holds;
+}
+FairSharedMutex::Helping::~Helping() {
+  innermost = before_;
+}
+
+FairSharedMutex::Outcome FairSharedMutex::Hold::enter(FairSharedMutex& turns, Use use, const Interruption& until) {
+  for (const Hold* hold = innermost; hold; hold = hold->outer_)
+    if (hold->turns_ == &turns) return Outcome::held;
+  const Outcome outcome = turns.wait(use, until);
+  if (outcome != Outcome::entered) return outcome;
+  turns_ = &turns;
+  use_ = use;
+  outer_ = innermost;
+  innermost = this;
+  return outcome;
+}
+
+void FairSharedMutex::Hold::leave() {
+  if (!turns_) return;
+  // The innermost as a rule; holds that end out of order are taken out of the middle.
+  for (Hold** at = &innermost; *at; at = &(*at)->outer_)
+    if (*at == this) {
+      *at = outer_;
+      break;
+    }
+  turns_->leave(use_);
+  turns_ = nullptr;
+}
+
+FairSharedMutex::Outcome FairSharedMutex::wait(Use use, const Interruption& until) {
+  std::unique_lock lock(mutex_);
+  if (!first_ && free_for(use)) {
+    admit(use);
+    return Outcome::entered;
+  }
+  Waiter waiter;
+  waiter.use = use;
+  *end_ = &waiter;
+  end_ = &waiter.next;
+  for (;;) {
+    if (waiter.admitted) return Outcome::entered;
+    const bool cancelled = until.cancelled(), has_deadline = until.deadline_ticks() != 0;
+    const auto left = has_deadline ? left_until(until.deadline_ticks()) : std::chrono::nanoseconds(0);
+    if (cancelled || (has_deadline && left.count() == 0)) {
+      remove(waiter);
+      return cancelled ? Outcome::cancelled : Outcome::late;
+    }
+    if (has_deadline)
+      waiter.called.wait_for(lock, left);
+    else
+      waiter.called.wait(lock);
+  }
+}
+
+void FairSharedMutex::leave(Use use) {
+  const std::lock_guard lock(mutex_);
+  inside_ = use == Use::alone ? 0 : inside_ - 1;
+  admit_next();
+}
+
+// Waiters are told under the lock: once they know, they and what they wait on are gone.
+void FairSharedMutex::admit_next() {
+  while (first_ && free_for(first_->use)) {
+    Waiter& next = *first_;
+    first_ = next.next;
+    if (!first_) end_ = &first_;
+    admit(next.use);
+    next.admitted = true;
+    next.called.notify_one();
+  }
+}
+
+// Of one that gives up; those behind it may have waited for it alone.
+void FairSharedMutex::remove(const Waiter& waiter) {
+  for (Waiter** at = &first_; *at; at = &(*at)->next)
+    if (*at == &waiter) {
+      *at = waiter.next;
+      if (!*at) end_ = at;
+      break;
+    }
+  admit_next();
+}
+
+void FairSharedMutex::wake() {
+  const std::lock_guard lock(mutex_);
+  for (Waiter* waiter = first_; waiter; waiter = waiter->next) waiter->called.notify_one();
+}
+
+size_t FairSharedMutex::waiting() const {
+  const std::lock_guard lock(mutex_);
+  size_t count = 0;
+  for (const Waiter* waiter = first_; waiter; waiter = waiter->next) ++count;
+  return count;
+}
+
+Status turn_status(FairSharedMutex::Outcome outcome, std::string_view what) {
+  if (outcome == FairSharedMutex::Outcome::entered) return {};
+  if (outcome == FairSharedMutex::Outcome::cancelled) return {Code::cancelled, fmt::format("cancelled while it waited for {}", what)};
+  if (outcome == FairSharedMutex::Outcome::late)
+    return {Code::deadline_exceeded, fmt::format("the deadline passed during the wait for {}", what),
+            fmt::format("allow more time, or let fewer runs use {}", what)};
+  return {Code::busy, fmt::format("the calling thread is in a run that holds {}", what), "call it when the run is over"};
+}
+
+}  // namespace heddle

@@ -1,0 +1,91 @@
+// FairSharedMutex: a lock that readers share and a writer has alone, and that is fair. Threads are admitted in the order in which they ask:
+// a reader that comes behind a waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
+//
+//   FairSharedMutex::Hold hold;
+//   if (hold.enter(turns, FairSharedMutex::Use::alone, Interruption(deadline, &cancelled)) != FairSharedMutex::Outcome::entered) return
+//   ...;
+//
+// Allocates nothing. A thread that asks for what it holds already, directly or as a helper of a run that holds it, is told so instead of
+// waiting for itself.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+#include "base/threads/interruption.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+// Thread-safe. Outlives its holds.
+class FairSharedMutex {
+ public:
+  enum class Use : uint8_t { shared, alone };
+  enum class Outcome : uint8_t { entered, late, cancelled, held };
+
+  // A turn, from enter() until the object goes. Belongs to the thread that entered.
+  class Hold {
+   public:
+    Hold() = default;
+    ~Hold() { leave(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    // Not while it holds one. The thread that sets the flag of `until` must call wake() afterwards.
+    Outcome enter(FairSharedMutex& turns, Use use, const Interruption& until = {});
+    void leave();
+
+   private:
+    friend class FairSharedMutex;
+    FairSharedMutex* turns_ = nullptr;
+    Use use_ = Use::shared;
+    Hold* outer_ = nullptr;  // the hold that this thread had before
+  };
+
+  // What the calling thread holds: for the threads that help it.
+  static Hold* held_here();
+  // The calling thread works for one that holds `holds`, until this goes.
+  class Helping {
+   public:
+    explicit Helping(Hold* holds);
+    ~Helping();
+    Helping(const Helping&) = delete;
+    Helping& operator=(const Helping&) = delete;
+
+   private:
+    Hold* const before_;
+  };
+
+  // Those that wait look at what they were told to heed. [any thread]
+  void wake();
+  // How many wait now.
+  size_t waiting() const;
+
+ private:
+  struct Waiter {
+    Use use = Use::shared;
+    bool admitted = false;
+    std::condition_variable called;
+    Waiter* next = nullptr;
+  };
+  bool free_for(Use use) const { return use == Use::alone ? inside_ == 0 : inside_ >= 0; }
+  void admit(Use use) { inside_ = use == Use::alone ? -1 : inside_ + 1; }
+  Outcome wait(Use use, const Interruption& until);
+  void leave(Use use);
+  void admit_next();
+  void remove(const Waiter& waiter);
+
+  mutable std::mutex mutex_;
+  int64_t inside_ = 0;       // readers; -1: a writer
+  Waiter* first_ = nullptr;  // in order of arrival
+  Waiter** end_ = &first_;
+};
+
+// What came of asking for a turn with `what`, in a run's words ("the session's variables"). Ok when it entered. Errors: deadline_exceeded,
+// cancelled, busy (the calling thread holds it already).
+Status turn_status(FairSharedMutex::Outcome outcome, std::string_view what);
+
+}  // namespace heddle

@@ -1,0 +1,103 @@
+// Runs of subnets that give their thread back while nothing but asynchronous steps is left of them.
+//
+// The step whose kernel asked for the run is pending meanwhile. Whoever has something for the run to do has the scheduler run the step
+// again: its kernel asks for the same run once more, and the run goes on there, on that thread, helped by others as before.
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "base/threads/alarm.h"
+#include "run/execution.h"
+#include "run/subnets/subnets.h"
+
+namespace heddle {
+
+void Subnets::begin(bool may_leave) {
+  if (!any_leave_) return;
+  may_leave_ = may_leave && Alarm::prepare();
+  told_.store(0);
+}
+
+bool Subnets::start(Leave& leave, const RunSettings& settings, Status* status) {
+  const auto woken = [](void* user) {
+    auto& l = *static_cast<Leave*>(user);
+    if ((l.state.fetch_or(Leave::woken) & Leave::returned) != 0) l.all.scheduler_.complete(l.step, HEDDLE_PENDING);
+  };
+  {
+    const std::lock_guard lock(telling_);
+    leave.running = true;
+  }
+  leave.state.store(0);
+  const bool over = leave.execution->start(settings, {woken, &leave}, status);
+  return over ? end(leave) : leave_thread(leave);
+}
+
+bool Subnets::resume(Leave& leave, Status* status) {
+  leave.state.store(0);
+  leave.left = false;
+  return leave.execution->resume(status) ? end(leave) : leave_thread(leave);
+}
+
+// Nothing goes on in it before the kernel has returned.
+bool Subnets::leave_thread(Leave& leave) {
+  leave.left = leave.asked = true;
+  if (told_.load() == told_all) leave.execution->end_with_outer(true);  // it may have begun behind that
+  return false;
+}
+
+bool Subnets::end(Leave& leave) {
+  {
+    const std::lock_guard lock(telling_);
+    leave.running = false;
+  }
+  while (leave.tellers.load() != 0) std::this_thread::yield();
+  return true;
+}
+
+heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_run_context* context, bool resumed),
+                            const heddle_run_context* context) {
+  Leave& leave = *steps_[step].leave;
+  leave.asked = false;
+  if (leave.mistake == HEDDLE_OK) return settle(leave, kernel(context, leave.left));
+  Status ignored;
+  if (!resume(leave, &ignored)) return settle(leave, HEDDLE_PENDING);
+  if (leave.execution->unanswered()) unanswered_.store(true);
+  return std::exchange(leave.mistake, HEDDLE_OK);
+}
+
+// What the kernel's answer means for the step.
+heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
+  const auto wrong = [&](const char* what) {
+    failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, what);
+    return HEDDLE_ERROR_INTERNAL;
+  };
+  if (!leave.left) return answer == HEDDLE_PENDING ? wrong("is pending, and waits for no subnet") : answer;
+  if (answer == HEDDLE_OK) answer = wrong("is done, and a subnet of it is under way");
+  if (answer == HEDDLE_PENDING && !leave.asked) answer = wrong("is pending, and has not asked for its subnet again");
+  if (answer != HEDDLE_PENDING) leave.mistake = answer;
+  if ((leave.state.fetch_or(Leave::returned) & Leave::woken) != 0) scheduler_.complete(leave.step, HEDDLE_PENDING);
+  return HEDDLE_PENDING;
+}
+
+// Outside of the lock: plugins are told, and do what they like.
+void Subnets::tell(bool all) {
+  if (!any_leave_) return;
+  const uint32_t level = all ? told_all : told;
+  uint32_t before = told_.load();
+  do {
+    if (before >= level) return;
+  } while (!told_.compare_exchange_weak(before, level));
+  for (const OfStep& of : steps_) {
+    if (!of.leave) continue;
+    Leave& leave = *of.leave;
+    {
+      const std::lock_guard lock(telling_);
+      if (!leave.running) continue;
+      leave.tellers.fetch_add(1);
+    }
+    leave.execution->end_with_outer(all);
+    leave.tellers.fetch_sub(1);
+  }
+}
+
+}  // namespace heddle

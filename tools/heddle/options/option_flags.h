@@ -1,0 +1,24 @@
+// The flags of the command line by the names that the library's hints have for options: in what the tool prints, a hint speaks of flags.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/text/option_names.h"
+#include "heddle/status.h"
+
+namespace heddle::tool {
+
+// How the command line spells an option: "FLAG VALUE", or "FLAG ENTRY=VALUE" for one entry of many.
+struct OptionFlag {
+  OptionName option;
+  std::string_view flag;
+  std::string_view value = {};
+};
+// All of them.
+std::span<const OptionFlag> option_flags();
+
+// The same with flags for names in its hint and in those of what is attached.
+Diagnostic with_flags(Diagnostic diagnostic);
+
+}  // namespace heddle::tool
