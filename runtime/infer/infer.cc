@@ -29,6 +29,8 @@ class Inference : public CallServices {
  private:
   void check_symbols();
   void bind_input(size_t position);
+  void bind_to_given(ValueId id, const TensorType& given);
+  void bind_to_declared(ValueId id);
   void bind_symbol(const Value& value, const std::string& symbol, int64_t extent);
   Status follow_content(const Node& node);
   Status infer_late(const Node& node);
@@ -71,40 +73,47 @@ void Inference::check_symbols() {
 }
 
 void Inference::bind_input(size_t position) {
-  Net& net = typed_.net;
-  const ValueId id = net.inputs[position];
-  const Value& value = net[id];
+  const InputBinding* const given = position < options_.inputs.size() ? &options_.inputs[position] : nullptr;
+  if (given && given->type.dtype != DType::none)
+    bind_to_given(typed_.net.inputs[position], given->type);
+  else
+    bind_to_declared(typed_.net.inputs[position]);
+}
+
+void Inference::bind_to_given(ValueId id, const TensorType& given) {
+  const Value& value = typed_.net[id];
   TensorType& type = typed_.types[id.index];
-  const InputBinding* given = position < options_.inputs.size() ? &options_.inputs[position] : nullptr;
-  type.dtype = value.type.dtype;
-  if (given && given->type.dtype != DType::none) {
-    if (type.dtype != DType::none && given->type.dtype != type.dtype)
-      findings_.add(Status(
-          Code::dtype_mismatch,
-          fmt::format("input {} is {}, the net declares {}", quoted(value.name), to_string(given->type.dtype), to_string(type.dtype)),
-          "convert the feed"));
-    type = given->type;
-    if (type.dynamic) return;
-    if (value.type.ranked && value.type.dims.size() != static_cast<size_t>(type.shape.rank())) {
-      findings_.add(Status(Code::shape_mismatch, fmt::format("input {} has shape {}, the net declares rank {}", quoted(value.name),
-                                                             type.shape.text(), value.type.dims.size())));
-      return;
-    }
-    for (int i = 0; value.type.ranked && i < type.shape.rank(); ++i) {
-      const Dim& dim = value.type.dims[static_cast<size_t>(i)];
-      if (dim.kind == Dim::Kind::symbol) bind_symbol(value, dim.symbol, type.shape[i]);
-      const bool wrong =
-          (dim.kind == Dim::Kind::constant && dim.value != type.shape[i]) || (dim.kind == Dim::Kind::bounded && type.shape[i] > dim.value);
-      if (wrong)
-        findings_.add(Status(Code::shape_mismatch, fmt::format("input {} has shape {}, the net declares {} along axis {}",
-                                                               quoted(value.name), type.shape.text(), dim.value, i)));
-    }
+  if (value.type.dtype != DType::none && given.dtype != value.type.dtype)
+    findings_.add(
+        Status(Code::dtype_mismatch,
+               fmt::format("input {} is {}, the net declares {}", quoted(value.name), to_string(given.dtype), to_string(value.type.dtype)),
+               "convert the feed"));
+  type = given;
+  if (type.dynamic) return;
+  if (value.type.ranked && value.type.dims.size() != static_cast<size_t>(type.shape.rank())) {
+    findings_.add(Status(Code::shape_mismatch, fmt::format("input {} has shape {}, the net declares rank {}", quoted(value.name),
+                                                           type.shape.text(), value.type.dims.size())));
     return;
   }
+  for (int i = 0; value.type.ranked && i < type.shape.rank(); ++i) {
+    const Dim& dim = value.type.dims[static_cast<size_t>(i)];
+    if (dim.kind == Dim::Kind::symbol) bind_symbol(value, dim.symbol, type.shape[i]);
+    const bool wrong =
+        (dim.kind == Dim::Kind::constant && dim.value != type.shape[i]) || (dim.kind == Dim::Kind::bounded && type.shape[i] > dim.value);
+    if (wrong)
+      findings_.add(Status(Code::shape_mismatch, fmt::format("input {} has shape {}, the net declares {} along axis {}", quoted(value.name),
+                                                             type.shape.text(), dim.value, i)));
+  }
+}
+
+void Inference::bind_to_declared(ValueId id) {
+  const Value& value = typed_.net[id];
+  TensorType& type = typed_.types[id.index];
+  type.dtype = value.type.dtype;
   if (type.dtype == DType::none) {
     findings_.add(
         Status(Code::dtype_mismatch, fmt::format("input {} has no dtype", quoted(value.name)), "declare one, e.g. \"dtype\": \"f32\"")
-            .in_net(net.name));
+            .in_net(typed_.net.name));
     return;
   }
   if (!value.type.ranked) {

@@ -45,85 +45,124 @@ Shape known_before_run(const TensorType& type) {
   return shape;
 }
 
-}  // namespace
+// Types of one late node, in three phases: what is certain before the run, extents that may fit, and what stays open.
+class LateTypes {
+ public:
+  LateTypes(const TypedNet& net, const Node& node, std::span<TensorType> outputs, CallServices* services)
+      : net_(net),
+        node_(node),
+        outputs_(outputs),
+        services_(services),
+        shapes_(node.inputs.size()),
+        views_(node.inputs.size()),
+        inputs_(node.inputs.size(), nullptr) {
+    for (const ValueId id : node.outputs) wanted_.push_back(id.valid() ? 1 : 0);
+  }
+  Status infer() {
+    HEDDLE_CHECK(match_certain_inputs());
+    Status refusal;
+    HEDDLE_TRY(const bool fits, try_extents(refusal));
+    if (!fits) HEDDLE_CHECK(follow_declared_dims(std::move(refusal)));
+    leave_extents_open();
+    return {};
+  }
 
-Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorType> outputs, CallServices* services) {
-  std::vector<Shape> shapes(node.inputs.size());
-  std::vector<heddle_tensor> views(node.inputs.size());
-  std::vector<const heddle_tensor*> inputs(node.inputs.size(), nullptr);
-  std::vector<char> wanted;
-  for (const ValueId id : node.outputs) wanted.push_back(id.valid() ? 1 : 0);
-  const AttributeTable attributes(*node.schema, node.attributes);
-  const auto see = [&](size_t i, const Shape& shape) {
-    shapes[i] = shape;
-    const auto& known = net.known[node.inputs[i].index];
-    views[i] = tensor_view(net.type(node.inputs[i]).dtype, shapes[i], known ? const_cast<std::byte*>(known->data) : nullptr);
-    inputs[i] = &views[i];
-  };
+ private:
+  void see(size_t i, const Shape& shape) {
+    shapes_[i] = shape;
+    const auto& known = net_.known[node_.inputs[i].index];
+    views_[i] = tensor_view(net_.type(node_.inputs[i]).dtype, shapes_[i], known ? const_cast<std::byte*>(known->data) : nullptr);
+    inputs_[i] = &views_[i];
+  }
+
   // What inputs of a rank that is certain say of the others; that of a dynamic one may be a guess as well.
-  const DeclaredDims& declared = node.schema->declared_dims;
-  DeclaredDims::Bound bound;
-  std::vector<const heddle_tensor*> certain(inputs);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    if (!node.inputs[i].valid()) continue;
-    see(i, known_before_run(net.type(node.inputs[i])));
-    if (!net.type(node.inputs[i]).dynamic) certain[i] = inputs[i];
-  }
-  HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
-  HEDDLE_CHECK(declared.match(certain, &bound));
-  Status refusal;
-  bool fits = false;
-  for (const int64_t extent : likely_extents(net, node)) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!node.inputs[i].valid()) continue;
-      const TensorType& type = net.type(node.inputs[i]);
-      Shape shape = known_before_run(type);
-      declared.fill(i, bound, &shape);
-      for (int k = 0; k < shape.rank(); ++k)
-        if (shape[k] < 0) shape[k] = type.shape[k] < 0 ? extent : type.shape[k];
-      see(i, shape);
+  Status match_certain_inputs() {
+    std::vector<const heddle_tensor*> certain(inputs_);
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      if (!node_.inputs[i].valid()) continue;
+      see(i, known_before_run(net_.type(node_.inputs[i])));
+      if (!net_.type(node_.inputs[i]).dynamic) certain[i] = inputs_[i];
     }
-    Status status = infer_operator(*node.schema, attributes, inputs, wanted, outputs, services);
-    if (!status.ok() && status.code() != Code::shape_mismatch) return status;
-    fits = status.ok();
-    if (fits) break;
-    const bool from_inside = !status.diagnostic().context.empty();
-    if (refusal.ok()) refusal = std::move(status);  // the first one speaks of the least odd extents
-    // Subnets are inferred with extents that are unknown whatever is asked, and those within them again.
-    if (from_inside) break;
+    HEDDLE_CHECK(infer_dtypes(*node_.schema, inputs_, outputs_));
+    return node_.schema->declared_dims.match(certain, &bound_);
   }
-  if (!fits) {
-    // The extents of the run may be right all the same.
-    HEDDLE_CHECK(infer_dtypes(*node.schema, inputs, outputs));
-    const int rank = !node.inputs.empty() && node.inputs[0].valid() ? shapes[0].rank() : 0;
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i].valid()) see(i, known_before_run(net.type(node.inputs[i])));
+
+  // Whether the operator takes one of the likely extents; `refusal`: why not the first of them.
+  Result<bool> try_extents(Status& refusal) {
+    const AttributeTable attributes(*node_.schema, node_.attributes);
+    for (const int64_t extent : likely_extents(net_, node_)) {
+      for (size_t i = 0; i < node_.inputs.size(); ++i) {
+        if (!node_.inputs[i].valid()) continue;
+        const TensorType& type = net_.type(node_.inputs[i]);
+        Shape shape = known_before_run(type);
+        node_.schema->declared_dims.fill(i, bound_, &shape);
+        for (int k = 0; k < shape.rank(); ++k)
+          if (shape[k] < 0) shape[k] = type.shape[k] < 0 ? extent : type.shape[k];
+        see(i, shape);
+      }
+      Status status = infer_operator(*node_.schema, attributes, inputs_, wanted_, outputs_, services_);
+      if (status.ok()) return true;
+      if (status.code() != Code::shape_mismatch) return status;
+      const bool from_inside = !status.diagnostic().context.empty();
+      if (refusal.ok()) refusal = std::move(status);  // the first one speaks of the least odd extents
+      // Subnets are inferred with extents that are unknown whatever is asked, and those within them again.
+      if (from_inside) break;
+    }
+    return false;
+  }
+
+  // The extents of the run may be right all the same.
+  Status follow_declared_dims(Status refusal) {
+    HEDDLE_CHECK(infer_dtypes(*node_.schema, inputs_, outputs_));
+    const int rank = !node_.inputs.empty() && node_.inputs[0].valid() ? shapes_[0].rank() : 0;
+    for (size_t i = 0; i < node_.inputs.size(); ++i)
+      if (node_.inputs[i].valid()) see(i, known_before_run(net_.type(node_.inputs[i])));
+    const DeclaredDims& declared = node_.schema->declared_dims;
     DeclaredDims::Bound of_all;
-    const bool says = declared.match(inputs, &of_all).ok();
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (wanted[i] && outputs[i].dtype == DType::none) return refusal;
+    const bool says = declared.match(inputs_, &of_all).ok();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (wanted_[i] && outputs_[i].dtype == DType::none) return refusal;
       heddle_type type = {};
       type.rank = rank;
       // What does not follow is refused in the run, by the extents that it finds.
-      if (says && wanted[i] && !declared.follow(i, of_all, &type).ok()) type.rank = rank;
-      outputs[i].shape = Shape(type.dims, type.rank);
+      if (says && wanted_[i] && !declared.follow(i, of_all, &type).ok()) type.rank = rank;
+      outputs_[i].shape = Shape(type.dims, type.rank);
+    }
+    return {};
+  }
+
+  void leave_extents_open() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TensorType& type = outputs_[i];
+      // The next version of a variable is of its type; the run refuses an update of other extents.
+      const int updated = node_.schema->updated_input(i);
+      const ValueId variable =
+          updated >= 0 && static_cast<size_t>(updated) < node_.inputs.size() ? node_.inputs[static_cast<size_t>(updated)] : ValueId();
+      if (variable.valid() && !net_.type(variable).dynamic && net_.type(variable).bounded_axis < 0) {
+        type = net_.type(variable);
+        continue;
+      }
+      type.dynamic = true;
+      type.bounded_axis = -1;
+      for (int k = 0; k < type.shape.rank(); ++k) type.shape[k] = -1;
     }
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TensorType& type = outputs[i];
-    // The next version of a variable is of its type; the run refuses an update of other extents.
-    const int updated = node.schema->updated_input(i);
-    const ValueId variable =
-        updated >= 0 && static_cast<size_t>(updated) < node.inputs.size() ? node.inputs[static_cast<size_t>(updated)] : ValueId();
-    if (variable.valid() && !net.type(variable).dynamic && net.type(variable).bounded_axis < 0) {
-      type = net.type(variable);
-      continue;
-    }
-    type.dynamic = true;
-    type.bounded_axis = -1;
-    for (int k = 0; k < type.shape.rank(); ++k) type.shape[k] = -1;
-  }
-  return {};
+
+  const TypedNet& net_;
+  const Node& node_;
+  const std::span<TensorType> outputs_;
+  CallServices* const services_;
+  std::vector<Shape> shapes_;
+  std::vector<heddle_tensor> views_;
+  std::vector<const heddle_tensor*> inputs_;
+  std::vector<char> wanted_;
+  DeclaredDims::Bound bound_;
+};
+
+}  // namespace
+
+Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorType> outputs, CallServices* services) {
+  return LateTypes(net, node, outputs, services).infer();
 }
 
 }  // namespace heddle

@@ -59,11 +59,4 @@ TEST(FileNames, AreThereOnce) {
   }
 }
 
-TEST(FileNames, AFolderHasAtMostThirtySources) {
-  std::map<std::string, size_t> sources;
-  for (const std::string& name : sources_of({"runtime", "plugins", "tools", "tests"})) ++sources[fs::path(name).parent_path().string()];
-  EXPECT_GE(sources.size(), 40u) << "this test no longer sees the folders";
-  for (const auto& [folder, count] : sources) EXPECT_LE(count, 30u) << folder << ": part it by what its files are about";
-}
-
 }  // namespace

@@ -27,10 +27,10 @@ struct BagOperator {
   uint32_t indices, list, weights;
   bool by_lengths, is_mean;
 };
-constexpr BagOperator embedding_bag = {1, 2, 3, false, false};
-constexpr BagOperator lengths_sum = {1, 2, no_port, true, false};
-constexpr BagOperator lengths_mean = {1, 2, no_port, true, true};
-constexpr BagOperator lengths_weighted_sum = {2, 3, 1, true, false};
+constexpr BagOperator embedding_bag = {.indices = 1, .list = 2, .weights = 3, .by_lengths = false, .is_mean = false};
+constexpr BagOperator lengths_sum = {.indices = 1, .list = 2, .weights = no_port, .by_lengths = true, .is_mean = false};
+constexpr BagOperator lengths_mean = {.indices = 1, .list = 2, .weights = no_port, .by_lengths = true, .is_mean = true};
+constexpr BagOperator lengths_weighted_sum = {.indices = 2, .list = 3, .weights = 1, .by_lengths = true, .is_mean = false};
 constexpr uint32_t bags_port = 1, lengths_port = 2;  // of outputs
 
 BagList list_of(const BagOperator& op, const Attributes& attributes, bool has_list) {

@@ -107,26 +107,8 @@ void add_onehot(Builder& plugin) {
                  .example("i64[3] = 0 -1 5, i64[] = 3, u8[2] = 1 5 -> u8[3,3] = 5 1 1 1 1 5 1 1 1", "the ONNX reference")
                  .example("f32[4] = -0.5 1.5 -1.5 -2.5, f32[] = 2, f32[2] = 1 5 -> f32[4,2] = 5 1 1 5 1 5 5 1", "ONNX Runtime")
                  .example("f32[2] = 1 0, f32[1] = 2, f32[2] = 0.5 2; axis=0 -> f32[2,2] = 0.5 2 2 0.5", "ONNX Runtime")
-                 .example("i64[2] = 1 0, f16[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, bf16[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, f64[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i8[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i16[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i32[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, u8[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, u16[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, u32[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, u64[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, f16[2] = 0 1 -> f16[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, bf16[2] = 0 1 -> bf16[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, f64[2] = 0 1 -> f64[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, i8[2] = 0 1 -> i8[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, i16[2] = 0 1 -> i16[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, i64[2] = 0 1 -> i64[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, u16[2] = 0 1 -> u16[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, u32[2] = 0 1 -> u32[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, u64[2] = 0 1 -> u64[2,2] = 0 1 1 0", "by hand")
-                 .example("i64[2] = 1 0, i64[] = 2, bool[2] = 0 1 -> bool[2,2] = 0 1 1 0", "by hand"));
+                 .example_of_each(numeric_dtypes, "i64[2] = 1 0, $[] = 2, f32[2] = 0 1 -> f32[2,2] = 0 1 1 0", "by hand")
+                 .example_of_each(any_dtype, "i64[2] = 1 0, i64[] = 2, $[2] = 0 1 -> $[2,2] = 0 1 1 0", "by hand"));
 }
 
 }  // namespace heddle::cpu

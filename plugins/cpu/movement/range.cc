@@ -81,16 +81,8 @@ void add_range(Builder& plugin) {
                  .cpu<Range<int16_t>>(std::vector<heddle_dtype_set>(3, dtypes<int16_t>()), {dtypes<int16_t>()})
                  .cpu<Range<int32_t>>(std::vector<heddle_dtype_set>(3, dtypes<int32_t>()), {dtypes<int32_t>()})
                  .cpu<Range<int64_t>>(std::vector<heddle_dtype_set>(3, dtypes<int64_t>()), {dtypes<int64_t>()})
-                 .example("f32[] = 1, f32[] = 8, f32[] = 3 -> f32[3] = 1 4 7", "ONNX Runtime")
-                 .example("f32[] = 5, f32[] = -1, f32[] = -2 -> f32[3] = 5 3 1", "ONNX Runtime")
-                 .example("f64[] = 1, f64[] = 8, f64[] = 3 -> f64[3] = 1 4 7", "ONNX Runtime")
-                 .example("f64[] = 5, f64[] = -1, f64[] = -2 -> f64[3] = 5 3 1", "ONNX Runtime")
-                 .example("i16[] = 1, i16[] = 8, i16[] = 3 -> i16[3] = 1 4 7", "ONNX Runtime")
-                 .example("i16[] = 5, i16[] = -1, i16[] = -2 -> i16[3] = 5 3 1", "ONNX Runtime")
-                 .example("i32[] = 1, i32[] = 8, i32[] = 3 -> i32[3] = 1 4 7", "ONNX Runtime")
-                 .example("i32[] = 5, i32[] = -1, i32[] = -2 -> i32[3] = 5 3 1", "ONNX Runtime")
-                 .example("i64[] = 1, i64[] = 8, i64[] = 3 -> i64[3] = 1 4 7", "ONNX Runtime")
-                 .example("i64[] = 5, i64[] = -1, i64[] = -2 -> i64[3] = 5 3 1", "ONNX Runtime"));
+                 .example_of_each(range_dtypes, "$[] = 1, $[] = 8, $[] = 3 -> $[3] = 1 4 7", "ONNX Runtime")
+                 .example_of_each(range_dtypes, "$[] = 5, $[] = -1, $[] = -2 -> $[3] = 5 3 1", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

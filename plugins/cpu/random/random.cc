@@ -4,7 +4,9 @@
 // docs/operators.md says which number becomes what.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <utility>
 
 #include "families.h"
 #include "shared/axes.h"
@@ -21,8 +23,11 @@ namespace {
 
 // ---------------------------------------------------------------- RandomNormal, RandomUniform
 
-template <bool like>
+enum class ShapeOf { attribute, input };
+
+template <ShapeOf shape_of>
 Status infer_random(InferContext& context) {
+  constexpr bool like = shape_of == ShapeOf::input;
   heddle_dtype dtype = like ? context.input(0).dtype : HEDDLE_F32;
   HEDDLE_PLUGIN_CHECK(dtype_attribute(context.attributes, "dtype", &dtype));
   if (!(HEDDLE_DTYPE_BIT(dtype) & float_dtypes)) return invalid("the output is not of a floating-point type; give dtype");
@@ -50,8 +55,12 @@ T before(T value) {
     return T::from_bits(static_cast<uint16_t>((value.bits & 0x8000) ? value.bits + 1 : value.bits == 0 ? 0x8001 : value.bits - 1));
 }
 
-template <bool normal>
+enum class Distribution { normal, uniform };
+
+template <Distribution distribution>
 class Random {
+  static constexpr bool normal = distribution == Distribution::normal;
+
  public:
   Status create(const CreateContext& context) {
     seed_ = Seed::from_float(context.attributes);
@@ -206,77 +215,44 @@ class Multinomial {
   Tiling tiling_;
 };
 
-Op random_operator(const char* name, const char* doc) {
-  Op op(name, "", 1);
-  op.doc(doc).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
-  return op;
+// The operator `name` with a shape of its own, and "NAMELike" with that of its input.
+template <Distribution distribution>
+void add_numbers(Builder& plugin, const char* name, const char* like_name, const char* doc, const char* like_doc,
+                 std::initializer_list<std::pair<const char*, double>> attributes, const char* example, const char* like_example) {
+  const auto operator_of = [&](const char* of, const char* documented) {
+    Op op(of, "", 1);
+    op.doc(documented).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
+    for (const auto& [attribute, value] : attributes) op.attribute(attribute, value);
+    return op;
+  };
+  plugin.add(operator_of(name, doc)
+                 .required("shape", HEDDLE_ATTRIBUTE_INTS)
+                 .out("output", {}, float_dtypes, nullptr)
+                 .infer(infer_random<ShapeOf::attribute>)
+                 .cpu<Random<distribution>>()
+                 .example("; shape=[2,3] -> f32[2,3]", "by hand")
+                 .example(example, "by hand"));
+  plugin.add(operator_of(like_name, like_doc)
+                 .in("input", any_dtype, nullptr)
+                 .not_differentiable()
+                 .out("output", {}, float_dtypes, nullptr)
+                 .infer(infer_random<ShapeOf::input>)
+                 .cpu<Random<distribution>>()
+                 .example_of_each(any_dtype, "$[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
+                 .example(like_example, "by hand"));
 }
 
 }  // namespace
 
 void add_random(Builder& plugin) {
-  plugin.add(random_operator("RandomNormal", "normal numbers, mean + scale * z")
-                 .attribute("mean", 0.0)
-                 .attribute("scale", 1.0)
-                 .required("shape", HEDDLE_ATTRIBUTE_INTS)
-                 .out("output", {}, float_dtypes, nullptr)
-                 .infer(infer_random<false>)
-                 .cpu<Random<true>>()
-                 .example("; shape=[2,3] -> f32[2,3]", "by hand")
-                 .example("; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]", "by hand"));
-  plugin.add(random_operator("RandomNormalLike", "normal numbers in the shape of the input")
-                 .attribute("mean", 0.0)
-                 .attribute("scale", 1.0)
-                 .in("input", any_dtype, nullptr)
-                 .not_differentiable()
-                 .out("output", {}, float_dtypes, nullptr)
-                 .infer(infer_random<true>)
-                 .cpu<Random<true>>()
-                 .example("bf16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("bool[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]", "by hand"));
-  plugin.add(random_operator("RandomUniform", "uniform numbers in [low, high)")
-                 .attribute("low", 0.0)
-                 .attribute("high", 1.0)
-                 .required("shape", HEDDLE_ATTRIBUTE_INTS)
-                 .out("output", {}, float_dtypes, nullptr)
-                 .infer(infer_random<false>)
-                 .cpu<Random<false>>()
-                 .example("; shape=[2,3] -> f32[2,3]", "by hand")
-                 .example("; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]", "by hand"));
-  plugin.add(random_operator("RandomUniformLike", "uniform numbers in [low, high) in the shape of the input")
-                 .attribute("low", 0.0)
-                 .attribute("high", 1.0)
-                 .in("input", any_dtype, nullptr)
-                 .not_differentiable()
-                 .out("output", {}, float_dtypes, nullptr)
-                 .infer(infer_random<true>)
-                 .cpu<Random<false>>()
-                 .example("bf16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("i64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u8[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("u64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("bool[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f32[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f16[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f64[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example("f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]", "by hand"));
+  add_numbers<Distribution::normal>(plugin, "RandomNormal", "RandomNormalLike", "normal numbers, mean + scale * z",
+                                    "normal numbers in the shape of the input", {{"mean", 0.0}, {"scale", 1.0}},
+                                    "; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]",
+                                    "f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]");
+  add_numbers<Distribution::uniform>(plugin, "RandomUniform", "RandomUniformLike", "uniform numbers in [low, high)",
+                                     "uniform numbers in [low, high) in the shape of the input", {{"low", 0.0}, {"high", 1.0}},
+                                     "; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]",
+                                     "f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]");
   plugin.add(Op("Bernoulli", "", 15)
                  .doc("1 with the probability given by the input, else 0")
                  .traits(HEDDLE_TRAIT_RANDOM)

@@ -14,9 +14,13 @@
 namespace heddle::cpu {
 namespace {
 
-// True when `x` replaces `best`; ties go to the later index when `last`.
-template <bool maximum, bool last, class T>
+enum class Extremum { maximum, minimum };
+enum class Ties { first, last };
+
+// True when `x` replaces `best`; `ties` says which of two equal ones is taken.
+template <Extremum extremum, Ties ties, class T>
 bool beats(T x, T best) {
+  constexpr bool maximum = extremum == Extremum::maximum, last = ties == Ties::last;
   if (x != x) return best == best || last;
   if (best != best) return false;
   if constexpr (last)
@@ -27,28 +31,28 @@ bool beats(T x, T best) {
 
 constexpr int64_t run_length = 256, stretch = 1 << 20;
 
-template <bool maximum, bool last, class T>
+template <Extremum extremum, Ties ties, class T>
 void scan_row(const T* x, int64_t count, int64_t* index, CancellationPoll& poll) {
   T best = x[0];
   int64_t at = 0;
   for (int64_t first = 1; first < count && !poll.stops(std::min(stretch, count - first)); first += stretch)
     for (int64_t i = first; i < std::min(first + stretch, count); ++i)
-      if (beats<maximum, last>(x[i], best)) best = x[i], at = i;
+      if (beats<extremum, ties>(x[i], best)) best = x[i], at = i;
   *index = at;
 }
 
 // `columns` <= run_length neighbouring rows at once, elements of one `stride` apart.
-template <bool maximum, bool last, class T>
+template <Extremum extremum, Ties ties, class T>
 void scan_columns(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) {
   T best[run_length];
   std::copy(x, x + columns, best);
   std::fill(index, index + columns, 0);
   for (int64_t i = 1; i < count && !poll.stops(columns); ++i)
     for (int64_t c = 0; c < columns; ++c)
-      if (beats<maximum, last>(x[i * stride + c], best[c])) best[c] = x[i * stride + c], index[c] = i;
+      if (beats<extremum, ties>(x[i * stride + c], best[c])) best[c] = x[i * stride + c], index[c] = i;
 }
 
-template <bool maximum>
+template <Extremum extremum>
 class ArgExtremum {
  public:
   Status create(const CreateContext& context) {
@@ -87,10 +91,10 @@ class ArgExtremum {
   void scan(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) const {
     if constexpr (std::is_same_v<Arithmetic<T>, T>) {
       if (stride == 1)
-        last_ ? scan_row<maximum, true>(x, count, index, poll) : scan_row<maximum, false>(x, count, index, poll);
+        last_ ? scan_row<extremum, Ties::last>(x, count, index, poll) : scan_row<extremum, Ties::first>(x, count, index, poll);
       else
-        last_ ? scan_columns<maximum, true>(x, count, stride, columns, index, poll)
-              : scan_columns<maximum, false>(x, count, stride, columns, index, poll);
+        last_ ? scan_columns<extremum, Ties::last>(x, count, stride, columns, index, poll)
+              : scan_columns<extremum, Ties::first>(x, count, stride, columns, index, poll);
     } else {
       for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c, poll);
     }
@@ -101,7 +105,7 @@ class ArgExtremum {
     float best = 0, value = 0;
     for (int64_t i = 0; i < count && !poll.stops(4); ++i) {
       convert(dtype_of<T>::id, x + i * stride, HEDDLE_F32, &value, 1);
-      const bool better = i == 0 || (last_ ? beats<maximum, true>(value, best) : beats<maximum, false>(value, best));
+      const bool better = i == 0 || (last_ ? beats<extremum, Ties::last>(value, best) : beats<extremum, Ties::first>(value, best));
       if (better) best = value, *index = i;
     }
   }
@@ -125,7 +129,7 @@ Status infer_arg(InferContext& context) {
   return {};
 }
 
-template <bool maximum>
+template <Extremum extremum>
 void add_extremum(Builder& plugin, const char* name, std::initializer_list<const char*> examples) {
   Op op(name, "", 13);
   op.in("data", numeric_dtypes)
@@ -134,7 +138,7 @@ void add_extremum(Builder& plugin, const char* name, std::initializer_list<const
       .attribute("keepdims", 1)
       .attribute("select_last_index", 0)
       .infer(infer_arg)
-      .cpu<ArgExtremum<maximum>>();
+      .cpu<ArgExtremum<extremum>>();
   for (const char* text : examples) op.example(text, "ONNX Runtime");
   plugin.add(op);
 }
@@ -142,12 +146,14 @@ void add_extremum(Builder& plugin, const char* name, std::initializer_list<const
 }  // namespace
 
 void add_argmax(Builder& plugin) {
-  add_extremum<true>(plugin, "ArgMax",
-                     {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 1 0",
-                      "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 2", "i32[3] = 1 0 1 -> i64[1] = 0"});
-  add_extremum<false>(plugin, "ArgMin",
-                      {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 0 1",
-                       "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 0 1", "i32[3] = 1 0 1 -> i64[1] = 1"});
+  add_extremum<Extremum::maximum>(
+      plugin, "ArgMax",
+      {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 1 0", "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 2",
+       "i32[3] = 1 0 1 -> i64[1] = 0"});
+  add_extremum<Extremum::minimum>(
+      plugin, "ArgMin",
+      {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 0 1", "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 0 1",
+       "i32[3] = 1 0 1 -> i64[1] = 1"});
 }
 
 }  // namespace heddle::cpu

@@ -73,6 +73,7 @@ class ConvolutionKernel : public GpuKernel {
   Status choose_plan(PrepareContext& context);
   bool has_bias(const PrepareContext& context) const;
   // The graph of the convolution and the first `count` epilogue ops.
+  static Status operand_shape(const PrepareContext& context, const ConvolutionEpilogueOp& op, TensorShape* shape);
   Status plan_with(PrepareContext& context, size_t count);
   Status prepare_rest(PrepareContext& context);
   // What cuDNN reads, and writes.
@@ -173,6 +174,21 @@ uint64_t ConvolutionKernel::scratch_bytes() const {
   return bytes > 0 ? bytes + workspace_alignment : 0;
 }
 
+// How cuDNN sees the operand of an epilogue op: as the output, with an extent of 1 where it is broadcast.
+Status ConvolutionKernel::operand_shape(const PrepareContext& context, const ConvolutionEpilogueOp& op, TensorShape* shape) {
+  const heddle_tensor &y = *context.output(0), &operand = *context.input(static_cast<uint32_t>(op.input));
+  if (op.kind == HEDDLE_OPERAND_SAME_SHAPE) {
+    HEDDLE_PLUGIN_CHECK(check_layout(operand, "a fused operand"));
+    *shape = tensor_shape(operand);
+    return {};
+  }
+  *shape = tensor_shape(y);
+  for (int k = 0; k < shape->rank; ++k)
+    if (k != 1 || op.kind == HEDDLE_OPERAND_SCALAR) shape->dims[k] = 1;
+  cudnn::set_dense_strides(y.layout.rank != 0, shape);
+  return {};
+}
+
 Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   const heddle_tensor& y = *context.output(0);
   const bool narrow = byte_width(y.dtype) == 2;
@@ -202,18 +218,10 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   std::vector<int64_t> operands(count, -1);
   for (size_t i = 0; i < count; ++i) {
     if (epilogue_ops_[i].input < 0) continue;
-    const auto input = static_cast<uint32_t>(epilogue_ops_[i].input);
-    TensorShape operand = tensor_shape(*context.output(0));
-    if (epilogue_ops_[i].kind == HEDDLE_OPERAND_SAME_SHAPE) {
-      HEDDLE_PLUGIN_CHECK(check_layout(*context.input(input), "a fused operand"));
-      operand = tensor_shape(*context.input(input));
-    } else {
-      for (int k = 0; k < operand.rank; ++k)
-        if (k != 1 || epilogue_ops_[i].kind == HEDDLE_OPERAND_SCALAR) operand.dims[k] = 1;
-      cudnn::set_dense_strides(y.layout.rank != 0, &operand);
-    }
+    TensorShape operand;
+    HEDDLE_PLUGIN_CHECK(operand_shape(context, epilogue_ops_[i], &operand));
     HEDDLE_PLUGIN_CHECK(take(operand, &operands[i]));
-    inputs.push_back(input);
+    inputs.push_back(static_cast<uint32_t>(epilogue_ops_[i].input));
   }
   HEDDLE_PLUGIN_CHECK(take(written_shape(y), &to));
   TensorShape between = tensor_shape(y);
@@ -235,8 +243,8 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   return {};
 }
 
-// With all epilogue ops that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which goes
-// over the whole.
+// With all epilogue ops that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which
+// goes over the whole.
 Status ConvolutionKernel::choose_plan(PrepareContext& context) {
   Status status;
   size_t last = epilogue_ops_.size() + 1;

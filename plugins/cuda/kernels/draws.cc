@@ -8,13 +8,15 @@
 namespace heddle::cuda {
 namespace {
 
-template <bool normal>
+enum class Distribution { normal, uniform };
+
+template <Distribution distribution>
 class Numbers : public PlannedKernel {
  public:
   Status create(const CreateContext& context) {
     auto launches = std::make_unique<NumbersLaunches>();
     launches->seed = operators::Seed::from_float(context.attributes);
-    launches->numbers = operators::random_numbers(context.attributes, normal);
+    launches->numbers = operators::random_numbers(context.attributes, distribution == Distribution::normal);
     return begin(context, std::move(launches));
   }
 };
@@ -41,10 +43,10 @@ class Dropout : public PlannedKernel {
 }  // namespace
 
 void add_draws(Builder& plugin) {
-  plugin.add(Op("RandomNormal", "", 1).kernels_only().kernel<Numbers<true>>("cuda"));
-  plugin.add(Op("RandomNormalLike", "", 1).kernels_only().kernel<Numbers<true>>("cuda"));
-  plugin.add(Op("RandomUniform", "", 1).kernels_only().kernel<Numbers<false>>("cuda"));
-  plugin.add(Op("RandomUniformLike", "", 1).kernels_only().kernel<Numbers<false>>("cuda"));
+  plugin.add(Op("RandomNormal", "", 1).kernels_only().kernel<Numbers<Distribution::normal>>("cuda"));
+  plugin.add(Op("RandomNormalLike", "", 1).kernels_only().kernel<Numbers<Distribution::normal>>("cuda"));
+  plugin.add(Op("RandomUniform", "", 1).kernels_only().kernel<Numbers<Distribution::uniform>>("cuda"));
+  plugin.add(Op("RandomUniformLike", "", 1).kernels_only().kernel<Numbers<Distribution::uniform>>("cuda"));
   plugin.add(Op("Bernoulli", "", 15).kernels_only().kernel<Draw<BernoulliLaunches>>("cuda"));
   plugin.add(Op("Multinomial", "", 7).kernels_only().kernel<Draw<MultinomialLaunches>>("cuda"));
   plugin.add(Op("Dropout", "", 13).kernels_only().kernel<Dropout>("cuda"));

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -50,6 +51,21 @@ class Op {
   // `source` says where the outputs come from, if they are given: "by hand", "NumPy", ... It documents, and `heddle plugin check` runs it.
   Op& example(const char* text, const char* source = nullptr) {
     examples_.push_back({sizeof(heddle_example), 0, text, source});
+    return *this;
+  }
+  // An example for every dtype of `set`, whose name stands where `text` has "$": "$[2] = 1 2 -> $[2] = -1 -2".
+  Op& example_of_each(heddle_dtype_set set, const char* text, const char* source = nullptr) {
+    for (int32_t d = 0; d < HEDDLE_DTYPE_COUNT; ++d) {
+      if ((set & HEDDLE_DTYPE_BIT(d)) == 0) continue;
+      std::string made;
+      for (const char* c = text; *c; ++c)
+        if (*c == '$')
+          made += dtype_name(static_cast<heddle_dtype>(d));
+        else
+          made += *c;
+      texts_.push_back(std::make_shared<const std::string>(std::move(made)));
+      example(texts_.back()->c_str(), source);
+    }
     return *this;
   }
   // Ports. Ports with one type variable agree in dtype ("T" unless said otherwise).
@@ -344,6 +360,7 @@ class Op {
   heddle_gradient_function gradient_callback_ = nullptr;
   heddle_cost_function cost_ = nullptr;
   std::vector<heddle_example> examples_;
+  std::vector<std::shared_ptr<const std::string>> texts_;  // of examples, whose copies share them
   std::vector<KernelData> kernels_;
   KernelData no_kernel_;  // takes what is said about a kernel that is not there
   std::string mistake_;   // the first one; reported when the plugin is loaded

@@ -272,9 +272,10 @@ std::string plan_svg(const PlanInfo& plan) {
   const double bytes = std::max<double>(1, static_cast<double>(host.pinned_bytes > 0 ? host.peak_bytes : host.arena_bytes));
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
-      "<text x=\"10\" y=\"20\">{}: {} steps, arena {}, lower bound {} (time goes right, addresses go down)</text>\n",
-      fixed(width + 2 * left), fixed(height + 2 * top), escape_xml(plan.net), plan.steps.size(), human_bytes(plan.memory[0].arena_bytes),
-      human_bytes(plan.memory[0].lower_bound_bytes));
+      "<text x=\"10\" y=\"20\">{}: {} steps, peak {}, of which {} beside the arena; lower bound {} "
+      "(time goes right, addresses go down)</text>\n",
+      fixed(width + 2 * left), fixed(height + 2 * top), escape_xml(plan.net), plan.steps.size(), human_bytes(host.peak_bytes),
+      human_bytes(host.peak_bytes - host.arena_bytes), human_bytes(host.lower_bound_bytes));
   const auto rectangle = [&](double first, double last, double offset, double size, const std::string& colour, const std::string& title) {
     out += fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#333\" stroke-width=\"0.4\"><title>{}</title></rect>\n",

@@ -98,7 +98,9 @@ OperatorVerdict examine_in_child(const Examination& examine, int timeout_s) {
 class PluginSuite {
  public:
   PluginSuite(const CheckArguments& o, Report& report)
-      : o_(o), report_(report), device_(o.device.empty() ? "" : full_device_name(o.device, "")) {}
+      : o_(o), report_(report), common_(report.common), device_(o.device.empty() ? "" : full_device_name(o.device, "")) {
+    common_.threads = 1;  // a child of fork has one thread
+  }
   int run();
 
  private:
@@ -109,9 +111,16 @@ class PluginSuite {
   // `kind` is "operator" or "rule".
   void tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found, const Words& not_run = {});
   OperatorVerdict examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema, CallHost& host) const;
+  Result<Runtime> own_runtime() const;
+  // The call of the command line; none: the operator's own cases.
+  Result<std::optional<OperatorCase>> given_call(const OperatorSchema& schema, CallHost& host) const;
+  Status check_operator(const std::shared_ptr<const RegistrySnapshot>& snapshot, const LoadedPlugin& plugin, const OperatorSchema& schema);
+  void check_rules(const LoadedPlugin& plugin);
+  int report_totals();
 
   const CheckArguments& o_;
   Report& report_;
+  CommonOptions common_;
   const std::string device_;  // in full; empty: none is asked for
   std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
   int passed_ = 0, failed_ = 0, not_run_ = 0, partly_ = 0;
@@ -219,65 +228,58 @@ void PluginSuite::tell(const char* kind, const std::string& name, const std::str
                             device_.empty() ? "" : fmt::format(" --device {}", word(device_)), call_options_text(o_.call)));
 }
 
-int PluginSuite::run() {
-  if (!o_.call.empty() && o_.only.empty())
-    return report_.fail(Status(Code::invalid_argument, "inputs are given, and no operator", "say which: --operator NAME"));
-  CommonOptions common = report_.common;
-  common.threads = 1;  // a child of fork has one thread
-  Registry registry(read_rewrite_rule);
-  Status loaded = load_plugins(registry, runtime_options(common));
-  if (loaded.ok()) loaded = registry.load(o_.file);
-  if (!loaded.ok()) return report_.fail(loaded);
-  const auto snapshot = registry.snapshot();
-  if (const Status there = check_device_is_there(*snapshot); !there.ok()) return report_.fail(there);
-  std::error_code error;
-  const auto path = std::filesystem::canonical(o_.file, error);
-  for (const auto& plugin : snapshot->plugins()) {
-    if (plugin->library->path() != path) continue;
-    // In the child: a runtime has threads.
-    const auto own_runtime = [&]() -> Result<Runtime> {
-      HEDDLE_TRY(Runtime own, make_runtime(common));
-      HEDDLE_CHECK(own.load_plugin(o_.file));
-      return own;
+// Made in the child: a runtime has threads.
+Result<Runtime> PluginSuite::own_runtime() const {
+  HEDDLE_TRY(Runtime own, make_runtime(common_));
+  HEDDLE_CHECK(own.load_plugin(o_.file));
+  return own;
+}
+
+Result<std::optional<OperatorCase>> PluginSuite::given_call(const OperatorSchema& schema, CallHost& host) const {
+  if (o_.call.empty()) return std::optional<OperatorCase>();
+  HEDDLE_TRY(auto said, parse_call(schema, o_.call, o_.seed));
+  const std::string about = o_.call.example.empty() ? example_text(said.call, {}, 8) : o_.call.example;
+  said.call.host = &host;
+  return std::optional(OperatorCase{std::move(said.call), std::move(said.outputs), !said.says_outputs, about});
+}
+
+Status PluginSuite::check_operator(const std::shared_ptr<const RegistrySnapshot>& snapshot, const LoadedPlugin& plugin,
+                                   const OperatorSchema& schema) {
+  constexpr uint64_t last_trip = 1000;  // on random inputs a loop may have no end
+  SessionHost host(
+      snapshot, [this] { return own_runtime(); }, last_trip);
+  HEDDLE_TRY(const std::optional<OperatorCase> only, given_call(schema, host));
+  const OperatorCase* const given = only ? &*only : nullptr;
+  const Examination whole = [&] {
+    if (device_.empty()) return examine_operator(*snapshot, schema, o_.seed, &host, nullptr, given);
+    const Result<Runtime> own = own_runtime();
+    if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
+    DeviceExamination device(*own, device_);
+    return examine_operator(*snapshot, schema, o_.seed, &host, &device, given);
+  };
+  OperatorVerdict verdict = examine_in_child(whole, o_.timeout_s);
+  if (verdict.verdict.kind == Verdict::Kind::pass && !given)
+    if (OperatorVerdict ordered = examine_order(*snapshot, schema, host); ordered.verdict.kind == Verdict::Kind::fail)
+      verdict = std::move(ordered);
+  note_missing_abort(plugin, schema, &verdict.notes);
+  tell("operator", display_name(schema.domain, schema.name), schema.name, verdict, kernels_not_run(plugin, schema));
+  return {};
+}
+
+void PluginSuite::check_rules(const LoadedPlugin& plugin) {
+  const heddle_plugin& table = plugin.library->plugin();
+  for (uint32_t i = 0; i < table.rule_count; ++i) {
+    const heddle_rewrite_rule& rule = *table.rules[i];
+    if (!o_.only.empty() && o_.only != rule.name) continue;
+    const Examination whole = [&] {
+      const Result<Runtime> own = own_runtime();
+      return OperatorVerdict{own.ok() ? examine_rule(*own, rule, o_.seed) : Verdict::of({"value", own.status().text()}), {}};
     };
-    for (const OperatorSchema& schema : plugin->operators) {
-      if (!o_.only.empty() && o_.only != schema.name) continue;
-      constexpr uint64_t last_trip = 1000;  // on random inputs a loop may have no end
-      SessionHost host(snapshot, own_runtime, last_trip);
-      std::optional<OperatorCase> only;
-      if (!o_.call.empty()) {
-        auto said = parse_call(schema, o_.call, o_.seed);
-        if (!said.ok()) return report_.fail(said.status());
-        const std::string about = o_.call.example.empty() ? example_text(said->call, {}, 8) : o_.call.example;
-        said->call.host = &host;
-        only = OperatorCase{std::move(said->call), std::move(said->outputs), !said->says_outputs, about};
-      }
-      const OperatorCase* const given = only ? &*only : nullptr;
-      const Examination whole = [&] {
-        if (device_.empty()) return examine_operator(*snapshot, schema, o_.seed, &host, nullptr, given);
-        const Result<Runtime> own = own_runtime();
-        if (!own.ok()) return OperatorVerdict{Verdict::of({"device", own.status().text()}), {}};
-        DeviceExamination device(*own, device_);
-        return examine_operator(*snapshot, schema, o_.seed, &host, &device, given);
-      };
-      OperatorVerdict verdict = examine_in_child(whole, o_.timeout_s);
-      if (verdict.verdict.kind == Verdict::Kind::pass && !given)
-        if (OperatorVerdict ordered = examine_order(*snapshot, schema, host); ordered.verdict.kind == Verdict::Kind::fail)
-          verdict = std::move(ordered);
-      note_missing_abort(*plugin, schema, &verdict.notes);
-      tell("operator", display_name(schema.domain, schema.name), schema.name, verdict, kernels_not_run(*plugin, schema));
-    }
-    const heddle_plugin& table = plugin->library->plugin();
-    for (uint32_t i = 0; i < table.rule_count; ++i) {
-      const heddle_rewrite_rule& rule = *table.rules[i];
-      if (!o_.only.empty() && o_.only != rule.name) continue;
-      const Examination whole = [&] {
-        const Result<Runtime> own = own_runtime();
-        return OperatorVerdict{own.ok() ? examine_rule(*own, rule, o_.seed) : Verdict::of({"value", own.status().text()}), {}};
-      };
-      tell("rule", rule.name, rule.name, examine_in_child(whole, o_.timeout_s));
-    }
+    tell("rule", rule.name, rule.name, examine_in_child(whole, o_.timeout_s));
   }
+}
+
+int PluginSuite::report_totals() {
   report_.json["operators"] = verdicts_["operator"];
   report_.json["rules"] = verdicts_["rule"];
   const Json not_examined = ProcessCounts::available() ? Json::array() : Json({"allocates", "starts-threads", "leak"});
@@ -293,6 +295,28 @@ int PluginSuite::run() {
     return report_.fail(Status(Code::unknown_name, fmt::format("nothing to check in {}", quoted(o_.file)),
                                fmt::format("see heddle inspect {}", word(o_.file))));
   return failed_ > 0 || (o_.strict && not_run_ + partly_ > 0) ? 1 : 0;
+}
+
+int PluginSuite::run() {
+  if (!o_.call.empty() && o_.only.empty())
+    return report_.fail(Status(Code::invalid_argument, "inputs are given, and no operator", "say which: --operator NAME"));
+  Registry registry(read_rewrite_rule);
+  Status loaded = load_plugins(registry, runtime_options(common_));
+  if (loaded.ok()) loaded = registry.load(o_.file);
+  if (!loaded.ok()) return report_.fail(loaded);
+  const auto snapshot = registry.snapshot();
+  if (const Status there = check_device_is_there(*snapshot); !there.ok()) return report_.fail(there);
+  std::error_code error;
+  const auto path = std::filesystem::canonical(o_.file, error);
+  for (const auto& plugin : snapshot->plugins()) {
+    if (plugin->library->path() != path) continue;
+    for (const OperatorSchema& schema : plugin->operators) {
+      if (!o_.only.empty() && o_.only != schema.name) continue;
+      if (const Status checked = check_operator(snapshot, *plugin, schema); !checked.ok()) return report_.fail(checked);
+    }
+    check_rules(*plugin);
+  }
+  return report_totals();
 }
 
 }  // namespace

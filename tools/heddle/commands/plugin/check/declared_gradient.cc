@@ -243,6 +243,31 @@ std::vector<const heddle_type*> types_of(const Blobs& blobs, std::vector<heddle_
   return pointers;
 }
 
+// Reads what the callback answered: a value for each input that has a gradient. `inputs`: those of the call, null where it leaves one out.
+Gradients read_gradients(const BuilderCall& builder, heddle_status status, const std::vector<heddle_value_handle>& dx,
+                         const Blobs& inputs) {
+  Gradients result;
+  if (status != HEDDLE_OK) {
+    result.wrong = fmt::format("its gradient: {}", plugin_error(Code::kernel_failed, status, builder.error).diagnostic().message);
+    return result;
+  }
+  for (size_t i = 0; i < dx.size(); ++i) {
+    if (dx[i] > builder.values.size()) {
+      result.wrong = fmt::format("its gradient of input {} is a handle that stands for no value", i);
+      return result;
+    }
+    result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
+  }
+  for (const auto& [input, rows] : builder.rows) {
+    if (inputs[input]) result.of_inputs[input] = sum_of_rows(rows, *inputs[input]);
+    if (result.of_inputs[input]) continue;
+    result.wrong = fmt::format("its gradient of input {} is no rows of it", input);
+    return result;
+  }
+  result.of_inputs.resize(builder.forward->inputs.size());  // ports that the call leaves out have no gradient to compare
+  return result;
+}
+
 Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs,
                        const Blobs& output_gradients) {
   BuilderCall builder;
@@ -280,32 +305,13 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
   abi.constant = constant;
   abi.sparse = sparse;
   abi.output = output;
-  Gradients result;
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
     status = schema.op->gradient(&abi);
   } catch (...) {
     builder.error.text = "threw an exception across the plugin boundary";
   }
-  if (status != HEDDLE_OK) {
-    result.wrong = fmt::format("its gradient: {}", plugin_error(Code::kernel_failed, status, builder.error).diagnostic().message);
-    return result;
-  }
-  for (size_t i = 0; i < dx.size(); ++i) {
-    if (dx[i] > builder.values.size()) {
-      result.wrong = fmt::format("its gradient of input {} is a handle that stands for no value", i);
-      return result;
-    }
-    result.of_inputs.push_back(dx[i] == 0 ? nullptr : builder.values[dx[i] - 1]);
-  }
-  for (const auto& [input, rows] : builder.rows) {
-    if (inputs[input]) result.of_inputs[input] = sum_of_rows(rows, *inputs[input]);
-    if (result.of_inputs[input]) continue;
-    result.wrong = fmt::format("its gradient of input {} is no rows of it", input);
-    return result;
-  }
-  result.of_inputs.resize(call.inputs.size());  // ports that the call leaves out have no gradient to compare
-  return result;
+  return read_gradients(builder, status, dx, inputs);
 }
 
 }  // namespace
