@@ -102,11 +102,10 @@ bool PackCache::Table::waits_for_this_thread(const Entry& entry) {
 
 // The packed form that is there, or will be; null: there is none.
 std::shared_ptr<const Blob> PackCache::find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key,
-                                            bool* in_circle) {
+                                            bool* in_circle, std::vector<std::shared_ptr<const Blob>>& others) {
   Table& table = *table_;
   for (;;) {
     uint64_t awaited = 0;
-    std::vector<std::shared_ptr<const Blob>> others;  // released behind the lock, which the last one to let go of an entry takes
     const auto [first, last] = table.entries.equal_range(key);
     for (auto at = first; at != last && awaited == 0; ++at) {
       Table::Entry& entry = at->second;
@@ -143,8 +142,9 @@ std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const s
   const std::span<const std::byte> read(content.data, content.data ? static_cast<size_t>(content.bytes) : 0);
   const std::string whole = fmt::format("{}{}{}|{}|{}", content_key_(read), to_string(content.dtype), content.shape.text(), bytes, key);
   const auto use = std::make_shared<Use>(table_, whole);
+  std::vector<std::shared_ptr<const Blob>> others;  // outlives the lock: the last owner of an entry takes it
   std::unique_lock lock(table_->mutex);
-  if (std::shared_ptr<const Blob> known = find(lock, content, whole, &is_circle); known || is_circle) return known;
+  if (std::shared_ptr<const Blob> known = find(lock, content, whole, &is_circle, others); known || is_circle) return known;
   const uint64_t id = table_->next_id++;
   table_->entries.emplace(
       whole, Table::Entry{id, {}, static_cast<int64_t>(bytes), content.owner, content.data, content.bytes, std::this_thread::get_id()});

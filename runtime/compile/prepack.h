@@ -12,6 +12,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/content_hash.h"
 #include "heddle/status.h"
@@ -36,7 +37,9 @@ class PackCache {
  private:
   struct Table;
   struct Use;
-  std::shared_ptr<const Blob> find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key, bool* in_circle);
+  // Keeps in `others` what it has looked at: the last owner of an entry takes the lock, so that `others` must outlive it.
+  std::shared_ptr<const Blob> find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key, bool* in_circle,
+                                   std::vector<std::shared_ptr<const Blob>>& others);
   const ContentKey content_key_;
   std::shared_ptr<Table> table_;  // what plans hold knows it weakly
 };
