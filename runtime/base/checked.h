@@ -11,7 +11,7 @@ inline bool checked_add(int64_t a, int64_t b, int64_t* sum) {
 inline bool checked_multiply(int64_t a, int64_t b, int64_t* product) {
   return !__builtin_mul_overflow(a, b, product);
 }
-// The next multiple of `alignment` (a power of two); saturates at INT64_MAX rounded down.
+// Returns the next multiple of `alignment` (a power of two); saturates at INT64_MAX rounded down.
 inline int64_t align_up(int64_t n, int64_t alignment) {
   int64_t sum = 0;
   if (!checked_add(n, alignment - 1, &sum)) return INT64_MAX & ~(alignment - 1);

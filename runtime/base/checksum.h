@@ -1,5 +1,4 @@
-// Checksums of net files and weights: xxh64 with seed 0 of bytes, XXH3-128 of what tells files apart. They find damage and mistakes, not
-// malice.
+// Checksums of net files and weights: xxh64 with seed 0 of bytes, XXH3-128 to tell files apart. They find damage and mistakes, not malice.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@ struct Digest128 {
 };
 Digest128 digest128(std::span<const std::byte> bytes);
 
-// The same over pieces. One thread at a time.
+// Computes checksum() over pieces. One thread at a time.
 class RunningChecksum {
  public:
   RunningChecksum();

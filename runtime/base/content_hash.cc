@@ -14,7 +14,7 @@ namespace {
 
 using Secret = std::array<std::byte, XXH3_SECRET_SIZE_MIN + 56>;  // as long as the library's own
 
-// From the system; where a filter forbids the call, from the processor.
+// Draws from the system; where a filter forbids the call, from the processor.
 Secret random_secret() {
   Secret secret;
   for (size_t got = 0; got < secret.size();) {

@@ -19,7 +19,7 @@ Status out_of_memory() {
           "free some, use smaller inputs, fewer contexts or fewer plans, and call again"};
 }
 
-// Made when the library is loaded, and again after some were taken, as soon as there is memory. Thread-safe.
+// Statuses made when the library is loaded, and again after some were taken, as soon as there is memory. Thread-safe.
 class Reserve {
  public:
   Reserve() { refill(); }
@@ -34,7 +34,7 @@ class Reserve {
         place.state.store(full, std::memory_order_release);
       }
     } catch (const std::bad_alloc&) {
-      // The rest is made when there is memory again.
+      // The rest are made when there is memory again.
     }
   }
   Status take() noexcept {
@@ -45,7 +45,7 @@ class Reserve {
       place.state.store(empty, std::memory_order_release);
       return taken;
     }
-    // A caller that keeps every error and frees nothing: there is no value left to answer with.
+    // The caller keeps every error and frees nothing: there is no value left to return.
     std::fputs("heddle: no memory is left, not even for the error that says so\n", stderr);
     std::abort();
   }
@@ -64,7 +64,7 @@ Reserve& reserve() {
   return *kept;
 }
 
-// Before any call: the reserve itself needs memory.
+// Made before any call: the reserve itself needs memory.
 [[maybe_unused]] const Reserve& made_with_the_library = reserve();
 
 }  // namespace

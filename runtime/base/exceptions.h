@@ -1,5 +1,5 @@
-// Exceptions end where the library does: a call of the public API that something was thrown in answers with a Status, and a function that
-// may not throw goes on without what there was no memory for. Nothing else of the library catches everything, but calls into plugins.
+// Exceptions end at the library's boundary: a call of the public API in which one was thrown returns a Status, and a function that may not
+// throw continues without the part that there was no memory for. Nothing else in the library catches everything, except calls into plugins.
 #pragma once
 
 #include <utility>
@@ -8,12 +8,12 @@
 
 namespace heddle {
 
-// The exception that is being handled, as a Status: out_of_memory for std::bad_alloc, internal for all others. Only inside of a catch
-// block. It fails never: where the heap has nothing left for its text, it is one of a few that were made beforehand.
+// Converts the exception being handled to a Status: out_of_memory for std::bad_alloc, internal for all others. The caller must be inside a
+// catch block. It never fails: where the heap has nothing left for its text, it is one of a few that were made beforehand.
 Status status_of_exception() noexcept;
 
-// Runs `function`, for which there may be no memory: what is left of it then stays undone, and false is answered. For places that cannot
-// give an error: destructors, callbacks of threads and of plugins.
+// Runs `function`, for which there may be no memory: if it throws, the rest of it stays undone and false is returned. For places that
+// cannot return an error: destructors, callbacks of threads and of plugins.
 template <class Function>
 bool without_exceptions(Function&& function) noexcept {
   try {

@@ -23,7 +23,7 @@
 namespace heddle {
 namespace {
 
-// The names of temporary files, where a signal handler can read them. More at a time than there are slots are simply not listed.
+// The names of temporary files, stored where a signal handler can read them. Files beyond the number of slots are simply not listed.
 struct Unfinished {
   std::atomic<bool> taken{false};
   std::atomic<bool> named{false};
@@ -48,7 +48,7 @@ void forget_unfinished(int slot) {
   unfinished[slot].taken = false;
 }
 
-// A name that the system's limit leaves room beside.
+// Cuts the name so that the system's limit leaves room for the rest of a temporary file's name.
 std::string shortened(const std::string& name) {
   return name.substr(0, 200);
 }
@@ -61,7 +61,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-// The process in the name of a temporary file of `name`; 0: it is none.
+// Returns the process in the name of a temporary file of `name`; 0: it is not one.
 pid_t writer_of(const std::string& file, const std::string& name) {
   const std::string begin = "." + shortened(name) + ".";
   constexpr std::string_view end = ".tmp";
@@ -78,7 +78,7 @@ void remove_unlocked(const std::filesystem::path& file) {
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
 }
 
-// Of processes that are gone. Not being able to is no reason not to write.
+// Removes the temporary files of processes that have ended. Failing to remove them does not prevent writing.
 void remove_left_behind(const std::filesystem::path& path) {
   const Result<std::vector<std::string>> names = names_in(folder_of(path));
   if (!names.ok()) return;
@@ -89,7 +89,7 @@ void remove_left_behind(const std::filesystem::path& path) {
   }
 }
 
-// Some file systems refuse to sync a folder; the file itself is whole either way. 0, or an errno value.
+// Some file systems refuse to sync a folder; the file itself is whole either way. Returns 0, or an errno value.
 int sync_folder_of(const std::filesystem::path& path) {
   const FileDescriptor directory(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid() || ::fsync(directory.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return 0;
@@ -169,7 +169,7 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
                   "name another file");
   remove_left_behind(path);
   FileReplacement made(path);
-  for (;;) {  // a name left behind by a process of the same id is skipped
+  for (;;) {  // a name left over from a process of the same id is skipped
     std::filesystem::path temporary = path.parent_path() / temporary_name(path.filename().native(), ::getpid(), counter.fetch_add(1));
     forget_unfinished(made.slot_);
     made.slot_ = list_unfinished(temporary.native());
@@ -184,7 +184,7 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
                   error == ENOENT ? "make its folder first" : "");
   }
   const int fd = made.fd_.get();
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) errno = 0;  // where there are no locks the process alone tells
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) errno = 0;  // without locks the process id alone decides
   struct stat before = {};                             // a replaced file keeps its permissions; failing to is no reason not to write
   if (::stat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) && ::fchmod(fd, before.st_mode & 0777) != 0) errno = 0;
   return made;

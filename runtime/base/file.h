@@ -16,7 +16,7 @@
 
 namespace heddle {
 
-// "Permission denied" and such for an errno value.
+// Returns the text of an errno value, such as "Permission denied".
 std::string errno_text(int error);
 
 // Owns a file descriptor.
@@ -48,20 +48,19 @@ struct FileBytes {
   std::span<const std::byte> span() const { return {data.get(), size}; }
 };
 
-// The content of a regular file of at most `limit_bytes`, a limit of that name (base/text/limit_names.h). A file that changes while it is
-// read gives some mixture or file_truncated. Errors: file_not_found, file_unreadable (also: not a regular file), file_truncated,
-// limit_exceeded.
+// Reads a regular file of at most `limit_bytes`, a limit of that name (base/text/limit_names.h). A file that changes while it is read gives
+// some mixture or file_truncated. Errors: file_not_found, file_unreadable (also: not a regular file), file_truncated, limit_exceeded.
 Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_bytes, const char* limit_name = "file_bytes");
 
-// The names in a folder, without "." and "..", in no order. (A std::filesystem::directory_iterator ends the process when there is no
-// memory.) Errors: file_unreadable.
+// Returns the names in a folder, without "." and "..", in no order. (A std::filesystem::directory_iterator ends the process when there is
+// no memory.) Errors: file_unreadable.
 Result<std::vector<std::string>> names_in(const std::filesystem::path& folder);
 
-// A file that takes the place of `path` only when commit() succeeds: written beside it, synced, renamed, the folder synced.
-// Destroyed before that, it leaves nothing behind. Errors: file_unwritable.
+// A file that takes the place of `path` only when commit() succeeds: written next to it, synced, renamed, the folder synced. Destroyed
+// before that, it leaves no file. Errors: file_unwritable.
 //
-// What a process that was killed has left is called ".NAME.PROCESS.NUMBER.tmp", and the next replacement of NAME removes it. A writer holds
-// a lock on its own (flock), so that one that lives in another container is not taken for dead.
+// The temporary file of a process that was killed is called ".NAME.PROCESS.NUMBER.tmp", and the next replacement of NAME removes it. A
+// writer holds a lock on its own (flock), so that one that lives in another container is not taken for dead.
 class FileReplacement {
  public:
   static Result<FileReplacement> create(const std::filesystem::path& path);
@@ -70,22 +69,22 @@ class FileReplacement {
   ~FileReplacement();
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
-  // What was written lies on the disk, and what is left to commit() is the name: for files that are replaced together.
+  // Makes the written bytes durable, so that only the renaming is left to commit(): for files that are replaced together.
   Status sync();
   Status commit();
-  // The first half of a commit() that goes together with that of another file: synced, it stays beside `path` as staged_name(name, tag)
-  // until commit() renames it once more. From here on its destructor leaves it where it is: the other file may already need it.
+  // Does the first half of a commit() that goes together with that of another file: synced, it stays next to `path` as staged_name(name,
+  // tag) until commit() renames it once more. From here on its destructor leaves it where it is: the other file may already need it.
   Status stage(const std::string& tag);
-  // ".NAME.TAG"
+  // Returns ".NAME.TAG".
   static std::string staged_name(const std::string& name, const std::string& tag);
-  // After commit(): removes what earlier writers of this name staged and did not live to commit, with tags of the length of `tag`. What a
-  // living writer has locked stays.
+  // Called after commit(): removes the files that earlier writers of this name staged but never committed, with tags of the length of
+  // `tag`. Files locked by a living writer stay.
   void remove_staged(const std::string& tag) const;
-  // Holds a lock on the folder of this file while two files change their names together, so that writers of the same two do it one after
-  // the other. It waits some seconds for another writer, who may have been stopped, and goes on then; so it does where folders can't be
+  // Locks the folder of this file while two files change their names together, so that writers of the same two do it one after the other.
+  // Waits some seconds for another writer, who may have been stopped, and then continues without the lock; likewise where folders can't be
   // locked.
   FileDescriptor lock_folder() const;
-  // [signal handler] Removes what every replacement of the process has written so far, for one that is about to end.
+  // [signal handler] Removes the temporary files of all the process's replacements, when the process is about to end.
   static void remove_unfinished();
 
  private:
@@ -95,7 +94,7 @@ class FileReplacement {
   FileDescriptor fd_;
   std::filesystem::path path_;
   std::filesystem::path temporary_;  // empty: nothing to remove
-  bool staged_ = false;              // then it stays
+  bool staged_ = false;              // the destructor then leaves the file
   int slot_ = -1;                    // where remove_unfinished finds its name
 };
 

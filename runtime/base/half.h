@@ -36,7 +36,7 @@ inline uint16_t f16_of_float(float value) {
     const float units = std::bit_cast<float>(magnitude) + 0.5f;                // 0.5 has an ulp of 2^-24
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(units) - 0x3F000000u));
   }
-  // A carry out of the mantissa gives the next exponent, at the end infinity.
+  // A carry out of the mantissa gives the next exponent, and infinity at the end.
   return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0x0FFFu + ((magnitude >> 13) & 1u)) >> 13));
 }
 

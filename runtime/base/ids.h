@@ -21,7 +21,7 @@ using ValueId = Id<struct ValueTag>;
 using VariableId = Id<struct VariableTag>;
 using StepId = Id<struct StepTag>;
 using BufferId = Id<struct BufferTag>;
-// Where something runs or lies: an index into TypedNet::devices.
+// A place where something runs or lies: an index into TypedNet::devices.
 using DeviceId = Id<struct DeviceTag>;
 inline constexpr DeviceId host_device{0};
 

@@ -19,12 +19,12 @@ struct TokenSlot::Slots {
   uint32_t made = 0;
   std::deque<TokenSlot*> idle;  // the one that was given back first is taken first
 
-  // Never gone: plugins' threads may outlive everything else.
+  // Never destroyed: plugins' threads may outlive everything else.
   static Slots& instance() {
     static Slots& slots = *new Slots;
     return slots;
   }
-  // Under the lock.
+  // The caller must hold the lock.
   TokenSlot& next() {
     if (idle.empty()) {
       const uint32_t chunk = made / chunk_slots;
@@ -33,7 +33,7 @@ struct TokenSlot::Slots {
       for (uint32_t i = 0; i < chunk_slots; ++i) slots[i].index_ = made + i;
       chunks[chunk].store(slots, std::memory_order_release);
       made += chunk_slots;
-      for (uint32_t i = 0; i < chunk_slots; ++i) idle.push_back(&slots[i]);  // where there is no memory for more, the rest is not used
+      for (uint32_t i = 0; i < chunk_slots; ++i) idle.push_back(&slots[i]);  // if there is no memory for more, the rest is not used
     }
     TokenSlot& slot = *idle.front();
     idle.pop_front();
@@ -53,7 +53,7 @@ TokenSlot& TokenSlot::take(void* object, std::string_view name) {
   return slot;
 }
 
-// Where there is no memory to note that it is idle, the slot is not used again.
+// If there is no memory to note that the slot is idle, it is not used again.
 void TokenSlot::give_back() noexcept {
   renew(0);
   object_ = nullptr;

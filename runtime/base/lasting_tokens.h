@@ -1,8 +1,8 @@
-// Tokens of asynchronous steps, which plugins may still hold when the step is over: numbers that look like addresses where none can be, of
-// which no two are ever equal. What one stands for may be asked at any time, also when that is gone.
+// Tokens of asynchronous steps, which plugins may still hold when the step is over: numbers that look like addresses where none can be, no
+// two of which are ever equal. A token may be looked up at any time, also after its step is destroyed.
 //
-// A slot belongs to one step of one context and gives out one token after the other; it is never freed, so that a completion that comes
-// too late reads memory that is there. Taking a slot allocates and locks; all else is atomic.
+// A slot belongs to one step of one context and gives out one token after the other; it is never freed, so that a late completion reads
+// memory that still exists. Taking a slot allocates and locks; all else is atomic.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@ namespace heddle {
 
 class TokenSlot {
  public:
-  // State of the step that the current token stands for. `under_way`: from before its run() until it ends; `returned`: run() has returned,
-  // abort() may be called; `claimed`: a complete() was accepted; `published`: its status is stored; `told`: it was asked to end; `telling`:
+  // State of the step of the current token. `under_way`: from before its run() until it ends; `returned`: run() has returned, abort() may
+  // be called; `claimed`: a complete() was accepted; `published`: its status is stored; `told`: it was requested to stop; `telling`:
   // abort() is being called.
   enum : uint64_t { under_way = 1, returned = 2, told = 4, telling = 8, claimed = 16, published = 32 };
 
-  // `object`: what its tokens stand for; `name` of it, for the log. Throws std::bad_alloc.
+  // Takes an idle slot. `object`: the object that its tokens represent; `name`: the object's name, for the log. Throws std::bad_alloc.
   static TokenSlot& take(void* object, std::string_view name);
-  // The tokens it gave out stand for nothing from here on.
+  // Gives the slot back and invalidates all tokens that it gave out.
   void give_back() noexcept;
-  // A new token, of a step in state `flags`; those before stand for nothing. Not while a step is under way.
+  // Returns a new token, of a step in state `flags`, and invalidates earlier ones. Must not be called while a step is in progress.
   const void* renew(uint64_t flags) noexcept {
     const uint64_t generation = (state.load(std::memory_order_relaxed) >> 8) + 1;
     state.store(generation << 8 | flags);
@@ -31,17 +31,17 @@ class TokenSlot {
   }
 
   static bool is_token(const void* pointer) { return (reinterpret_cast<uintptr_t>(pointer) & token_bit) != 0; }
-  // Of a token that was given out; null: no such was.
+  // Returns the slot of a token that was given out; null: there was no such token.
   static TokenSlot* of(const void* token) noexcept;
-  // What it stands for; null: nothing any more.
+  // Returns the object of a token; null: the token is no longer valid.
   static void* object_of(const void* token) noexcept;
-  // Whether the step that the token stands for was under way, and nobody had completed it; from here on somebody has.
+  // Marks the token's step as completed. Returns true if it was in progress and not yet completed; false from then on.
   bool claim(const void* token) noexcept;
-  // Whether it is the current one, of whatever state.
+  // True if it is the current token, whatever its state.
   bool is_current(const void* token) const { return (state.load() >> 8 & generation_mask) == generation_of(token); }
-  // Of whom it was given; empty: of somebody long gone. Allocates and locks.
+  // Returns the name of the step that the token was given to; empty: it was an owner before the last two. Allocates and locks.
   std::string owner_name(const void* token);
-  // Completions that were refused since it was taken.
+  // Counts completions that were refused since the slot was taken.
   void count_refusal() noexcept { refusals_.fetch_add(1); }
   uint32_t refusals() const { return refusals_.load(); }
   void* object() const { return object_.load(std::memory_order_relaxed); }
@@ -57,7 +57,7 @@ class TokenSlot {
   uint32_t index_ = 0;
   std::atomic<void*> object_{nullptr};
   std::atomic<uint32_t> refusals_{0};
-  // Under the lock: who has it, and who had it before, each from a generation on.
+  // Under the lock: the current owner and the previous one, each with its first generation.
   struct Owner {
     std::string name;
     uint64_t first = 0;

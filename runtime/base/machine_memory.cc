@@ -16,15 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where nothing tells: as much as machines have today.
+// Used where no source reports an amount: as much as machines have today.
 constexpr int64_t unknown_machine = int64_t{1} << 40;
 
-// The lesser of two amounts, of which 0 is unknown.
+// Returns the lesser of two amounts, where 0 is unknown.
 int64_t lesser(int64_t a, int64_t b) {
   return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
 }
 
-// The number that a group's file holds; 0 for "max", for what is no number, and where there is no file.
+// Returns the number in a group's file; 0 for "max", for text that is no number, and if there is no file.
 int64_t number_in(const fs::path& file) {
   std::ifstream in(file);
   std::string text;
@@ -34,7 +34,7 @@ int64_t number_in(const fs::path& file) {
   return error == std::errc() && number > 0 ? number : 0;
 }
 
-// The least limit of the group `path` below `mount` and of those around it.
+// Returns the least limit of the group `path` below `mount` and of the groups that contain it.
 int64_t limit_of_groups(const fs::path& mount, const std::string& path, const char* file) {
   int64_t least = 0;
   fs::path group = mount / fs::path(path).relative_path();
@@ -61,7 +61,7 @@ bool has_item(const std::string& list, std::string_view item) {
   return false;
 }
 
-// The path of this process's group; `controller` empty: of version 2. Empty: there is none.
+// Returns the path of this process's group; `controller` empty: of version 2. Empty: there is none.
 std::string group_path(const fs::path& root, std::string_view controller) {
   std::ifstream in(root / "proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {
@@ -73,7 +73,7 @@ std::string group_path(const fs::path& root, std::string_view controller) {
   return {};
 }
 
-// By mountinfo: "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS".
+// Reads mountinfo: "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS".
 int64_t limit_of_cgroups(const fs::path& root) {
   int64_t least = 0;
   std::ifstream in(root / "proc/self/mountinfo");
@@ -85,7 +85,7 @@ int64_t limit_of_cgroups(const fs::path& root) {
     if (!first && !second) continue;
     std::string path = group_path(root, second ? "" : "memory");
     if (path.empty()) continue;
-    // Where only a part of the hierarchy is mounted, as in containers.
+    // Only a part of the hierarchy may be mounted, as in containers.
     const std::string& mounted = words[3];
     if (mounted != "/") {
       if (path.compare(0, mounted.size(), mounted) == 0)

@@ -1,4 +1,4 @@
-// How much memory this process may have (heddle/limits.h), from the files of /proc and of the control groups.
+// Determines how much memory this process may have (heddle/limits.h), from the files of /proc and of the control groups.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace heddle {
 
-// The same below another root, for tests: ROOT/proc/meminfo, ROOT/proc/self/{cgroup,mountinfo}, and the groups' folders where mountinfo
-// says. 0: nothing there tells.
+// Reads below another root, for tests: ROOT/proc/meminfo, ROOT/proc/self/{cgroup,mountinfo}, and the groups' folders where mountinfo places
+// them. 0: no file there reports an amount.
 int64_t machine_memory_bytes(const std::filesystem::path& root);
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// Dtypes that have a number in the ABI and no support yet: what mentions them is refused by name.
+// Dtypes that have a number in the ABI and no support yet: nets that use them are refused by name.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// "f8e4m3"; empty: the number is not reserved.
+// Returns the name, as "f8e4m3"; empty: the number is not reserved.
 inline std::string_view reserved_dtype(int number) {
   constexpr std::array<std::string_view, HEDDLE_RESERVED_DTYPE_COUNT - HEDDLE_DTYPE_COUNT> names = {"f8e4m3", "f8e5m2", "i4", "u4"};
   if (number < HEDDLE_DTYPE_COUNT || number >= HEDDLE_RESERVED_DTYPE_COUNT) return {};

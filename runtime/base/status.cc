@@ -85,8 +85,8 @@ const char* to_string(Severity severity) {
   return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
 }
 
-// Nothing can be returned or thrown from here. The program ends, and its last words are the error.
-// What the program has printed is not lost with it: abort() writes out no buffer.
+// Nothing can be returned or thrown from here, so the program ends with the error as its last message. Standard output is flushed first,
+// because abort() flushes no buffer.
 void detail::no_value(const Diagnostic* error) noexcept {
   std::fflush(stdout);
   const std::string text = error ? error->text() : "nothing is known of why: its status is ok, or was taken out of it";
@@ -100,7 +100,7 @@ void detail::no_diagnostic() noexcept {
   std::abort();
 }
 
-// Where there is no memory for the text it is the code alone, as much of it as a string holds in itself.
+// If there is no memory for the text, returns the code alone, as much of it as a string holds without allocating.
 std::string Diagnostic::text() const try {
   std::string out = fmt::format("{}[{}]", to_string(severity), to_string(code));
   if (!net.empty()) out += fmt::format(" {}{}", quoted(net), node.empty() ? "" : ":");

@@ -16,10 +16,10 @@
 
 namespace heddle {
 
-// Where the session's store has the variables of a net. A store that several nets have in common has more of them, in another order.
+// The places of a net's variables in the session's store. A store shared by several nets has more variables, in another order.
 struct VariableSlots {
-  std::vector<uint32_t> of;        // by the net's variables
-  std::vector<std::string> names;  // all of the store's
+  std::vector<uint32_t> of;        // the slot of each of the net's variables
+  std::vector<std::string> names;  // of all the store's variables
 };
 
 struct CompileOptions {
@@ -27,21 +27,21 @@ struct CompileOptions {
   bool assign_layouts = true;
   bool prepack = true;
   Evaluator* evaluator = nullptr;                       // for subnets
-  uint32_t body = 0;                                    // of a subnet: its id, see compiled_subnet.h; 0: the net is none
+  uint32_t body = 0;                                    // for a subnet: its id, see compiled_subnet.h; 0: the net is not a subnet
   std::shared_ptr<PackCache> packs;                     // null: packs live in the plan alone
   int64_t* prepare_ns = nullptr;                        // time spent in the kernels' create and prepare is added here
-  bool commit_late = true;                              // updates of variables form the tail of the plan
-  std::shared_ptr<ResourceTable> resources;             // null: asking for one is an error
-  std::shared_ptr<const VariableSlots> variable_slots;  // null: the store has what the net has, in its order
-  const Interruption* interruption = nullptr;           // asked between passes, and between kernels that are made; null: none
+  bool commit_late = true;                              // updates of variables form the update phase, the tail of the plan
+  std::shared_ptr<ResourceTable> resources;             // null: requesting a resource is an error
+  std::shared_ptr<const VariableSlots> variable_slots;  // null: the store has the net's variables, in its order
+  const Interruption* interruption = nullptr;           // polled between passes, and between kernels that are made; null: none
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.
-// `warnings`: what the stages before had to say; the plan keeps them.
+// `warnings`: the diagnostics of earlier stages; the plan keeps them.
 Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompilationTarget& target, const CompileOptions& options,
                                             std::vector<Diagnostic> warnings = {});
 
-// What a plan with late steps keeps to compile their subnets while running, owned by it: nothing in it is borrowed.
+// The data that a plan with late steps keeps to compile their subnets while running; the plan owns it, nothing in it is borrowed.
 struct LateCompilation {
   CompilationTarget target;
   CompileOptions options;

@@ -36,7 +36,7 @@ Result<std::shared_ptr<const Plan>> compile_subnet(const Net& subnet, const std:
                                                    const CompileOptions& outer_options, uint32_t body) {
   CompileOptions options = outer_options;
   options.body = body;
-  options.variable_slots = nullptr;  // its variables are the net's around it
+  options.variable_slots = nullptr;  // its variables belong to the net around it
   std::unique_ptr<Evaluator> own_evaluator;
   if (!options.evaluator) own_evaluator = make_registry_evaluator(registry);
   Evaluator& evaluator = options.evaluator ? *options.evaluator : *own_evaluator;

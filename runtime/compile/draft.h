@@ -11,22 +11,22 @@
 
 namespace heddle::compiling {
 
-// What is known so far about one node; by NodeId of `Draft::typed`.
+// The state of one node so far; by NodeId of `Draft::typed`.
 struct NodeDraft {
   std::unique_ptr<KernelCall> call;
   const KernelEntry* kernel = nullptr;
-  std::vector<heddle_layout> input_layouts;  // what the kernel is promised
+  std::vector<heddle_layout> input_layouts;  // the layouts that the kernel is promised
   std::vector<heddle_layout> output_layouts;
   bool view = false;      // runs nothing: its output is its input's bytes
-  bool uploaded = false;  // a copy of a constant, made once when the plan is
+  bool uploaded = false;  // a copy of a constant, made once when the plan is made
   bool late = false;
   bool reads_extents = false;  // bounded inputs do not make it late
-  bool tail = false;           // a variable update or behind one
-  uint8_t device = 0;          // whose stream it is enqueued on; 0: it runs on the host
+  bool tail = false;           // a variable update, or after one
+  uint8_t device = 0;          // the device on whose stream it is enqueued; 0: it runs on the host
   uint32_t stream = 0;
   int64_t staging = -1;                 // as DeviceWork::staging
-  int64_t thread_scratch_offset = 0;    // of a step that its device launches: where in its scratch that of its thread begins
-  std::vector<ResourceSlot> resources;  // that its kernel asked for: they go after it
+  int64_t thread_scratch_offset = 0;    // for a step that its device launches: offset of its thread's scratch within the step's scratch
+  std::vector<ResourceSlot> resources;  // those that its kernel requested: destroyed after it
   KernelInstance made;
   OperatorCost cost;
   std::vector<NestedPlan> nested;
@@ -46,14 +46,14 @@ struct Draft {
   const CompilationTarget& target;
   const CompileOptions& options;
   std::vector<NodeDraft> nodes;
-  std::vector<NodeId> order;           // of the nodes that run, views left out
+  std::vector<NodeId> order;           // the nodes that run, without views
   std::vector<heddle_layout> layouts;  // by ValueId
   std::vector<uint32_t> storage_of;    // by ValueId; UINT32_MAX: none
   std::vector<Storage> storages;
   std::unique_ptr<Locations> locations;      // null: everything is on the host
   std::vector<std::vector<uint32_t>> edges;  // by position in `order`: successors
   uint32_t tail_begin = 0;
-  std::vector<ValueId> only_uploaded;  // constants that no step on the host reads: their bytes go once the kernels are made
+  std::vector<ValueId> only_uploaded;  // constants that no step on the host reads: their bytes are freed once the kernels are made
   Plan plan;
 
   Draft(TypedNet net, const CompilationTarget& t, const CompileOptions& o) : typed(std::move(net)), target(t), options(o) {}
@@ -61,12 +61,12 @@ struct Draft {
   Draft& operator=(const Draft&) = delete;
 
   const Node& node(NodeId id) const { return typed.net[id]; }
-  // Of a subnet: one of the net around it, whose bytes an input brings.
+  // For a subnet: true if it is a variable of the net around it, whose bytes an input brings.
   bool is_input(const Variable& variable) const {
     const uint32_t storage = storage_of[variable.first.index];
     return storage != UINT32_MAX && storages[storage].place.kind == MemoryPlace::Kind::input;
   }
-  // Of a variable, in the session's store.
+  // Returns the slot of a variable in the session's store.
   uint32_t slot_of(VariableId id) const { return options.variable_slots ? options.variable_slots->of[id.index] : id.index; }
   NodeDraft& draft(NodeId id) { return nodes[id.index]; }
   const std::string& device(NodeId id) const { return typed.device_of(node(id)); }
@@ -76,34 +76,34 @@ struct Draft {
   std::shared_ptr<Device> opened(NodeId id) const {
     return locations && locations->of(id) != host_device ? plan.devices[locations->of(id).index - 1].device : nullptr;
   }
-  // Its kernel was written for another kind of device than it is on, and is launched there.
+  // True if its kernel was written for another kind of device than the node's, which launches it.
   bool launched(NodeId id) const;
-  // The constant that `value` was uploaded from, or `value`.
+  // Returns the constant that `value` was uploaded from, or `value`.
   ValueId original(ValueId value) const {
     const NodeId producer = typed.net[value].producer;
     return producer.valid() && nodes[producer.index].uploaded ? typed.net[producer].inputs[0] : value;
   }
-  // Once it is prepared: whether its kernel may leave its thread while asynchronous steps of its subnets are under way.
+  // For a prepared node: true if its kernel may leave its thread while asynchronous steps of its subnets are in progress.
   bool suspends(NodeId id) const;
   Status at(NodeId id, Status status) const;
 };
 
-// In this order:
+// The passes, in this order:
 Status find_devices(Draft& draft);  // opens them
 Status select_kernels(Draft& draft);
 Status assign_layouts(Draft& draft);  // inserts Reorder nodes
 Status assign_storage(Draft& draft);  // views, updates, in-place
 Status upload_constants(Draft& draft);
-Status order_steps(Draft& draft);      // order, hazard edges, tail
+Status order_steps(Draft& draft);      // order, hazard edges, update phase
 Status pace_sums(Draft& draft);        // terms of long sums are computed one after the other
 Status assign_streams(Draft& draft);   // which stream each step is enqueued on, and their order
 Status prepare_kernels(Draft& draft);  // create, prepare, prepack, nested plans
-Status plan_staging(Draft& draft);     // what lies behind the arena
+Status plan_staging(Draft& draft);     // the memory after the arena
 Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
 Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events
 
-// Kernel entries of steps that the runtime carries out itself on a stream: no plugin's kernel runs.
+// Return kernel entries of steps that the runtime carries out itself on a stream: no plugin's kernel runs.
 const KernelEntry* device_copy_kernel();
 const KernelEntry* fence_kernel();
 // Frees the bytes of a constant that is not read any more.

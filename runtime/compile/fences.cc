@@ -1,15 +1,15 @@
-// Fences and events: what makes an edge of the graph mean "is complete before" when a step only enqueues work.
+// Fences and events make an edge of the graph mean "is complete before" when a step only enqueues work.
 //
 //   same stream                  nothing: a stream works in order
-//   another stream               of the same device, or of one whose streams may wait for it: an event, recorded behind the one and
+//   another stream               of the same device, or of one whose streams may wait for it: an event, recorded after the one and
 //                                waited for by the other
-//   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it asks
-//                                to be told so, right behind its own work: one thread, and before the stream is given anything else.
-//                                Also for what a step reads on the host when it is enqueued, wherever that was written; extents on a
-//                                device that a late step is prepared for are copied to the host before the fence
+//   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it
+//                                requests the completion callback directly after its own work: one thread, and before the stream is
+//                                given anything else. Also for host data that a step reads when it is enqueued, wherever that was
+//                                written; extents on a device that a late step is prepared for are copied to the host before the fence
 //
-// Of several edges from one stream only the last matters, its predecessors are complete by then. Each stream ends in a fence, and has one
-// before the tail of variable updates: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
+// Only the last of several edges from one stream matters: its predecessors are complete by then. Each stream ends in a fence, and has one
+// before the update phase: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,9 +41,9 @@ class Fencer {
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
-  static constexpr float fence_cost_ns = 500;  // from the device's word to the steps behind it; 0 would be "unknown"
+  static constexpr float fence_cost_ns = 500;  // from the device's callback to the steps after it; 0 would be "unknown"
   const DeviceWork* work(uint32_t step) const { return plan_.steps[step].on_device.get(); }
-  // Among those of all devices.
+  // Returns the stream's index among those of all devices.
   size_t stream(const DeviceWork& work) const { return first_stream_[work.device - 1u] + work.stream; }
   bool waits_for(const DeviceWork& later, const DeviceWork& earlier) const {
     return later.device == earlier.device || plan_.devices[later.device - 1u].device->waits_for(*plan_.devices[earlier.device - 1u].device);
@@ -55,7 +55,7 @@ class Fencer {
       for (uint32_t e = graph_.successor_begin[u]; e < graph_.successor_begin[u + 1]; ++e) predecessors_[graph_.successors[e]].push_back(u);
   }
 
-  // Whether `v`, which is enqueued, reads on the host at once what `u` writes.
+  // True if `v`, when it is enqueued, immediately reads on the host what `u` writes.
   bool reads_now(uint32_t v, uint32_t u) const {
     const PlanStep& reader = plan_.steps[v];
     const auto writes = [&](const MemoryPlace& place) {
@@ -71,7 +71,7 @@ class Fencer {
     return false;
   }
 
-  // Whether `v` is prepared for an extent that `u` finds on its device; it is brought to the host then.
+  // True if `v` is prepared for an extent that `u` finds on its device; the extent is then copied to the host.
   bool fetches_extents(uint32_t v, uint32_t u) {
     if (!plan_.steps[v].late) return false;
     std::vector<uint32_t>& fetched = plan_.steps[u].on_device->extents;
@@ -89,10 +89,10 @@ class Fencer {
     return any;
   }
 
-  // Latest first, so that the first of a stream is the one that matters.
+  // Visits the latest predecessor first, so that the first one of a stream is the one that matters.
   void connect(uint32_t v) {
     const DeviceWork* here = work(v);
-    std::vector<size_t> met;  // streams whose latest has been dealt with
+    std::vector<size_t> met;  // streams whose latest predecessor has been handled
     for (const uint32_t u : predecessors_[v])
       if (work(u) && (fetches_extents(v, u) || reads_now(v, u))) {
         fenced_[u] = 1;
@@ -117,7 +117,7 @@ class Fencer {
     }
   }
 
-  // The stream of `v` waits for `u`, unless it has waited for something later already.
+  // Makes the stream of `v` wait for `u`, unless it has waited for something later already.
   void wait(uint32_t v, uint32_t u) {
     DeviceWork &later = *plan_.steps[v].on_device, &earlier = *plan_.steps[u].on_device;
     uint32_t& seen = seen_[stream(later) * streams_ + stream(earlier)];
@@ -192,8 +192,8 @@ class Fencer {
   const uint32_t count_;
   std::vector<std::vector<uint32_t>> predecessors_, kept_, behind_fence_;
   std::vector<char> fenced_;
-  std::vector<size_t> first_stream_;  // by device, among those of all
-  size_t streams_ = 0;                // of all devices
+  std::vector<size_t> first_stream_;  // by device, among the streams of all devices
+  size_t streams_ = 0;                // number of streams of all devices
   std::vector<uint32_t> seen_;        // by waiting stream and stream waited for: the last step it has waited for
 };
 

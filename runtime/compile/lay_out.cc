@@ -51,7 +51,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
 }
 
-// Looked at before updates begin (run/update_indices.h).
+// Records the index inputs that are checked before updates begin (run/update_indices.h).
 void lay_out_indices(const Node& node, PlanStep& step) {
   if (!step.updates_variable || step.on_device) return;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
@@ -106,7 +106,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
 }
 
-// A late step finds its kernel while it runs, and has more to do at its end, as steps have that write extents; steps on a stream call it
+// A late step finds its kernel while it runs, and has more to do at its end, like steps that write extents; steps on a stream call finish
 // themselves.
 heddle_finish_function finish_of(const Plan& plan, const PlanStep& step) {
   if (step.on_device) return nullptr;
@@ -156,7 +156,7 @@ bool devices_alone(const Plan& plan) {
   return !plan.devices.empty() && std::all_of(plan.steps.begin(), plan.steps.end(), alone);
 }
 
-// What reads or writes on the host, or depends on what is known only while it runs, is waited for.
+// Steps that read or write on the host, or depend on values known only while they run, are waited for.
 bool only_enqueues(const Plan& plan) {
   const auto enqueued = [](const PlanStep& step) {
     return step.on_device && !step.late &&
@@ -179,7 +179,7 @@ Status lay_out(Draft& draft) {
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
   if (plan.has_late_steps) {
     auto late = std::make_shared<LateCompilation>(LateCompilation{draft.target.for_subnets(), draft.options});
-    // A plan may outlive its session: these belong to this compilation.
+    // A plan may outlive its session: these pointers belong to this compilation.
     late->options.evaluator = nullptr;
     late->options.prepare_ns = nullptr;
     late->options.interruption = nullptr;

@@ -1,9 +1,9 @@
-// Layout assignment: which physical order each value has, and where explicit Reorder steps convert.
+// Layout assignment: decides which physical order each value has, and where explicit Reorder steps convert.
 //
-// Only kernels that answer formats() have a choice; layout-transparent operators take what comes; all others are row-major, and so are
-// the net's inputs, outputs, variables and constants. The choice minimises kernel costs plus the cost of reorders: dynamic programming over
-// chains, exact where a net is one, then sweeps over the nodes in plan order, in which each takes its best choice given its neighbours',
-// for what chains share. Ties go to the lowest index.
+// Only kernels that answer formats() have a choice; layout-transparent operators take the layout of their inputs; all others are row-major,
+// and so are the net's inputs, outputs, variables and constants. The choice minimises kernel costs plus the cost of reorders: dynamic
+// programming over chains, exact where a net is one, then sweeps over the nodes in plan order, in which each takes its best choice given
+// its neighbours', for values that chains share. Ties go to the lowest index.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -129,7 +129,7 @@ heddle_layout Assignment::produced(ValueId value) const {
   return draft_.layouts[value.index];
 }
 
-// The producer of the first input that this node is the first to read of all: so every node is in one chain.
+// Returns the producer of the first input of which this node is the first reader, so that every node is in one chain.
 NodeId Assignment::before(NodeId id, size_t* input) const {
   for (size_t k = 0; k < net_[id].inputs.size(); ++k) {
     const ValueId value = net_[id].inputs[k];
@@ -140,8 +140,8 @@ NodeId Assignment::before(NodeId id, size_t* input) const {
   return {};
 }
 
-// Any layout that may be brought to a transparent node is one it may hand on. Also by values that others read first: in a net with its
-// gradients, most of what a node of the way back reads.
+// A transparent node may pass on any layout that its inputs may have. This includes inputs that other nodes read first: in a net with its
+// gradients, most of the values that a node of the backward pass reads.
 void Assignment::offer_what_comes(NodeId id) {
   std::vector<Choice>& own = choices_[id.index];
   for (const ValueId value : net_[id].inputs) {
@@ -158,7 +158,7 @@ void Assignment::offer_what_comes(NodeId id) {
   }
 }
 
-// Cheapest ways to reach each choice of each node along its chain, then from each chain's end backwards.
+// Finds the cheapest way to reach each choice of each node along its chain, then goes from each chain's end backwards.
 void Assignment::solve_chains() {
   std::vector<std::vector<double>> reached(net_.nodes.size());
   std::vector<std::vector<size_t>> by(net_.nodes.size());  // the choice before
@@ -239,7 +239,7 @@ bool Assignment::improve() {
   return changed;
 }
 
-// `value` in `layout`: itself, an earlier Reorder's result, or a new Reorder node, which works where the value is.
+// Returns `value` in `layout`: itself, an earlier Reorder's result, or a new Reorder node, which runs where the value is.
 Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout, std::vector<NodeId>& order) {
   const Shape& shape = draft_.typed.type(value).shape;
   if (same_bytes(draft_.layouts[value.index], layout, shape)) return value;
@@ -255,7 +255,7 @@ Result<ValueId> Assignment::reordered(ValueId value, const heddle_layout& layout
   node.inputs = {value};
   HEDDLE_TRY(const ValueId result_id, append_node(draft_.typed, std::move(node)));
   const NodeId id = net_[result_id].producer;
-  // The same value in another order: of bounded extents too, which inference takes for the operator's own.
+  // It is the same value in another order, also for bounded extents, which inference takes for the operator's own.
   const TensorType type = draft_.typed.type(value);
   draft_.typed.types[result_id.index] = type;
   draft_.layouts.push_back(layout);

@@ -1,9 +1,9 @@
-// Memory: one arena on each device for its planned values and step scratch, on the host thread scratch beside it. What devices copy from
-// and to on the host lies in pinned memory, which is planned like the arena of one more device.
+// Memory: one arena on each device for its planned values and step scratch; on the host, thread scratch in addition. Host memory that
+// devices copy from and to is pinned, and planned like the arena of one more device.
 //
-// Lives come from the partial order of the steps (liveness.h), so what shares bytes may do so in every execution the scheduler may choose.
-// Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one thread
-// runs in plan order, and its lives are intervals.
+// Lives come from the partial order of the steps (liveness.h), so values that share bytes may do so in every execution the scheduler may
+// choose. Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one
+// thread runs in plan order, and its lives are intervals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,20 +19,20 @@ namespace heddle::compiling {
 namespace {
 
 constexpr uint32_t chains_per_thread = 4;
-constexpr uint32_t max_chains_in_flight = 32;  // asynchronous steps beside each other that get chains of their own
-// Of a step whose kernel declares none, as the scheduler has it.
+constexpr uint32_t max_chains_in_flight = 32;  // concurrent asynchronous steps that get chains of their own
+// The cost of a step whose kernel declares none, as the scheduler has it.
 constexpr double unknown_cost_ns = 10000;
 
 constexpr uint32_t no_storage = UINT32_MAX;
 
 class MemoryPlanner {
  public:
-  // For one device; 0 is the host, whose pinned memory is planned when its arena is.
+  // Plans one device; 0 is the host, whose pinned memory is planned after its arena.
   MemoryPlanner(Draft& draft, uint8_t device, bool pinned = false) : draft_(draft), device_(device), pinned_(pinned) {}
   Status run();
 
  private:
-  // What a planned value of the liveness problem is: a storage, or (no_storage) the scratch of the step that defines it.
+  // Adds a planned value of the liveness problem: a storage, or (no_storage) the scratch of the step that defines it.
   void add_value(uint32_t storage, uint32_t definition, int64_t bytes, bool to_end, const std::vector<uint32_t>& uses);
   void add_storages();
   void add_scratch();
@@ -62,7 +62,7 @@ void MemoryPlanner::add_value(uint32_t storage, uint32_t definition, int64_t byt
 // A storage is written first by one step, and every other step that touches it depends on that one.
 void MemoryPlanner::add_storages() {
   const Net& net = draft_.typed.net;
-  std::vector<std::vector<uint32_t>> steps(draft_.storages.size());  // that touch it, in plan order
+  std::vector<std::vector<uint32_t>> steps(draft_.storages.size());  // steps that use it, in plan order
   std::vector<char> to_end(draft_.storages.size(), 0);
   const auto planned = [&](ValueId v) {
     const uint32_t storage = v.valid() ? draft_.storage_of[v.index] : no_storage;
@@ -107,7 +107,7 @@ void MemoryPlanner::add_scratch() {
 void MemoryPlanner::add_order() {
   const CompileOptions& options = draft_.options;
   problem_.steps = static_cast<uint32_t>(draft_.order.size());
-  // Work on streams, and asynchronous steps, go on while the host runs ahead: then plan order is not the only order, not even with one
+  // Work on streams, and asynchronous steps, continue while the host runs ahead: then plan order is not the only order, not even with one
   // thread.
   uint32_t streams = 0, asynchronous = 0;
   for (const PlanDevice& d : draft_.plan.devices) streams += static_cast<uint32_t>(d.stream_classes.size());
@@ -156,7 +156,7 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   Plan& plan = draft_.plan;
   int64_t thread_scratch = 0, scratch = 0, sum = 0;
   for (const NodeId id : draft_.order) {
-    // What runs on a thread of the host, a step that enqueues too, has thread scratch there.
+    // Steps that run on a thread of the host, also ones that enqueue, have thread scratch there.
     thread_scratch = std::max(thread_scratch, draft_.nodes[id.index].made.thread_scratch_bytes);
     if (draft_.nodes[id.index].device == device_) scratch = std::max(scratch, draft_.nodes[id.index].made.scratch_bytes);
   }
@@ -180,7 +180,7 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
   return within_limits(memory);
 }
 
-// Added to what the arena takes.
+// Adds pinned memory to the arena's figures.
 void MemoryPlanner::report_pinned(const offsets::Problem& packed, const offsets::Solution& solution) {
   draft_.plan.pinned_bytes = solution.height;
   MemoryReport& memory = draft_.plan.memory;
@@ -216,7 +216,7 @@ Status MemoryPlanner::run() {
   return within_limits(draft_.plan.memory);
 }
 
-// What devices copy from and to, where one of them pins.
+// Marks the storages that devices copy from and to, where one of them pins.
 void find_pinned(Draft& draft) {
   for (const NodeId id : draft.order) {
     if (!draft.plan.pinned_by || draft.draft(id).device == 0 || !is_copy(draft.node(id))) continue;
@@ -231,7 +231,7 @@ void find_pinned(Draft& draft) {
 Status plan_memory(Draft& draft) {
   draft.plan.steps.resize(draft.order.size());
   find_pinned(draft);
-  // Each device honours the order that those before it have added.
+  // Each device honours the order edges that earlier ones have added.
   for (size_t device = 0; device <= draft.plan.devices.size(); ++device) {
     HEDDLE_CHECK(MemoryPlanner(draft, static_cast<uint8_t>(device)).run());
     if (device == 0 && draft.plan.pinned_by) HEDDLE_CHECK(MemoryPlanner(draft, 0, true).run());

@@ -1,6 +1,6 @@
 // Order and dependences of the steps: data, control, and the hazards of variables (a reader of one version runs before the step that
-// overwrites it). With commit=late the updates of variables, and what depends on them, form the tail of the plan; otherwise each is made as
-// soon as it can be, so that what it reads, a gradient, needs no memory any longer.
+// overwrites it). With commit=late the updates of variables, and the steps that depend on them, form the update phase, the tail of the
+// plan; otherwise each is made as soon as it can be, so that what it reads, a gradient, needs no memory any longer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Orderer {
   void add_edge(uint32_t from, uint32_t to) {
     if (from != to) edges_[from].push_back(to);
   }
-  // The running node that produces `value`, through views; invalid for sources.
+  // Returns the running node that produces `value`, through views; invalid for sources.
   NodeId producer(ValueId value) const;
   void data_edges();
   Status hazard_edges();
@@ -33,7 +33,7 @@ class Orderer {
 
   Draft& draft_;
   const Net& net_;
-  std::vector<uint32_t> position_;  // by NodeId: in the order given
+  std::vector<uint32_t> position_;  // by NodeId: position in the given order
   std::vector<std::vector<uint32_t>> edges_;
   std::vector<char> tail_;
 };
@@ -60,12 +60,12 @@ void Orderer::data_edges() {
   }
 }
 
-// Values of one variable storage, in version order: readers of version k must run before the writer of version k + 1.
+// Adds the edges of variables: readers of version k must run before the writer of version k + 1.
 Status Orderer::hazard_edges() {
   if (net_.variables.empty()) return {};
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> readers(net_.variables.size());  // version, position
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> writers(net_.variables.size());  // version written, position
-  // The version of the variable whose bytes a value is, through views.
+  // Finds the version of the variable whose bytes a value is, through views.
   const auto version_of = [&](ValueId v, uint32_t* variable, uint32_t* version) {
     for (;;) {
       const Value& value = net_[v];
@@ -109,14 +109,14 @@ void Orderer::mark_tail() {
       draft_.plan.has_variable_updates = true;
     }
   if (!draft_.options.commit_late) tail_.assign(draft_.order.size(), 0);
-  // Edges of data run forward in the given order; hazard edges end in updates, which are marked already.
+  // Edges of data run forward in the given order; hazard edges end in updates, which are already marked.
   for (size_t i = 0; i < tail_.size(); ++i)
     if (tail_[i])
       for (const uint32_t next : edges_[i]) tail_[next] = 1;
 }
 
-// How often, on the longest way to each step, a device waits for the host. Streams work in plan order: what needs the host less often
-// stands before what needs it more, so that no stream waits for the host with work behind that does not.
+// Counts how often, on the longest way to each step, a device waits for the host. Streams work in plan order: steps that need the host less
+// often come before steps that need it more, so that no stream waits for the host while its queue has work that need not.
 std::vector<uint32_t> Orderer::crossings() const {
   std::vector<uint32_t> most(draft_.order.size(), 0);
   const auto on_device = [&](size_t at) { return draft_.nodes[draft_.order[at].index].device != 0; };
@@ -126,7 +126,7 @@ std::vector<uint32_t> Orderer::crossings() const {
   return most;
 }
 
-// Kahn's algorithm: everything outside the tail before the tail, fewest crossings first, then updates, then lowest position.
+// Kahn's algorithm: first all steps outside the tail, fewest crossings first, then updates, then lowest position.
 Status Orderer::sort() {
   const size_t count = draft_.order.size();
   const std::vector<uint32_t> crossed = crossings();

@@ -1,6 +1,6 @@
 // Sums of many terms, as the gradient of a value with many readers: each addition takes over the bytes of the sum so far. Where several
 // threads run the steps, nothing else would keep the terms from being computed all at once, before the first is added. So the steps that
-// make a term wait for the addition before it; terms run one after the other, as plan order has them, and each on all threads.
+// make a term wait for the addition before it; terms run one after the other, in plan order, and each on all threads.
 #include <algorithm>
 
 #include "compile/draft.h"
@@ -8,7 +8,7 @@
 namespace heddle::compiling {
 namespace {
 
-// Of one term, more steps are not looked at.
+// The maximum number of steps of one term that are looked at.
 constexpr size_t max_steps_of_a_term = 64;
 
 class Pacing {
@@ -21,7 +21,7 @@ class Pacing {
   }
 
  private:
-  // The step that makes the bytes of `value`, through views; UINT32_MAX: none.
+  // Returns the step that makes the bytes of `value`, through views; UINT32_MAX: none.
   uint32_t maker(ValueId value) const {
     while (value.valid() && net_[value].producer.valid()) {
       const NodeId id = net_[value].producer;
@@ -38,7 +38,7 @@ class Pacing {
   const Node& at(uint32_t step) const { return net_[draft_.order[step]]; }
   bool on_host(uint32_t step) const { return draft_.draft(draft_.order[step]).device == 0; }
 
-  // The input whose bytes the step's output takes over; invalid: none.
+  // Returns the input whose bytes the step's output takes over; invalid: none.
   ValueId sum_so_far(uint32_t step) const {
     const Node& node = at(step);
     if (node.outputs.size() != 1 || planned_bytes(node.outputs[0]) == 0) return {};
@@ -50,7 +50,7 @@ class Pacing {
   void pace(uint32_t addition) {
     const ValueId sum = sum_so_far(addition);
     const uint32_t before = maker(sum);
-    // Two terms alone may be computed beside each other: two branches of a net are such a sum.
+    // Two terms alone may be computed concurrently: two branches of a net are such a sum.
     if (before == UINT32_MAX || !on_host(before) || !is_addition(before)) return;
     const int64_t bytes = planned_bytes(sum);
     for (const ValueId term : at(addition).inputs)
@@ -63,7 +63,7 @@ class Pacing {
     return std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) { return v != sum && planned_bytes(v) >= planned_bytes(sum); });
   }
 
-  // The step `last`, and those after `before` in plan order that make values as large as the sum for it, run after `before`.
+  // Makes the step `last`, and those after `before` in plan order that make values as large as the sum for it, run after `before`.
   void wait_for(uint32_t before, uint32_t last, int64_t bytes) {
     std::vector<uint32_t> steps = {last};
     for (size_t i = 0; i < steps.size(); ++i) {

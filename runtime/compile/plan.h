@@ -1,5 +1,5 @@
-// Plan: what a net became for given input shapes: steps with prepared kernels, dependences, and where every value lies. Immutable; shared
-// by all contexts; keeps its plugins loaded and its constants in memory.
+// Plan: the compiled form of a net for given input shapes: steps with prepared kernels, dependences, and where every value lies. Immutable;
+// shared by all contexts; keeps its plugins loaded and its constants in memory.
 #pragma once
 
 #include <algorithm>
@@ -24,10 +24,10 @@ namespace heddle {
 struct Plan;
 struct LateCompilation;
 
-// Of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
+// The alignment of every value and scratch in an arena, and of the arena itself: a cache line, and the widest vector.
 constexpr int64_t arena_alignment = 64;
 
-// Where a value's bytes are.
+// The place of a value's bytes.
 struct MemoryPlace {
   enum class Kind : uint8_t {
     none,       // it is never read, or no longer needed (packed constants)
@@ -57,24 +57,24 @@ struct Operand {
   heddle_layout layout = {};
 };
 
-// A subnet that no run can run: what its operators are given does not fit them, or nothing runs them. Another subnet of its operator can,
-// so the net is right as long as this one is not come to.
+// A subnet that no run can run: its operators' inputs do not fit them, or no kernel runs them. Another subnet of its operator can, so the
+// net is right as long as this one is not reached.
 struct ImpossibleSubnet {
   std::shared_ptr<const Net> subnet;
   Status why;  // as seen from the net around it
 };
 
-// One subnet of a step, compiled for the types inference asked with.
+// One subnet of a step, compiled for the types requested by inference.
 struct NestedPlan {
   std::shared_ptr<const Net> subnet;
   std::shared_ptr<const Plan> plan;
 };
 
-// What a step does on a stream.
+// The work that a step does on a stream.
 struct DeviceWork {
   enum class Kind : uint8_t {
     kernel,
-    launch,  // of a kernel for another kind of device
+    launch,  // a kernel for another kind of device
     copy,    // between host and device, within a device, or from another one
     fence,   // no work: the point at which everything that the stream was given up to the step before is done
   };
@@ -82,67 +82,67 @@ struct DeviceWork {
   uint8_t device = 1;  // `Plan::devices[device - 1]`
   uint32_t stream = 0;
   int32_t copy_kind = 0;        // HEDDLE_COPY_*
-  uint8_t copied_from = 0;      // of HEDDLE_COPY_DEVICE_TO_DEVICE: the device where the source lies
+  uint8_t copied_from = 0;      // for HEDDLE_COPY_DEVICE_TO_DEVICE: the device where the source lies
   std::vector<uint32_t> waits;  // `Plan::events` that the stream waits for first
-  int32_t records = -1;         // that which follows, of the step's own device; -1: none
-  int64_t staging = -1;         // of a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
-  int64_t thread_scratch = 0;   // of a launch: where in the step's scratch that of its thread begins
-  bool from_host = false;       // of a kernel that only moves data: its scratch is the host's, that of its data the device's
+  int32_t records = -1;         // the event that is recorded after it, of the step's own device; -1: none
+  int64_t staging = -1;         // for a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
+  int64_t thread_scratch = 0;   // for a launch: offset of its thread's scratch within the step's scratch
+  bool from_host = false;       // for a kernel that only moves data: its scratch is on the host, that of its data on the device
   uint64_t reads_host = 0;      // bit i: input i is read on the host when the step is enqueued; from 63 on all share bit 63
-  int32_t fence = -1;           // the step, a fence, that is done when the stream has come past this one; -1: none
-  // Extent slots of its outputs that are copied to the host before the fence: late steps behind it find their extents by them.
+  int32_t fence = -1;           // the fence step that is done when the stream has completed this one; -1: none
+  // Extent slots of its outputs that are copied to the host before the fence: late steps after it use them to find their extents.
   std::vector<uint32_t> extents;
 
   bool reads_on_host(size_t input) const { return (reads_host >> std::min<size_t>(input, 63) & 1) != 0; }
 };
 
-// An input of an update that holds indices into another one, by what the operator declares (heddle_port::index_bound_port).
+// An input of an update that holds indices into another one, as the operator declares (heddle_port::index_bound_port).
 struct IndexInput {
   uint32_t input = 0, of = 0;
-  int32_t axis = 0;  // of `of`
+  int32_t axis = 0;  // of input `of`
 };
 
 struct PlanStep {
   std::string name;
   std::string domain, type;
   const KernelEntry* kernel = nullptr;
-  std::unique_ptr<KernelCall> call;                            // of a late step, which creates its kernel while running
-  std::shared_ptr<const KernelCall::Attributes> attributes;    // what `state` may point to
-  std::unique_ptr<const std::vector<ResourceSlot>> resources;  // by slot; null: its kernel asked for none. They go after its state
+  std::unique_ptr<KernelCall> call;                            // for a late step, which creates its kernel while running
+  std::shared_ptr<const KernelCall::Attributes> attributes;    // attributes that `state` may point to
+  std::unique_ptr<const std::vector<ResourceSlot>> resources;  // by slot; null: its kernel requested none. Destroyed after its state
   KernelState state;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
-  std::vector<IndexInput> indices;  // of an update on the host
+  std::vector<IndexInput> indices;  // for an update on the host
   int64_t tiles = 1;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;
-  int64_t data_scratch_bytes = 0;  // of its data: on the host within the step's scratch, at data_scratch_offset; else in the device's arena
+  int64_t data_scratch_bytes = 0;  // for data: on the host within the step's scratch, at data_scratch_offset; else in the device's arena
   int64_t data_scratch_offset = 0;
   int64_t thread_scratch_bytes = 0;
   double cost_ns = 0;
-  std::optional<double> flops;  // of one run, by what the operator declares; empty: unknown
+  std::optional<double> flops;  // of one run, as the operator declares; empty: unknown
   int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
-  uint8_t placed = 0;              // where the net puts it; 0: the host, d: Plan::devices[d - 1]
-  bool draws : 1 = false;          // random numbers
+  uint8_t placed = 0;              // the device that the net places it on; 0: the host, d: Plan::devices[d - 1]
+  bool draws : 1 = false;          // draws random numbers
   bool late : 1 = false;           // extents are inferred and the kernel prepared while running
   bool reads_extents : 1 = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable : 1 = false;
-  bool suspends : 1 = false;  // its thread is given back while nothing but asynchronous steps of its subnets is left
+  bool suspends : 1 = false;  // gives its thread back while only asynchronous steps of its subnets are left
   std::vector<NestedPlan> nested;
   std::vector<ImpossibleSubnet> impossible;
   std::vector<std::string> fused;  // names of the operators in its epilogue
   std::vector<std::string> fused_types;
   std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
 
-  // Its kernel's run only starts it.
+  // True if its kernel's run only starts it.
   bool asynchronous() const { return (kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) != 0; }
 };
 
 struct MemoryReport {
   int64_t peak_bytes = 0;  // arena, thread scratch, pinned memory and staging: exactly what a context allocates
   int64_t arena_bytes = 0;
-  int64_t lower_bound_bytes = 0;  // of arena and pinned memory, plus the thread scratch and staging
+  int64_t lower_bound_bytes = 0;  // bound for arena and pinned memory, plus the thread scratch and staging
   const char* lower_bound_kind = "";
   int64_t sum_bytes = 0;         // without any sharing
   int64_t scratch_bytes = 0;     // largest step scratch plus thread scratch
@@ -155,30 +155,30 @@ struct LayoutChange {
   int64_t bytes = 0;
 };
 
-// A value's way from one device to another, in each run.
+// A value that is copied from one device to another in each run.
 struct ValueCopy {
   std::string value;
   std::string from, to;
   int64_t bytes = 0;
 };
 
-// What a plan needs of one device beside the host.
+// The memory, streams and events that a plan needs of one device other than the host.
 struct PlanDevice {
   std::shared_ptr<Device> device;
-  std::vector<int32_t> stream_classes;  // by stream, HEDDLE_STREAM_*
+  std::vector<int32_t> stream_classes;  // of each stream, HEDDLE_STREAM_*
   uint32_t events = 0;
   int64_t arena_bytes = 0;  // values and step scratch
   MemoryReport memory;
   std::vector<std::shared_ptr<const DeviceMemory>> constants;  // uploaded once
 
-  // Behind each value in the arena, its bytes rounded up to arena_alignment; see heddle_device_properties.
+  // Returns the bytes that follow each value in the arena, after its bytes rounded up to arena_alignment; see heddle_device_properties.
   int64_t guard_bytes() const { return device->properties().guard_bytes; }
 };
 
-// Recorded behind a step on a stream, waited for by other streams.
+// An event recorded after a step on a stream, waited for by other streams.
 struct PlanEvent {
   uint8_t device = 1;
-  uint32_t index = 0;  // among those of the device
+  uint32_t index = 0;  // among the events of the device
 };
 
 // An input whose content the plan was made for: shapes may depend on it.
@@ -190,7 +190,7 @@ struct KnownInput {
 struct Plan {
   std::string net_name;
   std::shared_ptr<const RegistrySnapshot> registry;
-  std::shared_ptr<ResourceTable> resources;  // what the states of kernels may point to; goes after them
+  std::shared_ptr<ResourceTable> resources;  // resources that the states of kernels may point to; destroyed after them
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
   StepGraph graph;
@@ -200,47 +200,47 @@ struct Plan {
   std::vector<std::shared_ptr<const Blob>> constants;
   std::vector<std::shared_ptr<const Blob>> packs;
   std::vector<std::string> variables;  // names, by MemoryPlace::index
-  int32_t step_counter = -1;           // index of the variable that counts steps
+  int32_t step_counter = -1;           // index of the step counter variable
   uint8_t step_counter_device = 0;     // where it is counted; 0: on the host, else `devices[device - 1]`
   bool draws_on_host = false;          // a step on the host draws random numbers, or one of a subnet may
   uint32_t extent_slots = 0;
   int64_t arena_bytes = 0;           // values and step scratch
   int64_t thread_scratch_bytes = 0;  // per executing thread
   uint32_t max_threads = 1;
-  // Behind the thread scratch: values that devices copy from and to, and the scratch of steps whose subnets have such, where a device pins.
+  // After the thread scratch: values that devices copy from and to, and the scratch of steps whose subnets have such, where a device pins.
   int64_t pinned_bytes = 0;
-  // Behind that: what must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables
-  // that leave the net, as they were at the end of the run.
+  // After that: data that must not lie in memory of the caller or of the session. Feeds while a device reads them, and variables that leave
+  // the net, as they were at the end of the run.
   int64_t staging_bytes = 0;
-  std::vector<int64_t> output_staging;  // by output: its place there; -1: it has none
-  // There too: by slot, the extents of values on devices as late steps read them; -1: none does.
+  std::vector<int64_t> output_staging;  // by output: its offset there; -1: it has none
+  // Also there: by slot, the extents of values on devices that late steps read; -1: there are none.
   int64_t extent_staging = -1;
   MemoryReport memory;              // of the host
-  std::vector<PlanDevice> devices;  // beside the host
+  std::vector<PlanDevice> devices;  // other than the host
   std::vector<PlanEvent> events;
-  std::shared_ptr<Device> pinned_by;  // whose copies pinned_part() is to be fast from and to; null: nobody's
+  std::shared_ptr<Device> pinned_by;  // the device whose copies are to be fast from and to pinned_part(); null: none
   std::vector<LayoutChange> reorders;
   std::vector<ValueCopy> copies;
-  std::vector<Diagnostic> warnings;    // of the stages before compile; notes of operators that moved to the host among them
-  std::vector<Diagnostic> impossible;  // warnings: of subnets that no run can run, in nested plans too
+  std::vector<Diagnostic> warnings;    // of the stages before compile, including notes of operators that moved to the host
+  std::vector<Diagnostic> impossible;  // warnings about subnets that no run can run, in nested plans too
   Limits limits;                       // for values whose extents are known only while running
   bool has_late_steps = false;
   bool has_asynchronous_steps = false;          // or steps that suspend
-  std::shared_ptr<const LateCompilation> late;  // what subnets of late steps are compiled with while running; null without such steps
+  std::shared_ptr<const LateCompilation> late;  // for compiling subnets of late steps while running; null without such steps
   bool has_variable_updates = false;
-  bool devices_alone = false;  // every step is on a device and known before: the threads of a run call nothing else
-  bool only_enqueues = false;  // on one stream of one device: of a subnet that is run without waiting
+  bool devices_alone = false;  // every step is on a device and known before the run: the threads of a run call nothing else
+  bool only_enqueues = false;  // all steps are on one stream of one device: for a subnet that is run without waiting
 
   std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }
-  // On the host.
+  // Bytes and offsets on the host.
   int64_t context_bytes() const { return staging_offset() + staging_bytes; }
   int64_t pinned_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }
   int64_t staging_offset() const { return pinned_offset() + pinned_bytes; }
-  // So many bytes at the end of these.
+  // Returns the number of pinned bytes at the end of the context's memory.
   int64_t pinned_part() const { return pinned_by ? pinned_bytes + staging_bytes : 0; }
 };
 
-// Whether bytes in layout `a` are bytes in layout `b` for this shape (dims of 1 may stand anywhere).
+// True if bytes in layout `a` are bytes in layout `b` for this shape (dims of 1 may be anywhere).
 bool same_bytes(const heddle_layout& a, const heddle_layout& b, const Shape& shape);
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// What a plan needs of devices: they are opened, and the constants that their operators read are taken there once.
+// Opens the devices of a plan, and uploads the constants that their operators read, once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace heddle::compiling {
 namespace {
 
-// Stands in a plan for what the runtime does itself on a stream (run/device/device_run.h).
+// The placeholder kernel for work that the runtime itself does on a stream (run/device/device_run.h).
 heddle_status not_a_kernel(const heddle_run_context*, int64_t, int64_t) {
   return HEDDLE_ERROR_INTERNAL;
 }
@@ -62,7 +62,7 @@ Status find_devices(Draft& draft) {
 Status upload_constants(Draft& draft) {
   if (!draft.locations) return {};
   const Net& net = draft.typed.net;
-  std::vector<uint32_t> reads(net.values.size(), 0);  // of originals, by what stays on the host
+  std::vector<uint32_t> reads(net.values.size(), 0);  // of originals, by nodes that stay on the host
   for (size_t i = 0; i < net.nodes.size(); ++i)
     for (const ValueId v : net.nodes[i].inputs)
       if (v.valid() && !draft.nodes[i].uploaded) ++reads[v.index];

@@ -24,30 +24,30 @@ struct PackCache::Table {
     uint64_t id = 0;
     std::weak_ptr<const Blob> packed;
     int64_t bytes = 0;
-    // What it was packed from; only `owner` says whether that is still there.
+    // The bytes that it was packed from; only `owner` tells whether they still exist.
     std::weak_ptr<const void> owner;
     const std::byte* original = nullptr;
     int64_t original_bytes = 0;
-    // While it is being packed: by whom, and whether its own function has asked for it.
+    // While it is being packed: the packing thread, and whether its own function has requested it.
     std::optional<std::thread::id> packer{};
     bool in_circle = false;
 
-    // False when the bytes are at hand and others.
+    // Returns false when the original bytes are available and differ.
     bool may_be(const Blob& content) const;
   };
-  // Several entries of one key: contents whose hashes agree and whose bytes do not.
+  // One key may have several entries: contents whose hashes agree and whose bytes do not.
   std::unordered_multimap<std::string, Entry> entries;
   uint64_t next_id = 1;
   mutable std::mutex mutex;
-  std::condition_variable packed;                 // one more is, or it failed
-  std::map<std::thread::id, uint64_t> waits_for;  // which entry a thread waits for
+  std::condition_variable packed;                 // signalled when one more is packed, or packing failed
+  std::map<std::thread::id, uint64_t> waits_for;  // the entry that each thread waits for
 
   Entry* find(uint64_t id);
   bool waits_for_this_thread(const Entry& entry);
   void erase(const std::string& key, uint64_t id);
 };
 
-// What plans hold: the packed bytes, and the place in the table, which goes with them.
+// Held by plans: the packed bytes, and the entry in the table, which is erased with them.
 struct PackCache::Use {
   Use(const std::shared_ptr<Table>& of, std::string under) : table(of), key(std::move(under)) {}
   ~Use() {
@@ -67,7 +67,7 @@ bool PackCache::Table::Entry::may_be(const Blob& content) const {
   if (!alive || !content.data || (original == content.data && original_bytes == content.bytes)) return true;
   const auto count = static_cast<size_t>(content.bytes);
   const bool same = original_bytes == content.bytes && std::memcmp(original, content.data, count) == 0;
-  // The original was let go when it was packed; reading it has brought it back.
+  // The original was released when it was packed; reading it has brought it back.
   const Blob packed_from{content.dtype, content.shape, original, original_bytes, alive};
   if (const Mapping* mapping = Mapping::of(packed_from)) mapping->release(original, original_bytes);
   return same;
@@ -90,7 +90,7 @@ PackCache::Table::Entry* PackCache::Table::find(uint64_t id) {
   return found == entries.end() ? nullptr : &found->second;
 }
 
-// Of an entry that is being packed.
+// True if an entry that is being packed waits for this thread, directly or through others.
 bool PackCache::Table::waits_for_this_thread(const Entry& entry) {
   for (const Entry* at = &entry; at && at->packer;) {
     if (*at->packer == std::this_thread::get_id()) return true;
@@ -100,7 +100,7 @@ bool PackCache::Table::waits_for_this_thread(const Entry& entry) {
   return false;
 }
 
-// The packed form that is there, or will be; null: there is none.
+// Returns the packed form that exists, or will; null: there is none.
 std::shared_ptr<const Blob> PackCache::find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key,
                                             bool* in_circle, std::vector<std::shared_ptr<const Blob>>& others) {
   Table& table = *table_;
@@ -155,7 +155,7 @@ std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const s
     std::byte* data = nullptr;
     use->packed = lasting_blob(DType::u8, {static_cast<int64_t>(bytes)}, &data);
     filled = fill(data);
-  } catch (...) {  // those who wait are told in this case too
+  } catch (...) {  // waiting threads are notified in this case too
     thrown = std::current_exception();
   }
   const std::shared_ptr<const Blob> packed(use, use->packed.get());

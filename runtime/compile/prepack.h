@@ -1,8 +1,8 @@
 // PackCache: packed forms of constants, shared by all plans and contexts of a session.
 //
-// Nets are not trusted, so a constant must not pass for another one. Found by a 128-bit hash of the content that is keyed at random per
-// process (base/content_hash.h), dtype, shape, the kernel's key and the size; where the bytes that an entry was packed from are still in
-// memory, they are compared too. Only a weak reference holds them: the original of a packed constant leaves memory as before.
+// Nets are not trusted, so a constant must not pass for another one. Packed forms are found by a 128-bit hash of the content that is keyed
+// at random per process (base/content_hash.h), dtype, shape, the kernel's key and the size; where the bytes that an entry was packed from
+// are still in memory, they are compared too. Only a weak reference holds them: the original of a packed constant leaves memory as before.
 // Thread-safe; packing is done under no lock. Entries live as long as a plan holds them, and leave the table with the last one.
 #pragma once
 
@@ -22,15 +22,15 @@ namespace heddle {
 
 class PackCache {
  public:
-  // The part of an entry's key that the content gives; tests give one that collides.
+  // Returns the part of an entry's key that depends on the content; tests pass one that collides.
   using ContentKey = std::string (*)(std::span<const std::byte>);
   explicit PackCache(ContentKey content_key = &heddle::content_key);
-  // `fill` writes the packed bytes, once for each content while an entry of it is in use: others that ask for it wait, and pack it
-  // themselves where that fails. The result is 64-byte aligned. Null when fill fails, or asks for what is being packed by itself, directly
-  // or by way of other threads: then `in_circle` is true.
+  // `fill` writes the packed bytes, once for each content while an entry of it is in use: other callers that request it wait, and pack it
+  // themselves if that fails. The result is 64-byte aligned. Null when fill fails, or requests the form that it is itself packing, directly
+  // or through other threads: then `in_circle` is true.
   std::shared_ptr<const Blob> find_or_pack(const Blob& content, const std::string& key, uint64_t bytes,
                                            const std::function<bool(void*)>& fill, bool* in_circle = nullptr);
-  // Packed forms that are in use, and their bytes.
+  // Return the number of packed forms in use, and their bytes.
   size_t size() const;
   int64_t bytes() const;
 
@@ -41,7 +41,7 @@ class PackCache {
   std::shared_ptr<const Blob> find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key, bool* in_circle,
                                    std::vector<std::shared_ptr<const Blob>>& others);
   const ContentKey content_key_;
-  std::shared_ptr<Table> table_;  // what plans hold knows it weakly
+  std::shared_ptr<Table> table_;  // the entries that plans hold refer to it weakly
 };
 
 }  // namespace heddle

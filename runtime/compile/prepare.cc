@@ -70,11 +70,11 @@ class NodeServices : public CallServices {
   const std::vector<Attribute>* attributes() const override { return &draft_.node(id_).attributes; }
   Status declare_subnet(const heddle_subnet* subnet, heddle_call::Views inputs) override;
 
-  // Constants of which this node reads only packed forms.
+  // Returns the constants of which this node reads only packed forms.
   const std::vector<ValueId>& packed() const { return packed_; }
-  // Subnets that were declared and can not be compiled.
+  // Returns the subnets that were declared and can not be compiled.
   std::vector<ImpossibleSubnet>& impossible() { return impossible_; }
-  // The kernel was not made after all.
+  // Called when the kernel was not made after all.
   void forget() {
     packed_.clear();
     slots_ = {};
@@ -85,7 +85,7 @@ class NodeServices : public CallServices {
   Draft& draft_;
   NodeId id_;
   std::vector<ValueId> packed_;
-  PackCache own_packs_;  // where none are kept
+  PackCache own_packs_;  // used where the options have no cache
   std::vector<ImpossibleSubnet> impossible_;
   BoundResources slots_;
 };
@@ -142,7 +142,7 @@ class Preparer {
   std::vector<uint32_t> reads_;  // of constants that still need the original bytes
 };
 
-// `launched`: for a kernel that sees everything on the host.
+// `launched`: for a kernel that sees all data on the host.
 heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout, bool launched) const {
   const TensorType& type = draft_.typed.type(value);
   if (launched) value = draft_.original(value);
@@ -163,7 +163,7 @@ heddle_tensor Preparer::view(ValueId value, const heddle_layout& layout, bool la
   return t;
 }
 
-// Null for absent values; the views lie in `storage`.
+// Returns null for absent values; the views lie in `storage`.
 std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& values, const std::vector<heddle_layout>& layouts,
                                                   bool launched, std::vector<heddle_tensor>& storage) const {
   storage.resize(values.size());
@@ -176,7 +176,7 @@ std::vector<const heddle_tensor*> Preparer::views(const std::vector<ValueId>& va
   return pointers;
 }
 
-// Of a constant, also of one that was uploaded; null: it is none.
+// Returns the data of a constant, also of one that was uploaded; null: it is not a constant.
 const void* Preparer::host_data(ValueId value) const {
   if (!value.valid()) return nullptr;
   value = draft_.original(value);
@@ -184,7 +184,7 @@ const void* Preparer::host_data(ValueId value) const {
   return draft_.typed.net[value].kind == Value::Kind::constant && known ? known->data : nullptr;
 }
 
-// What the memory limit leaves beside the values that the step has at hand.
+// Returns the rest of the memory limit after the step's own values.
 int64_t Preparer::scratch_budget(const Node& node) const {
   int64_t left = draft_.target.memory_limit;
   std::vector<uint32_t> counted;
@@ -199,13 +199,13 @@ int64_t Preparer::scratch_budget(const Node& node) const {
   return std::max<int64_t>(left, 0);
 }
 
-// Those that the operator declares.
+// Compiles the subnets that the operator declares.
 Status Preparer::compile_subnets(NodeId id) {
   const Node& node = draft_.node(id);
   if (!node.has_subnet() || draft_.nodes[id.index].late) return {};
   std::vector<heddle_tensor> storage;
   const std::vector<const heddle_tensor*> inputs = views(node.inputs, {}, false, storage);
-  // As when the net was inferred: the contents that are known, on the host, of the net's inputs and of constants that lie on a device too.
+  // The known contents, on the host, as when the net was inferred: of the net's inputs, and of constants that lie on a device too.
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!inputs[i]) continue;
     const std::shared_ptr<const Blob>& known = draft_.typed.known[node.inputs[i].index];
@@ -216,7 +216,7 @@ Status Preparer::compile_subnets(NodeId id) {
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   NodeServices services(draft_, id);
   HEDDLE_CHECK(ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services));
-  // The operator can do without these.
+  // The operator can do without these subnets.
   for (ImpossibleSubnet& subnet : services.impossible()) {
     HEDDLE_CHECK(may_be_left_out(subnet.why));
     draft_.plan.impossible.push_back(as_warning(subnet.why));
@@ -225,7 +225,8 @@ Status Preparer::compile_subnets(NodeId id) {
   return {};
 }
 
-// Layouts were promised to the kernel that was chosen, fused operators accepted by it, and bytes shared because of its flags.
+// `next` must accept the layouts promised to the chosen kernel and the fused operators, and have the flags because of which bytes are
+// shared.
 bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
   const Node& node = draft_.node(id);
   const NodeDraft& d = draft_.nodes[id.index];
@@ -259,8 +260,8 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
   return KernelCall(draft_.typed, before, draft_.device(id), draft_.target.max_threads).accepts(next, last, operand);
 }
 
-// Creates and prepares the kernel that was chosen, or the next one when it answers that it does not do this node. Late steps are prepared
-// when they run, and created then too where ranks are not known before.
+// Creates and prepares the kernel that was chosen, or the next one when it reports that it does not support this node. Late steps are
+// prepared when they run, and also created then if ranks are not known before.
 Status Preparer::make(NodeId id) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];
@@ -310,8 +311,8 @@ uint64_t Preparer::reads_on_host(const Node& node) const {
   return bits;
 }
 
-// What differs for a kernel that ran on the host when it was written: it reads what lies there when it is enqueued, and has the scratch of
-// one thread in that of the step.
+// Adapts the step to a kernel written to run on the host: it reads host data when it is enqueued, and has the scratch of one thread in that
+// of the step.
 void Preparer::launch(NodeId id) {
   const Node& node = draft_.node(id);
   NodeDraft& d = draft_.nodes[id.index];
@@ -336,7 +337,8 @@ double operations_of(const Plan& plan) {
   return sum;
 }
 
-// Before kernels are made, and again with the nets inside this one. In double: it holds any sum, and a limit is no matter of a last digit.
+// Called before kernels are made, and again with the nets inside this one. In double: it holds any sum, and a limit does not depend on a
+// last digit.
 Status Preparer::within_operations() const {
   double sum = 0, most = 0;
   NodeId largest;
@@ -354,8 +356,8 @@ Status Preparer::within_operations() const {
                                 quoted(node.name), display_name(node.domain, node.type)));
 }
 
-// A kernel that declares no cost is taken for as fast as memory and arithmetic of one thread usually are; operators that say nothing
-// either stay unknown.
+// A kernel that declares no cost is assumed as fast as memory and arithmetic of one thread usually are; operators that declare none either
+// stay unknown.
 void Preparer::estimate(NodeId id) {
   constexpr double flops_per_ns = 8, bytes_per_ns = 8, call_ns = 50;
   NodeDraft& d = draft_.nodes[id.index];

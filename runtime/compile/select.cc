@@ -18,7 +18,7 @@ bool Draft::launched(NodeId id) const {
 bool Draft::suspends(NodeId id) const {
   const NodeDraft& d = nodes[id.index];
   if (!d.kernel || d.device != 0 || (d.kernel->kernel->flags & HEDDLE_KERNEL_RESUMES) == 0) return false;
-  // What the subnets of a late step are compiled to is not known before it runs.
+  // The plans of the subnets of a late step are not known before it runs.
   if (d.late) return node(id).has_subnet() && typed.registry->has_asynchronous_kernels();
   return std::any_of(d.nested.begin(), d.nested.end(), [](const NestedPlan& nested) { return nested.plan->has_asynchronous_steps; });
 }
@@ -33,8 +33,8 @@ bool is_late(const Draft& draft, const Node& node) {
   return false;
 }
 
-// The kernel reads the extents of bounded inputs itself: its step is planned at the bounds like any other. Where extents depend on
-// bounded ones in another way the step is late all the same.
+// True if the kernel reads the extents of bounded inputs itself: its step is planned at the bounds like any other. Where extents depend on
+// bounded ones in another way the step is still late.
 bool reads_extents(const Draft& draft, const Node& node, const KernelEntry& kernel) {
   if (!(kernel.kernel->flags & HEDDLE_KERNEL_READS_EXTENTS)) return false;
   for (const ValueId id : node.inputs)
@@ -44,7 +44,7 @@ bool reads_extents(const Draft& draft, const Node& node, const KernelEntry& kern
   return true;
 }
 
-// A reshape-like operator runs nothing when its output may simply be its input's bytes.
+// True for a reshape-like operator that runs nothing, because its output may simply be its input's bytes.
 bool is_view(const Draft& draft, const Node& node) {
   if (!node.schema->has_trait(HEDDLE_TRAIT_VIEW) || !node.epilogue.empty() || !node.inputs[0].valid() || !node.outputs[0].valid())
     return false;
@@ -55,7 +55,7 @@ bool is_view(const Draft& draft, const Node& node) {
   return in.dtype == out.dtype && !in.late() && !out.late() && in.byte_size() == out.byte_size();
 }
 
-// The bytes of a variable that is overwritten later in the run, through views.
+// True if `value` is, through views, the bytes of a variable that is overwritten later in the run.
 bool shows_old_version(const Draft& draft, ValueId value) {
   const Net& net = draft.typed.net;
   while (net[value].producer.valid() && net[value].kind != Value::Kind::variable && draft.nodes[net[value].producer.index].view)
@@ -63,7 +63,7 @@ bool shows_old_version(const Draft& draft, ValueId value) {
   return net[value].kind == Value::Kind::variable && net[net[value].variable].last != value;
 }
 
-// Where a step is enqueued: a copy to the host works on the stream of the device it comes from.
+// Returns the device on which a step is enqueued: a copy to the host uses a stream of the device it comes from.
 uint8_t stream_device(const Draft& draft, NodeId id) {
   if (!draft.locations) return 0;
   const DeviceId own = draft.locations->of(id);

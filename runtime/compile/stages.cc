@@ -24,7 +24,7 @@ Status place_stage(Compilation& c, const Net*) {
   return {};
 }
 
-// Before transforms, so that findings speak of the user's operators.
+// Runs before transforms, so that findings name the user's operators.
 Status verify_stage(Compilation& c, const Net*) {
   VerifyOptions options;
   options.evaluator = &c.evaluator;
@@ -39,7 +39,7 @@ Status transform_stage(Compilation& c, const Net*) {
   return {};
 }
 
-// The time of kernels' create and prepare is counted apart.
+// The time of kernels' create and prepare is counted separately.
 Status compile_stage(Compilation& c, const Net*) {
   int64_t prepare_ns = 0;
   CompileOptions options = c.compiling;
@@ -59,7 +59,7 @@ Status compile_stage(Compilation& c, const Net*) {
   return {};
 }
 
-// Adds the time until it is read to a stage.
+// Adds the time since it was last read to a stage.
 class Stopwatch {
  public:
   void add_to(int64_t& stage) {
@@ -75,7 +75,7 @@ class Stopwatch {
 }  // namespace
 
 std::span<const Stage> stages() {
-  // In the order in which a net passes them.
+  // In the order in which a net goes through them.
   static constexpr Stage list[] = {
       {"infer", infer_stage, &PlanInfo::Times::infer_ns, true, true},
       {"place", place_stage, &PlanInfo::Times::verify_ns, true, true},

@@ -1,5 +1,6 @@
-// The stages between resolve and run, in order: infer, place, verify, transform, compile. The one list of them: what makes plans, what only
-// checks a net, and what compiles the nets inside nets go through it, so that a new stage is added here and nowhere else.
+// The stages between resolve and run, in order: infer, place, verify, transform, compile. This is the only list of them: code that makes
+// plans, that only checks a net, and that compiles the nets inside nets all goes through it, so that a new stage is added here and nowhere
+// else.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,13 @@
 
 namespace heddle {
 
-// What goes on when a stage has found something wrong.
+// What to do after a stage has found a mistake.
 enum class OnFindings : uint8_t {
-  stop,     // nothing: the stage's error is the result
-  collect,  // what can still be told about the rest of the net; no stage that takes a sound net
+  stop,     // end: the stage's error is the result
+  collect,  // report what can still be found in the rest of the net; skip stages that need a sound net
 };
 
-// One net on its way through the stages. Not synchronised; what it refers to outlives it.
+// One net on its way through the stages. Not synchronised; the objects it refers to must outlive it.
 struct Compilation {
   Compilation(const CompilationTarget& compiled_for, std::shared_ptr<const RegistrySnapshot> operators, Evaluator& contents,
               const CompileOptions& options, const Interruption* until = nullptr)
@@ -32,14 +33,14 @@ struct Compilation {
   const std::shared_ptr<const RegistrySnapshot> registry;
   Evaluator& evaluator;
   const CompileOptions& compiling;
-  const Interruption* const interruption;  // of all stages; null: none
+  const Interruption* const interruption;  // for all stages; null: none
   InferOptions inference;                  // without evaluator, limits and interruption, which are the compilation's
   TransformOptions transforms;             // likewise
   OnFindings on_findings = OnFindings::stop;
   bool subnet = false;               // of an operator: verified with the net around it
   PlanInfo::Times* times = nullptr;  // null: not measured
 
-  // What has come of it so far.
+  // The results so far.
   Findings findings;
   TypedNet typed;                    // from infer to transform
   std::shared_ptr<const Plan> plan;  // from compile
@@ -48,23 +49,23 @@ struct Compilation {
 struct Stage {
   const char* name;
   Status (*run)(Compilation& c, const Net* resolved);
-  int64_t PlanInfo::Times::*time;  // where its time is counted
+  int64_t PlanInfo::Times::*time;  // the sum to which its time is added
   bool takes_mistakes;             // runs on a net with findings too, where they are collected
   bool of_subnets;                 // runs for nets inside nets too
 };
 
-// All of them, in order.
+// Returns all stages, in order.
 std::span<const Stage> stages();
 
-// From the stage named `first` up to, and without, the one named `before`; null: from the first there is, to the last. Ranges that adjoin
-// leave no stage out.
+// From the stage named `first` up to, but without, the one named `before`; null: from the first one, to the last. Ranges that adjoin leave
+// no stage out.
 struct StageRange {
   const char* first = nullptr;
   const char* before = nullptr;
 };
 
-// Takes `c` through the stages of `range`. `resolved` is what infer begins with, null where the range begins later and c.typed is given.
-// Errors: with OnFindings::stop that of the first stage that says no; with OnFindings::collect none, they are in c.findings.
+// Runs the stages of `range` on `c`. `resolved` is the input of infer, null where the range begins later and c.typed is given. Errors: with
+// OnFindings::stop that of the first stage that fails; with OnFindings::collect none, they are in c.findings.
 Status run_stages(Compilation& c, const Net* resolved, const StageRange& range = {});
 
 }  // namespace heddle

@@ -1,9 +1,9 @@
-// Staging: memory of the context for what would otherwise be read from the caller after the run has returned,
-// or shown to him while another run is under way.
+// Staging: memory of the context for data that would otherwise be read from the caller after the run has returned, or shown to the caller
+// while another run is in progress.
 //
-// A device reads a feed some time after the run was told of it, at the worst after the run was given up: it reads a copy, unless it is so
-// small that the device takes it at once. A variable that leaves the net is changed by the next run that updates it: its content at the end
-// of the run is kept. Extents that lie on a device are copied here where a late step is to find its own by them.
+// A device reads a feed some time after the run received it, at the worst after the run was given up: it reads a copy, unless the feed is
+// so small that the device takes it at once. A variable that leaves the net is changed by the next run that updates it: its content at the
+// end of the run is kept. Extents that lie on a device are copied here where a late step needs them to find its own.
 #include <algorithm>
 
 #include "base/checked.h"

@@ -36,7 +36,7 @@ class Builder {
   const Net& net_;
   std::vector<uint32_t> reads_;       // by value, by running nodes
   std::vector<char> output_;          // by value: leaves the net
-  std::vector<uint32_t> open_reads_;  // by storage: reads by nodes that do not hand the storage on
+  std::vector<uint32_t> open_reads_;  // by storage: reads by nodes that do not pass the storage on
   std::vector<char> pinned_;          // by storage: must survive to the end of the run
 };
 
@@ -78,11 +78,11 @@ bool Builder::may_take(const Node& node, size_t input, ValueId output, const hed
   if (draft_.storages[storage].bytes != type.byte_size()) return false;
   if (in.shape != type.shape && !(layout.rank == 0 && draft_.layouts[id.index].rank == 0)) return false;
   if (!same_bytes(draft_.layouts[id.index], layout, type.shape)) return false;
-  // Exactly one read of the storage is still open: this node's. Reads by nodes that handed it on were closed then.
+  // Exactly one read of the storage is still open: this node's. Reads by nodes that passed it on were closed then.
   return open_reads_[storage] == 1;
 }
 
-// A fused residual whose bytes the output may take; -1: none.
+// Returns a fused residual whose bytes the output may take; -1: none.
 int Builder::in_place_operand(NodeId id, ValueId output, const heddle_layout& layout) const {
   const Node& node = net_[id];
   const NodeDraft& d = draft_.nodes[id.index];
@@ -101,7 +101,7 @@ int Builder::in_place_input(NodeId id, size_t output) const {
   const heddle_layout& layout = draft_.layouts[node.outputs[output].index];
   if (!node.epilogue.empty()) return output == 0 ? in_place_operand(id, node.outputs[output], layout) : -1;
   if (alias == -1) return -1;
-  const auto taken = [&](size_t input) {  // by an output before this one
+  const auto taken = [&](size_t input) {  // by an earlier output
     const auto same = [&](ValueId other) {
       return other.valid() && draft_.storage_of[other.index] == draft_.storage_of[node.inputs[input].index];
     };
@@ -126,7 +126,7 @@ void Builder::place_output(NodeId id, size_t output) {
     source = in_place_input(id, output);
   if (source >= 0) {
     const uint32_t storage = draft_.storage_of[node.inputs[static_cast<size_t>(source)].index];
-    --open_reads_[storage];  // this node hands it on
+    --open_reads_[storage];  // this node passes it on
     join(value, storage);
     return;
   }

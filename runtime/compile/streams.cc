@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t none = UINT32_MAX;
 
-// What kind of stream a step is for.
+// Returns the class of stream that a step uses.
 int32_t stream_class(const Draft& draft, NodeId id) {
   const Node& node = draft.node(id);
   const NodeDraft& d = draft.nodes[id.index];
@@ -22,7 +22,7 @@ int32_t stream_class(const Draft& draft, NodeId id) {
   return (classes >> wanted & 1) != 0 ? wanted : HEDDLE_STREAM_COMPUTE;
 }
 
-// Index of the stream of that class, which there is one of; made when the first step asks for it.
+// Returns the index of the one stream of that class; made when the first step needs it.
 uint32_t copy_stream(std::vector<int32_t>& classes, std::vector<uint32_t>& last, int32_t stream_class) {
   const auto found = std::find(classes.begin(), classes.end(), stream_class);
   if (found != classes.end()) return static_cast<uint32_t>(found - classes.begin());

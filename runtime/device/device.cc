@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// A call into a backend; what it throws becomes a failure.
+// Calls into a backend; an exception becomes a failure.
 template <class Function>
 heddle_status guarded(const heddle_call* call, Function&& function) noexcept {
   try {
@@ -28,7 +28,7 @@ heddle_status guarded(const heddle_call* call, Function&& function) noexcept {
   }
 }
 
-// Destructors can not return an error: it goes to the log.
+// Destructors can not return an error: it is logged.
 template <class Function>
 void quietly(const std::string& device, Function&& function) noexcept {
   try {
@@ -58,7 +58,7 @@ void unregister_host_memory(Device& device, void* memory) {
   quietly(device.name_, [&] { device.backend_.unregister_host(device.handle_, memory); });
 }
 
-// A call that works with the open device.
+// Calls the backend for the open device and notes if the device was lost.
 template <class Function>
 heddle_status Device::ask(const heddle_call* call, Function&& function) noexcept {
   const heddle_status status = guarded(call, function);
@@ -106,7 +106,7 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin>
     const Code code = status == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory : Code::device_failed;
     return Status(code, fmt::format("device {} could not be opened: {}", quoted(fmt::format("{}:{}", backend.kind, index)), call.reason()));
   }
-  // Where there is no memory for the object that closes it, it is closed here, while its plugin is loaded.
+  // If there is no memory for the object that closes the device, it is closed here, while its plugin is loaded.
   const auto close = [&](void* opened) { backend.close(opened); };
   std::unique_ptr<void, decltype(close)> held(handle, close);
   std::unique_ptr<Device> owner(new Device(plugin, backend, index, handle));
@@ -166,7 +166,7 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) {
 Result<void*> Device::make_stream(int32_t stream_class, void* adopted) {
   HostCall call;
   void* stream = nullptr;
-  // Those that copy go first: work waits for them.
+  // Copy streams have priority: work waits for them.
   const int32_t priority = stream_class == HEDDLE_STREAM_COMPUTE ? properties_.lowest_priority : properties_.highest_priority;
   const heddle_stream_request request = {sizeof(request), stream_class, priority, 0, adopted};
   const heddle_status status = ask(&call, [&] { return backend_.create_stream(handle_, &request, &stream, &call); });

@@ -2,7 +2,7 @@
 //
 // Everything made on a device keeps it open, and an open device keeps its plugin loaded. Thread-safe; work of one stream is enqueued by one
 // thread after the other. A device that was lost stays lost: DeviceManager opens another in its place, and it is closed when everything
-// made on it has gone.
+// made on it has been destroyed.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ namespace heddle {
 
 class Device;
 
-// Sole owner of something a backend made. Empty after a move; empty objects are nothing.
+// Sole owner of an object that a backend made. Empty after a move; an empty object owns nothing.
 template <void (*destroy)(Device&, void*)>
 class DeviceObject {
  public:
@@ -56,13 +56,13 @@ void unregister_host_memory(Device& device, void* memory);
 using DeviceMemory = DeviceObject<release_device_memory>;
 using DeviceStream = DeviceObject<destroy_device_stream>;
 using DeviceEvent = DeviceObject<destroy_device_event>;
-using PinnedMemory = DeviceObject<release_pinned_memory>;       // of the host
-using HostRegistration = DeviceObject<unregister_host_memory>;  // of memory that is the caller's
+using PinnedMemory = DeviceObject<release_pinned_memory>;       // on the host
+using HostRegistration = DeviceObject<unregister_host_memory>;  // of memory that the caller owns
 
-// How a copy is waited for.
+// How to wait for a copy.
 struct CopyWait {
-  Interruption until;  // its flag is looked at now and then
-  // What keeps the memory of both sides when the wait ends before the copy does.
+  Interruption until;  // its flag is polled about every 5 ms
+  // Keep the memory of both sides alive when the wait ends before the copy does.
   std::shared_ptr<const void> keep;
   std::shared_ptr<const void> keep_host;
 };
@@ -79,18 +79,18 @@ class Device : public std::enable_shared_from_this<Device> {
   const std::string& name() const { return name_; }  // "cuda:0"
   void* handle() const { return handle_; }
   const LoadedPlugin& plugin() const { return *plugin_; }
-  // Its plugin is being unloaded: owners that keep memory on it for later free that memory.
+  // Called when its plugin is being unloaded: owners that keep memory on it for later free that memory.
   void retire() { retired_.store(true, std::memory_order_relaxed); }
   bool retired() const { return retired_.load(std::memory_order_relaxed) || lost(); }
-  // A call has said so: nothing made on it is of use.
+  // True once a call has reported the loss: nothing made on the device is usable any more.
   bool lost() const { return lost_.load(std::memory_order_acquire); }
-  // Errors: device_lost, with how to go on.
+  // Errors: device_lost, with how to proceed.
   Status usable() const;
-  // Whether work for it comes to anything. Errors: as usable; no_such_device of one that was only described.
+  // Returns ok if work for it can succeed. Errors: as usable; no_such_device for one that was only described.
   Status runs() const;
   const heddle_device_properties& properties() const { return properties_; }
   bool has(uint32_t flag) const { return (properties_.flags & flag) != 0; }
-  // Whether copies to it may come straight from `source`, and whether its streams may wait for events of `other`.
+  // True if copies to it may come straight from `source`, and if its streams may wait for events of `other`.
   bool reaches(Device& source);
   bool waits_for(const Device& other) const;
   bool pins() const { return backend_.allocate_host != nullptr; }
@@ -101,32 +101,32 @@ class Device : public std::enable_shared_from_this<Device> {
   std::string description();
   Status memory_info(int64_t* free_bytes, int64_t* total_bytes);
 
-  // Errors: out_of_memory with what was asked and what is free. 0 bytes: an empty object.
+  // Errors: out_of_memory with the size requested and the size free. 0 bytes: an empty object.
   Result<DeviceMemory> allocate(int64_t bytes);
-  // `stream_class`: HEDDLE_STREAM_*. `adopted`: the embedding program's own, of the vendor's functions; null: a new one.
+  // `stream_class`: HEDDLE_STREAM_*. `adopted`: a stream of the embedding program, made by the vendor's functions; null: a new one.
   Result<DeviceStream> create_stream(int32_t stream_class = HEDDLE_STREAM_COMPUTE, void* adopted = nullptr);
   Result<DeviceEvent> create_event();
-  // Host memory that its copies are fast from and to, aligned to 64 bytes; only if pins(). `pin`: the same of memory that is there, empty
-  // where the device can't. Errors: out_of_memory, device_failed.
+  // Allocates host memory that the device copies from and to fast, aligned to 64 bytes; only if pins(). `pin` does so for existing memory
+  // and returns an empty object where the device can't. Errors: out_of_memory, device_failed.
   Result<PinnedMemory> allocate_pinned(int64_t bytes);
   Result<HostRegistration> pin(void* memory, int64_t bytes);
-  // Device memory with a blob's bytes, shared by all callers with the same content and alive as long as one of them holds it.
+  // Returns device memory with a blob's bytes, shared by all callers with the same content and alive as long as one of them holds it.
   // Errors: out_of_memory, and those of write.
   Result<std::shared_ptr<const DeviceMemory>> upload(const std::shared_ptr<const Blob>& blob, const Interruption& until);
-  // Lets go of what copies kept that were given up and have been answered since.
+  // Releases the memory kept for copies that were given up and have completed since.
   void sweep();
-  // Copies that are done when they return. Errors: device_failed; deadline_exceeded and cancelled: the device may still be at it, and other
-  // copies are busy until it is done.
+  // Copies that are done when they return. Errors: device_failed; deadline_exceeded and cancelled: the device may still be copying, and
+  // other copies fail with busy until it is done.
   Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
   Status read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait = {});
   Status copy_within(void* destination, const void* source, int64_t bytes, const CopyWait& wait = {});
 
-  // What a run does; see device_plugin.h. The reason of a failing status is said to `call`.
+  // The calls of a run; see device_plugin.h. `call` receives the reason of a failing status.
   heddle_status enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept;
-  // The calling thread, which has entered the device, goes back to the embedding program's code.
+  // Called when the calling thread, which has entered the device, returns to the embedding program's code.
   void leave() noexcept;
   heddle_status synchronize(void* stream, const heddle_call* call) noexcept;
-  // HEDDLE_PENDING where the device can't be asked.
+  // Returns HEDDLE_PENDING where the device can't be queried.
   heddle_status query(void* stream) noexcept;
   void abort(void* stream) noexcept;
   uint64_t failed_label(void* stream) noexcept;
@@ -139,7 +139,7 @@ class Device : public std::enable_shared_from_this<Device> {
   friend void unregister_host_memory(Device& device, void* memory);
   Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
   struct Arrival;
-  // A copy that was given up, until the device has answered.
+  // A copy that was given up, kept until it completes.
   struct GivenUpCopy {
     void* stream = nullptr;
     std::unique_ptr<Arrival> arrival;
@@ -161,9 +161,9 @@ class Device : public std::enable_shared_from_this<Device> {
   void* const handle_;
   heddle_device_properties properties_ = {};
   std::atomic<bool> retired_{false}, lost_{false};
-  std::mutex mutex_;                 // of what follows
-  std::vector<void*> idle_streams_;  // of copies that are waited for; has room for all of them
-  size_t copy_streams_ = 0;          // that were made for them
+  std::mutex mutex_;                 // protects the members below
+  std::vector<void*> idle_streams_;  // streams of blocking copies; has room for all of them
+  size_t copy_streams_ = 0;          // the number of streams made for them
   std::vector<GivenUpCopy> given_up_copies_;
   std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content
 };

@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-// What the callback is told with: it may come when the copy has long been given up, or, where it failed, not at all.
+// The argument of the callback, which may come long after the copy was given up, or, where it failed, not at all.
 struct Device::Arrival {
   Device& device;
   void* stream = nullptr;
@@ -27,9 +27,9 @@ struct Device::Arrival {
     auto& arrival = *static_cast<Arrival*>(user);
     const std::lock_guard lock(arrival.mutex);
     arrival.arrived = true;
-    arrival.changed.notify_all();  // under the lock: behind it this may be gone
+    arrival.changed.notify_all();  // under the lock: once it is released this may be destroyed
   }
-  // Behind it no callback comes any more.
+  // Once this returns true no callback comes any more.
   bool is_there() {
     {
       const std::lock_guard lock(mutex);
@@ -37,10 +37,11 @@ struct Device::Arrival {
     }
     return device.query(stream) != HEDDLE_PENDING;
   }
-  // False: the deadline passed, or the wait was cancelled, and it did not come in the time that devices have to answer then.
+  // Returns false if the deadline passed, or the wait was cancelled, and the callback did not come in the time that devices then have to
+  // answer.
   bool wait(const Interruption& until) {
     constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
-    uint64_t last = 0;  // ticks; 0: it may take as long as it likes
+    uint64_t last = 0;  // ticks; 0: no limit yet
     std::unique_lock lock(mutex);
     while (!arrived) {
       const bool interrupted = until.cancelled() || (until.deadline_ticks() != 0 && ticks() >= until.deadline_ticks());
@@ -57,8 +58,8 @@ struct Device::Arrival {
   }
 };
 
-// Copies that have been answered by now; their streams are idle again. Under mutex_. What they kept goes behind it: it may be memory of
-// this device.
+// Removes and returns the given-up copies that have completed by now; their streams are idle again. The caller must hold mutex_ and destroy
+// the result after releasing it: the memory they kept may be memory of this device.
 std::vector<Device::GivenUpCopy> Device::take_answered() {
   std::vector<GivenUpCopy> answered;
   answered.reserve(given_up_copies_.size());
@@ -75,10 +76,10 @@ std::vector<Device::GivenUpCopy> Device::take_answered() {
 void Device::sweep() {
   std::vector<GivenUpCopy> answered;
   const std::lock_guard lock(mutex_);
-  without_exceptions([&] { answered = take_answered(); });  // the next sweep takes what this one had no memory for
+  without_exceptions([&] { answered = take_answered(); });  // the next sweep takes the copies that this one had no memory for
 }
 
-// A copy that was given up may still write: no other copy overtakes it.
+// Fails with busy while a given-up copy is outstanding: it may still write, and no other copy may overtake it.
 Result<void*> Device::take_stream() {
   std::vector<GivenUpCopy> answered;
   const std::lock_guard lock(mutex_);
@@ -87,7 +88,7 @@ Result<void*> Device::take_stream() {
     return Status(Code::busy, fmt::format("device {} still works on a copy that was given up", quoted(name_)),
                   "wait until the device answers");
   if (idle_streams_.empty()) {
-    // Room for it is made before: when it is given back, or its copy is given up, there is no way to say that there is no memory.
+    // The room is reserved now: when the stream is given back, or its copy is given up, running out of memory could not be reported.
     idle_streams_.reserve(copy_streams_ + 1);
     given_up_copies_.reserve(copy_streams_ + 1);
     HEDDLE_TRY(void* const made, make_stream(HEDDLE_STREAM_COMPUTE, nullptr));
@@ -120,7 +121,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
                             HEDDLE_WORK_ENTERS, 0};
   const heddle_status status = enqueue(stream, work, &call);
   leave();
-  // A stream that takes no copy has failed, and does not keep synchronize waiting.
+  // A stream that accepts no copy has failed, and does not keep synchronize waiting.
   if (status == HEDDLE_OK && !arrival->wait(wait.until)) {
     const std::lock_guard lock(mutex_);
     given_up_copies_.push_back({stream, std::move(arrival), wait.keep, wait.keep_host});

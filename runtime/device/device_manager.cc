@@ -48,7 +48,7 @@ DeviceCount count_devices(const heddle_device_backend& backend) {
   try {
     if (backend.count(&counted.count, &call) != HEDDLE_OK) counted.count = 0;
   } catch (const std::bad_alloc&) {
-    throw;  // devices are not to be taken for absent
+    throw;  // an exception must not be taken for absent devices
   } catch (...) {
     return {0, "the backend threw an exception when it was asked for its devices"};
   }
@@ -80,7 +80,7 @@ Status describe_devices(const RegistrySnapshot& registry, const std::string& kin
 }
 
 Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& registry, const std::string& name) {
-  // Opening under the lock: two callers at once get one device.
+  // Opens under the lock: two callers at once get one device.
   const std::lock_guard lock(mutex_);
   if (const auto it = devices_.find(name); it != devices_.end()) {
     if (!it->second->lost()) return it->second;
@@ -103,7 +103,7 @@ void DeviceManager::drop(const std::string& plugin) {
 
 void DeviceManager::sweep() noexcept {
   std::vector<std::shared_ptr<Device>> open_devices;
-  without_exceptions([&] {  // those that there is no memory to list are swept the next time
+  without_exceptions([&] {  // devices that there is no memory to list are swept the next time
     const std::lock_guard lock(mutex_);
     for (const auto& [name, device] : devices_) open_devices.push_back(device);
   });

@@ -13,30 +13,30 @@
 
 namespace heddle {
 
-// How many devices a backend has; with none, why.
+// The number of devices that a backend has; if there are none, the reason.
 struct DeviceCount {
   int32_t count = 0;
   std::string reason;
 };
 DeviceCount count_devices(const heddle_device_backend& backend);
 
-// Whether a device of that full name ("cuda:1") exists, without opening it. Errors: no_such_device with the reason: no plugin brings the
-// kind, the backend found none and why, or it has fewer.
+// Checks that a device of that full name ("cuda:1") exists, without opening it. Errors: no_such_device with the reason: no plugin brings
+// the kind, the backend found none and why, or it has fewer.
 Status check_device(const RegistrySnapshot& registry, const std::string& name);
 
-// Has the backend of that kind offer the devices that `text` tells of, instead of those that are here, for the rest of the process
+// Makes the backend of that kind offer the devices that `text` describes, instead of those of this machine, for the rest of the process
 // (heddle_device_backend::describe). Errors: no_such_device, no plugin brings the kind; unsupported, its backend knows no such devices;
 // invalid_argument with the backend's reason.
 Status describe_devices(const RegistrySnapshot& registry, const std::string& kind, const std::string& text);
 
-// Thread-safe. A device stays open until the manager is gone or its plugin is dropped, and as long as anything is made on it.
+// Thread-safe. A device stays open until the manager is destroyed or its plugin is dropped, and as long as anything made on it exists.
 class DeviceManager {
  public:
-  // Errors: as check_device and Device::open. A device that failed to open is tried again when it is asked for again.
+  // Errors: as check_device and Device::open. Opening is tried again at the next call for a device that failed to open.
   Result<std::shared_ptr<Device>> open(const RegistrySnapshot& registry, const std::string& name);
   // Forgets the devices of a plugin that is about to be unloaded.
   void drop(const std::string& plugin);
-  // As Device::sweep, of all that are open. [destructors]
+  // Calls Device::sweep for all open devices. [destructors]
   void sweep() noexcept;
 
  private:

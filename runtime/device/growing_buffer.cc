@@ -10,7 +10,7 @@ Status GrowingBuffer::grow(int64_t bytes) {
   data_ = nullptr;
   bytes_ = 0;
   if (on_device()) {
-    there_ = {};  // first, so that both need not be there at once
+    there_ = {};  // freed first, so that both need not exist at once
     HEDDLE_TRY(there_, device_->allocate(wanted));
     data_ = static_cast<std::byte*>(there_.get());
   } else if (device_ && device_->pins()) {

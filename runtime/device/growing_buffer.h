@@ -1,4 +1,4 @@
-// GrowingBuffer: memory that no plan could hold, because only runs know how much they need: kept from run to run, grown when one needs
+// GrowingBuffer: memory that no plan could include, because only runs know how much they need: kept from run to run, grown when one needs
 // more.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace heddle {
 
 class GrowingBuffer {
  public:
-  // On the host.
+  // Makes a buffer on the host.
   GrowingBuffer() = default;
-  // On that device; or, with `beside`, on the host where copies of the device are fast from and to, if it has such memory.
+  // Makes a buffer on that device; or, with `beside`, on the host in memory that the device copies from and to fast, if it has such memory.
   explicit GrowingBuffer(std::shared_ptr<Device> device, bool beside = false) : device_(std::move(device)), beside_(beside) {}
 
-  // To at least so many bytes, whose content is lost if they were fewer. Nobody uses it just then. Errors: out_of_memory; throws
-  // std::bad_alloc for memory of the host.
+  // Grows to at least `bytes` bytes; the content is lost if there were fewer. The caller must ensure that the buffer is not in use. Errors:
+  // out_of_memory; throws std::bad_alloc for memory of the host.
   Status grow(int64_t bytes);
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }

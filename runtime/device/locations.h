@@ -1,4 +1,4 @@
-// Where a net's nodes run and where its values lie.
+// Locations: the devices where a net's nodes run and where its values lie.
 //
 // A value lies where its producer runs, except that host ports and constants lie on the host, and inputs of the net where its caller gives
 // them. A variable lies on the device of the operators that update it; one that is never updated lies where all its readers run, else on
@@ -13,16 +13,17 @@ namespace heddle {
 
 class Locations {
  public:
-  // `net` is placed and outlives this. Costs a look at each node when everything is on the host.
+  // `net` must be placed and outlive this. Costs a look at each node when everything is on the host.
   explicit Locations(const TypedNet& net);
 
-  // Everything runs on the host; nothing else may be asked then.
+  // True if everything runs on the host; no other member may be called then.
   bool all_on_host() const { return all_on_host_; }
   DeviceId of(NodeId node) const { return nodes_[node.index]; }
   DeviceId of(ValueId value) const { return values_[value.index]; }
-  // Where input `i` of a node must lie. A Copy takes it from anywhere.
+  // Returns where input `i` of a node must lie. A Copy takes it from anywhere.
   DeviceId wanted(NodeId node, size_t i) const;
-  // A node that was appended to the net, with its outputs, which are of no variable; what it reads it reads for one that read it so far.
+  // Adds a node that was appended to the net, with its outputs, which belong to no variable; it must read its inputs in place of a node
+  // that read them before.
   void add(NodeId node);
 
  private:
@@ -30,11 +31,11 @@ class Locations {
 
   const Net& net_;
   bool all_on_host_ = true;
-  std::vector<DeviceId> nodes_;   // by NodeId
-  std::vector<DeviceId> values_;  // by ValueId
+  std::vector<DeviceId> nodes_;   // indexed by NodeId
+  std::vector<DeviceId> values_;  // indexed by ValueId
 };
 
-// heddle::Copy: the input's bytes on the node's own device.
+// True for heddle::Copy, which makes the input's bytes available on the node's own device.
 bool is_copy(const Node& node);
 
 }  // namespace heddle

@@ -20,7 +20,8 @@
 namespace heddle {
 namespace {
 
-// Of all tables, and of who waits for whom: needs go from a session's table to its runtime's. Never held while a plugin is called.
+// Protects all tables, and the lists of which resource waits for which: needs go from a session's table to its runtime's. Never held while
+// a plugin is called.
 std::mutex mutex;
 std::condition_variable changed;
 
@@ -29,7 +30,7 @@ std::string_view scope_name(int32_t scope) {
   return scope >= 0 && scope < static_cast<int32_t>(std::size(names)) ? names[scope] : "unknown";
 }
 
-// Empty: options do not have values of this type.
+// Returns an empty text for types that options do not have.
 std::string option_text(const AttributeValue& value) {
   return std::visit(
       [](const auto& v) -> std::string {
@@ -46,7 +47,7 @@ std::string option_text(const AttributeValue& value) {
       value);
 }
 
-// What tells resources of one name apart.
+// Returns the key that distinguishes resources of one name.
 std::string key_of(const heddle_resource& resource, const ResourceNeed& need, const ResourcePlace& place) {
   const std::string on_device = place.device + '\n' + need.key();
   if (resource.scope == HEDDLE_SCOPE_STREAM) return fmt::format("{}\n{}", place.stream, on_device);
@@ -109,7 +110,7 @@ void Resource::abort(const std::string& why) const noexcept {
 
 struct ResourceTable::Entry final : Resource {
   enum class State { making, made, failed };
-  // What it is made with: it may ask for others.
+  // The call that makes the resource: it may request others.
   class Call final : public HostCall {
    public:
     explicit Call(Entry& made) : entry(made) {}
@@ -129,17 +130,17 @@ struct ResourceTable::Entry final : Resource {
       }
   }
   int32_t scope() const { return definition_->scope; }
-  // Calls the plugin; under no lock.
+  // Calls the plugin; the caller must hold no lock.
   Status make();
 
   const ResourceNeed need;
   const AttributeTable options{need.options};  // as the plugin sees them
-  const ResourcePlace place;                   // its device stays open as long as it
+  const ResourcePlace place;                   // keeps its device open as long as the resource
   std::shared_ptr<const LoadedPlugin> owner;
   std::shared_ptr<const RegistrySnapshot> registry;  // while it is being made
   ResourceTable* table = nullptr;                    // likewise
-  std::vector<std::shared_ptr<Entry>> needs;         // by slot; they go after it
-  // Under the lock:
+  std::vector<std::shared_ptr<Entry>> needs;         // by slot; destroyed after the resource
+  // Protected by the lock:
   State state = State::making;
   Status failure;
   std::vector<const Entry*> waits_for;  // while it is being made
@@ -173,7 +174,7 @@ Status ResourceTable::Entry::make() {
   }
   if (status == HEDDLE_OK && call.error.text.empty()) call.error.text = "create said that it was made, and gave nothing";
   const Status why = plugin_error(Code::missing_resource, status, call.error);
-  // "unsupported" would send the host to look for another kernel.
+  // "unsupported" would make the host look for another kernel.
   const Code code = why.code() == Code::unsupported ? Code::missing_resource : why.code();
   return {code,
           fmt::format("resource {} of plugin {} could not be made: {}", quoted(name_), quoted(owner->name), why.diagnostic().message)};
@@ -208,9 +209,9 @@ heddle_status ResourceTable::Entry::Call::need(const heddle_resource_need& asked
 // ---------------------------------------------------------------- the table
 
 struct ResourceTable::State {
-  std::map<std::string, std::shared_ptr<Entry>> entries;  // by key; those that failed are not here
+  std::map<std::string, std::shared_ptr<Entry>> entries;  // by key; failed ones are not listed
 
-  // From `from` to `to` by what each is waiting for, both included; empty: there is no way.
+  // Returns a path from `from` to `to` through what each is waiting for, both included; empty: there is no path.
   static std::vector<const Entry*> way(const Entry* from, const Entry* to) {
     if (from == to) return {from};
     for (const Entry* next : from->waits_for)
@@ -233,7 +234,7 @@ ResourceTable::ResourceTable(std::shared_ptr<ResourceTable> wider, int32_t own)
     : wider_(std::move(wider)), own_(own), state_(std::make_unique<State>()) {}
 ResourceTable::~ResourceTable() = default;
 
-// `asker`: the resource whose create asks; null: a kernel.
+// `asker`: the resource whose create makes the request; null: a kernel.
 Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry,
                                                                   const ResourceNeed& need, const ResourcePlace& place) {
   std::shared_ptr<const LoadedPlugin> owner;
@@ -258,7 +259,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
   const auto known = state_->entries.find(key);
   const bool first = known == state_->entries.end();
   std::shared_ptr<Entry> entry = first ? std::make_shared<Entry>(*definition, need, place) : known->second;
-  if (asker) asker->waits_for.reserve(asker->waits_for.size() + 1);  // once the entry is known nothing is thrown before it is made
+  if (asker) asker->waits_for.reserve(asker->waits_for.size() + 1);  // once the entry is known nothing may throw before it is made
   if (first) {
     entry->owner = std::move(owner);
     entry->registry = registry;
@@ -290,7 +291,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
   if (asker) asker->waits_for.erase(std::find(asker->waits_for.begin(), asker->waits_for.end(), entry.get()));
   if (entry->state == Entry::State::made) return entry;
   Status failure = entry->failure;
-  lock.unlock();  // the last one of a failed entry lets go of what it needed
+  lock.unlock();  // the last holder of a failed entry releases what it needed
   return failure;
 }
 
@@ -323,13 +324,13 @@ Result<std::shared_ptr<const Resource>> ResourceTable::of_stream(const std::shar
 }
 
 void ResourceTable::clear() {
-  std::map<std::string, std::shared_ptr<Entry>> all;  // destroyed behind the lock
+  std::map<std::string, std::shared_ptr<Entry>> all;  // destroyed after the lock is released
   const std::lock_guard lock(mutex);
   all.swap(state_->entries);
 }
 
 void ResourceTable::drop(const std::string& plugin) {
-  std::map<std::string, std::shared_ptr<Entry>> dropped;  // destroyed after the lock; nodes move, which needs no memory
+  std::map<std::string, std::shared_ptr<Entry>> dropped;  // destroyed after the lock is released; nodes move, which needs no memory
   const std::lock_guard lock(mutex);
   for (auto at = state_->entries.begin(); at != state_->entries.end();) {
     const auto entry = at++;

@@ -1,8 +1,9 @@
-// What plugins publish for the kernels of others: resources, met by name, interface and scope.
+// Resources: objects that plugins publish for the kernels of others, found by name, interface and scope.
 //
-// A plugin's create runs on the thread that asks first, under no lock: other resources are found and made meanwhile, and it may ask for
-// others itself; other threads that ask for the same one wait. One that could not be made leaves nothing behind, and the next who asks has
-// it tried again. A resource stays as long as its table or anybody who uses it, and what it needs as long as it does.
+// A plugin's create runs on the thread that requests the resource first, under no lock: other resources are found and made meanwhile, and
+// it may request others itself; other threads that request the same one wait. A resource that could not be made leaves nothing in the
+// table, and the next request tries again. A resource lives as long as its table or any user of it, and the resources it needs live as long
+// as it does.
 #pragma once
 
 #include <memory>
@@ -20,10 +21,10 @@ class Resource {
   virtual ~Resource() = default;
   void* object() const { return object_; }
   const std::string& name() const { return name_; }
-  // Whether it can break, and if it has: device_failed with the plugin's words.
+  // True if it can break; poll: device_failed with the plugin's message if it has.
   bool may_break() const { return definition_->poll_error != nullptr; }
   Status poll() const;
-  // For communicator scope: what waits in it is to fail soon.
+  // For communicator scope: makes whatever waits in it fail soon.
   void abort(const std::string& why) const noexcept;
 
  protected:
@@ -33,36 +34,36 @@ class Resource {
   void* object_ = nullptr;
 };
 
-// A need as a table keeps it: copies of everything.
+// A need as a table keeps it: copies of all its fields.
 struct ResourceNeed {
   std::string name, communicator;
   uint32_t interface_version = 0;
-  std::vector<Attribute> options;  // by name
-  // Equal for needs that one resource meets, in one place.
+  std::vector<Attribute> options;  // sorted by name
+  // Returns a key that is equal for needs that one resource meets, in one place.
   std::string key() const;
 };
 // Errors: plugin_invalid (no name; an option without a name, or of a type that options do not have).
 Result<ResourceNeed> need_from_abi(const heddle_resource_need& need);
 
-// What is bound to one slot of a kernel.
+// The resource bound to one slot of a kernel.
 struct ResourceSlot {
   std::shared_ptr<const Resource> made;      // null: of stream scope
-  std::shared_ptr<const ResourceNeed> need;  // of stream scope: a context makes one for each of its streams
+  std::shared_ptr<const ResourceNeed> need;  // for stream scope: a context makes one for each of its streams
 };
 
-// Where it is needed.
+// The place where a resource is needed.
 struct ResourcePlace {
   std::string device;              // "cpu:0"
   std::shared_ptr<Device> opened;  // null on cpu
-  void* stream = nullptr;          // of stream scope
+  void* stream = nullptr;          // for stream scope
 };
 
 class ResourceTable;
 
-// What one kernel has asked for so far: equal needs have one slot.
+// The needs that one kernel has declared so far: equal needs have one slot.
 struct BoundResources {
   std::vector<ResourceSlot> slots;
-  std::vector<std::string> keys;  // beside them
+  std::vector<std::string> keys;  // the keys of slots
   // Errors: as ResourceTable::bind.
   Result<uint32_t> bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                         const ResourcePlace& place);
@@ -72,20 +73,20 @@ struct BoundResources {
 // The resources of a runtime, of a session in it, or of the streams of a context.
 class ResourceTable {
  public:
-  // `wider`: the table of what has a wider scope than `own`; null: everything is kept here.
+  // `wider`: the table for resources of a wider scope than `own`; null: everything is kept here.
   explicit ResourceTable(std::shared_ptr<ResourceTable> wider = nullptr, int32_t own = HEDDLE_SCOPE_SESSION);
   ~ResourceTable();
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
-  // Made on first use, but for those of stream scope. Errors: missing_resource (no plugin publishes it, or an older version; it could not
-  // be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
+  // Makes the resource on first use, unless it is of stream scope. Errors: missing_resource (no plugin publishes it, or an older version;
+  // it could not be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
   Result<ResourceSlot> bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need, const ResourcePlace& place);
-  // One of stream scope, of `place.stream`, made on first use. Errors: as bind.
+  // Returns the one of stream scope for `place.stream`, made on first use. Errors: as bind.
   Result<std::shared_ptr<const Resource>> of_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                                     const ResourcePlace& place);
-  // Forgets those of a plugin that is about to be unloaded; they go when nobody uses them.
+  // Forgets the resources of a plugin that is about to be unloaded; each is destroyed when it is no longer in use.
   void drop(const std::string& plugin);
-  // Forgets all of them, likewise.
+  // Forgets all resources, likewise.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
-// Unanswered: that devices or asynchronous steps still work for a run that was given up. Shared by the run and by what it works with
-// (memory that contexts share, variables), whose users are told to wait.
+// Unanswered: devices or asynchronous steps with outstanding work of a run that was given up. Shared by the run and by the things it works
+// with (memory that contexts share, variables), whose users get the error busy.
 #pragma once
 
 #include <atomic>
@@ -17,18 +17,18 @@ class Unanswered {
  public:
   using Count = std::atomic<uint32_t>;
   Unanswered(uint32_t streams, std::string message) : Unanswered(std::make_shared<Count>(streams), std::move(message), nullptr) {}
-  // `left`: how many have not answered, counted down by who knows. `next`: others of the same run.
+  // `left`: how many have not completed, counted down by the thread that learns of it. `next`: others of the same run.
   Unanswered(std::shared_ptr<Count> left, std::string message, std::shared_ptr<const Unanswered> next)
       : left_(std::move(left)), message_(std::move(message)), next_(std::move(next)) {}
-  // A stream has come to the end of what it was given.
+  // Called when a stream has completed all its work.
   void answer() {
     uint32_t left = left_->load(std::memory_order_relaxed);
     while (left != 0 && !left_->compare_exchange_weak(left, left - 1, std::memory_order_release, std::memory_order_relaxed)) {
     }
   }
-  // Who, and what it runs.
+  // Names the device or step, and what it runs.
   const std::string& message() const { return message_; }
-  // Busy, naming a device and what it runs, or a step; ok when all have answered.
+  // Returns busy, naming a device and what it runs, or a step; ok when all have completed.
   Status status() const {
     if (left_->load(std::memory_order_acquire) != 0) return {Code::busy, message_, "use another context, or wait until it answers"};
     return next_ ? next_->status() : Status();

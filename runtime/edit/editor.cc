@@ -26,7 +26,7 @@ void Editor::count_uses() {
     add_uses(graph.nodes[i].inputs, 1, NodeId(i));
     for (const NodeId before : graph.nodes[i].control) ordered_[i] = ordered_[before.index] = 1;
   }
-  // What leaves the net, or stays in a variable, counts as read: it must not be dropped, nor be fused away.
+  // Values that leave the net, or stay in a variable, count as read: they must not be dropped, nor be fused away.
   for (const ValueId id : graph.outputs) {
     output_[id.index] = 1;
     ++uses_[id.index];
@@ -148,7 +148,7 @@ void Editor::replace(ValueId from, ValueId to) {
     set_inputs(reader, std::move(inputs));
   }
   if (!is_output(from)) return;
-  // Callers know an output by its name, so the value that leaves the net in its place takes the name over.
+  // Callers know an output by its name, so the value that replaces it takes over the name.
   for (ValueId& id : net_.net.outputs)
     if (id == from) {
       id = to;
@@ -168,7 +168,7 @@ void Editor::set_output(size_t index, ValueId to) {
   const std::vector<ValueId>& outputs = net_.net.outputs;
   output_[from.index] = std::find(outputs.begin(), outputs.end(), from) != outputs.end();
   if (std::exchange(output_[to.index], 1)) return;
-  // An input that is an output too keeps its name as the one, and gives it as the other.
+  // An input that is an output too keeps its name as input; the new value takes it as output.
   if (net_.net[from].kind == Value::Kind::input)
     net_.net[to].name = net_.net[from].name;
   else
@@ -207,7 +207,7 @@ void Editor::take_over_output(NodeId node, NodeId swallowed) {
   net_.net[outer].output = 0;
   net_.net[inner].producer = NodeId();
   net_.net[swallowed].outputs[0] = ValueId();
-  // It may read what was computed between the two: it moves to where the swallowed node stood.
+  // The node may read values computed between the two: it moves to the place of the swallowed node.
   inserted_[swallowed.index].push_back(node);
 }
 
@@ -245,11 +245,11 @@ void Editor::inherit_control() {
   }
 }
 
-// The live nodes in the order of the new net: each behind the nodes that were inserted before it. Insertions nest (a node may be inserted
-// before an inserted one) as deep as a fusion chain is long, so the walk has a stack of its own.
+// Returns the live nodes in the order of the new net: each after the nodes that were inserted before it. Insertions nest (a node may be
+// inserted before an inserted one) as deep as a fusion chain is long, so the walk has a stack of its own.
 std::vector<NodeId> Editor::final_order() const {
   const size_t count = net_.net.nodes.size();
-  // A node may have been inserted in several places: it stands in the last of them, where all that it reads has been computed.
+  // A node may have been inserted in several places: it goes to the last of them, where all that it reads has been computed.
   std::vector<uint32_t> last_place(count, UINT32_MAX);
   for (size_t i = 0; i < inserted_.size(); ++i)
     for (const NodeId id : inserted_[i]) last_place[id.index] = static_cast<uint32_t>(i);
@@ -265,7 +265,7 @@ std::vector<NodeId> Editor::final_order() const {
         if (last_place[child.index] == at) stack.emplace_back(child.index, 0);
         continue;
       }
-      // A dead node is walked all the same: what was inserted before it takes its place.
+      // A dead node is walked all the same: the nodes inserted before it take its place.
       if (!dead_[at]) order.emplace_back(at);
       stack.pop_back();
     }
@@ -275,7 +275,7 @@ std::vector<NodeId> Editor::final_order() const {
 
 namespace {
 
-// From the ids of the edited net to those of the new one; invalid for what is dropped.
+// Maps the ids of the edited net to those of the new one; invalid for those that are dropped.
 struct Renumbering {
   std::vector<ValueId> values;
   std::vector<NodeId> nodes;
@@ -288,7 +288,7 @@ struct Renumbering {
   }
 };
 
-// By ValueId: what a node reads or writes, and what belongs to the net's boundary or state. Ports stay even without a reader.
+// Marks, by ValueId, the values that a node reads or writes, and those of the net's boundary or state. Ports stay even without a reader.
 std::vector<char> live_values(const Net& graph, const std::vector<NodeId>& order) {
   std::vector<char> live(graph.values.size(), 0);
   const auto mark = [&](ValueId id) {
@@ -331,7 +331,7 @@ void move_nodes(Net& graph, const std::vector<NodeId>& order, const Renumbering&
     node.control = std::move(control);
     result->nodes.push_back(std::move(node));
   }
-  // Producers anew from the outputs: edits such as take_over_output leave values whose producer is gone or another.
+  // Sets producers anew from the outputs: after edits such as take_over_output, a value's producer may be dead or another.
   for (Value& value : result->values) value.producer = NodeId();
   for (size_t i = 0; i < result->nodes.size(); ++i)
     for (size_t k = 0; k < result->nodes[i].outputs.size(); ++k) {
@@ -342,7 +342,7 @@ void move_nodes(Net& graph, const std::vector<NodeId>& order, const Renumbering&
     }
 }
 
-// Ports, variables and sparse links. A link is a hint: it goes when one of its values has gone.
+// Moves ports, variables and sparse links. A link is a hint: it is dropped when one of its values is.
 void move_boundary(Net& graph, const Renumbering& ids, Net* result) {
   result->variables = std::move(graph.variables);
   for (Variable& v : result->variables) ids.apply(v.first), ids.apply(v.last);

@@ -1,5 +1,5 @@
 // Editor: how placement and transforms change a TypedNet. Nodes are added with their types inferred at once; replaced values are
-// redirected; what became dead is dropped at the end, together, in one pass.
+// redirected; dead nodes are dropped at the end, together, in one pass.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-// Adds `node`, of which name, domain, type, inputs, attributes and device count, behind all others, with one output, and infers its type.
-// For callers that keep nodes in order themselves; others use Editor::add_node. Errors: unknown_operator; what inference says.
+// Appends `node`, of which name, domain, type, inputs, attributes and device count, with one output, and infers its type. For callers that
+// keep nodes in order themselves; others use Editor::add_node. Errors: unknown_operator; those of inference.
 Result<ValueId> append_node(TypedNet& net, Node node);
 
 // Not synchronised; the net belongs to the editor until finish().
@@ -26,42 +26,42 @@ class Editor {
     changed_ = true;
     return net_.net[id];
   }
-  // The id of the device of that full name, a new one when none has it; every name of kind cpu is the host's.
+  // Returns the id of the device of that full name, a new one when none has it; every name of kind cpu is the host's.
   DeviceId device(const std::string& name);
-  // The node runs there. The net counts as unchanged.
+  // Places the node on `device`. The net counts as unchanged.
   void set_device(NodeId id, DeviceId device) { net_.net[id].placed = device; }
-  // Number of live reads of a value, net outputs and the variables' last versions included.
+  // Returns the number of live reads of a value, net outputs and the variables' last versions included.
   uint32_t uses(ValueId id) const { return uses_[id.index]; }
   bool is_output(ValueId id) const { return output_[id.index] != 0; }
-  // The only live node that reads `id`, invalid when there are several readers, it leaves the net, or the reader or the producer waits for
-  // other nodes or is waited for: such nodes stay what they are.
+  // Returns the only live node that reads `id`; invalid when there are several readers, it leaves the net, or the reader or the producer
+  // waits for other nodes or is waited for: such nodes are not changed.
   NodeId only_reader(ValueId id) const;
-  // Content that is the same in every run; null when it is not a constant.
+  // Returns content that is the same in every run; null when it is not a constant.
   std::shared_ptr<const Blob> constant(ValueId id) const;
   bool is_constant(ValueId id) const { return id.valid() && graph()[id].kind == Value::Kind::constant && net_.known[id.index]; }
   bool dead(NodeId id) const { return dead_[id.index] != 0; }
 
   ValueId add_constant(const std::string& name, std::shared_ptr<const Blob> blob);
-  // Adds a node that runs right before `before`, and where it does; when that is invalid, behind everything. Otherwise as append_node.
+  // Adds a node that runs right before `before`, on the same device; if `before` is invalid, after all others. Otherwise as append_node.
   Result<ValueId> add_node(NodeId before, const std::string& type, const std::string& name, std::vector<ValueId> inputs,
                            std::vector<Attribute> attributes = {}, const std::string& domain = {});
-  // Makes `node` read `inputs` instead.
+  // Makes `node` read `inputs` instead of its present ones.
   void set_inputs(NodeId node, std::vector<ValueId> inputs);
-  // All readers of `from` read `to` instead; `from`'s name moves along when it is a net output.
+  // Makes all readers of `from` read `to` instead; `from`'s name moves along when it is a net output.
   void replace(ValueId from, ValueId to);
-  // Output `index` of the net is `to` instead, under the same name.
+  // Makes `to` output `index` of the net, under the same name.
   void set_output(size_t index, ValueId to);
-  // The value becomes a constant; its producer dies when nothing else of it is used.
+  // Makes the value a constant; its producer dies when it has no other output.
   void make_constant(ValueId id, std::shared_ptr<const Blob> blob);
-  // The types of the node's outputs, inferred again from those that its inputs have now.
+  // Infers the types of the node's outputs again from those that its inputs have now.
   Status infer_again(NodeId node);
-  // `node` takes over output 0 of `swallowed`, which dies: fusion of a node with its only reader.
+  // Makes `node` produce output 0 of `swallowed`, which dies: fusion of a node with its only reader.
   void take_over_output(NodeId node, NodeId swallowed);
   void remove(NodeId node);
 
   // Drops dead nodes and values that no node reads or writes, and puts added nodes into place. A net that was not changed stays as it is.
   TypedNet finish();
-  // As if something had been changed.
+  // Counts the net as changed.
   void touch() { changed_ = true; }
 
  private:
@@ -78,7 +78,7 @@ class Editor {
   std::vector<char> dead_;
   std::vector<char> ordered_;  // has control inputs, or is one
   std::vector<std::vector<NodeId>> readers_;
-  std::vector<std::vector<NodeId>> inserted_;  // by node: what runs right before it
+  std::vector<std::vector<NodeId>> inserted_;  // by node: the nodes that run right before it
 };
 
 }  // namespace heddle

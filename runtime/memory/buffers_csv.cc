@@ -23,7 +23,7 @@ Status at_line(size_t line, Code code, std::string message, std::string hint = {
   return {code, fmt::format("line {}: {}", line, message), std::move(hint)};
 }
 
-// For messages: names from the file, cut to a readable length.
+// Quotes a name from the file for a message, cut to a readable length.
 std::string shown(std::string_view field) {
   constexpr size_t most = 64;
   return field.size() <= most ? quoted(field) : quoted(field.substr(0, most)) + "...";
@@ -35,7 +35,7 @@ std::string_view trimmed(std::string_view field) {
   return field;
 }
 
-// One line cut at its commas; more than max_fields are not kept.
+// One line, split at its commas; fields past max_fields are dropped.
 struct Fields {
   std::array<std::string_view, max_fields> field;
   size_t count = 0;
@@ -130,7 +130,7 @@ class Parser {
 
   const Limits& limits_;
   BufferTable table_;
-  std::unordered_map<std::string, size_t> lines_;  // where each id is
+  std::unordered_map<std::string, size_t> lines_;  // the line of each id
   std::array<size_t, columns> place_{};
   size_t width_ = 0;
   size_t line_ = 0;

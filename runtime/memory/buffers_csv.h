@@ -15,7 +15,7 @@
 namespace heddle {
 
 struct BufferTable {
-  std::vector<std::string> ids;  // unique; of problem.buffers[i]
+  std::vector<std::string> ids;  // unique; ids[i] names problem.buffers[i]
   offsets::Problem problem;
   bool has_alignment = false;  // the file has the column
 };
@@ -24,7 +24,7 @@ struct BufferTable {
 Result<BufferTable> parse_buffers_csv(std::string_view text, const Limits& limits = {});
 // Reads a table from a file: also file_not_found, file_unreadable, and limit_exceeded beyond limits.file_bytes.
 Result<BufferTable> load_buffers_csv(const std::string& path, const Limits& limits = {});
-// The table with a last column `offset`: id,lower,upper,size[,alignment],offset; alignment only if the table has it.
+// Formats the table with `offset` as its last column: id,lower,upper,size[,alignment],offset; alignment only if the table has it.
 // solution.offsets belong to table.problem.buffers. A line feed ends each line.
 std::string format_buffers_csv(const BufferTable& table, const offsets::Solution& solution);
 

@@ -21,7 +21,7 @@ uint64_t new_generation() {
 
 }  // namespace
 
-// What is there goes before more is asked for: both at once may not fit.
+// Frees the old memory before it allocates more: both at once may not fit.
 Status Workspace::reserve(int64_t bytes, int64_t pinned, const std::shared_ptr<Device>& pinned_by) {
   const bool pins = pinned > 0 && pinned_by && pinned_by->pins();
   const bool is_pinned = pinned_by_ && !pinned_by_->retired() && pinned <= pinned_bytes_;
@@ -141,7 +141,7 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
                        [&](const auto& need) { return workspace.bytes_on(*need.first) >= need.second; });
   };
   std::shared_ptr<Workspace> taken;
-  std::vector<std::shared_ptr<Workspace>> dropped;  // freed after the lock
+  std::vector<std::shared_ptr<Workspace>> dropped;  // freed after the lock is released
   {
     const std::lock_guard lock(mutex_);
     const auto retired = [](const auto& workspace) { return workspace->keeps_retired(); };
@@ -154,7 +154,7 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
     for (auto at = idle_.begin(); at != idle_.end(); ++at) {
       const int64_t held = (*at)->bytes();
       const bool all = has_all(**at);
-      // One of the right size or, to grow, one that is not much smaller.
+      // Takes one of the right size or, to grow, one that is not much smaller.
       if (held / max_times > total || (!all && held < total / max_times)) continue;
       const bool better = best == idle_.end() || (all != best_has_all ? all : all ? held <= (*best)->bytes() : held >= (*best)->bytes());
       if (!better) continue;
@@ -177,7 +177,7 @@ void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) noexcept {
 
 void WorkspacePool::trim(int64_t keep_bytes) noexcept {
   for (;;) {
-    std::shared_ptr<Workspace> dropped;  // freed after the lock
+    std::shared_ptr<Workspace> dropped;  // freed after the lock is released
     const std::lock_guard lock(mutex_);
     int64_t held = 0;
     for (const auto& workspace : idle_) held += workspace->bytes();

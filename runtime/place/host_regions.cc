@@ -16,7 +16,7 @@ namespace {
 
 constexpr int reach = 4;                  // operators between one that fell back and one that may move, that one included
 constexpr double work_of_a_copy = 8;      // bytes and operations that the host does while one byte is copied
-constexpr int64_t small_bytes = 1 << 16;  // operators that do not say what they cost are light up to here
+constexpr int64_t small_bytes = 1 << 16;  // operators that declare no cost are light up to here
 
 class Search {
  public:
@@ -24,11 +24,11 @@ class Search {
   std::vector<HostRegion> run(const std::vector<NodeId>& fallen_back);
 
  private:
-  // A value that may cross: who makes or reads it where he runs, and how many of those are on the device and elsewhere.
+  // A value that may cross: the nodes that make or read it where they run, and how many of those are on the device and elsewhere.
   struct Crossing {
     std::vector<NodeId> ends;
     int on_device = 0, elsewhere = 0;
-    bool held_on_host = false;  // lies or is needed there whoever makes or reads it: counts once
+    bool held_on_host = false;  // lies or is needed on the host wherever its ends run: counts once
     bool of_region = false;
   };
   enum class State : uint8_t { fixed, on_host, back };
@@ -48,13 +48,13 @@ class Search {
   const TypedNet& net_;
   const DeviceId device_;
   const bool host_has_pointwise_;
-  std::vector<Crossing> crossings_;   // by ValueId
-  std::vector<State> states_;         // by NodeId
-  std::vector<double> work_, price_;  // likewise: on the host, as bytes copied; of going back to the device
+  std::vector<Crossing> crossings_;   // indexed by ValueId
+  std::vector<State> states_;         // indexed by NodeId
+  std::vector<double> work_, price_;  // also by NodeId: on the host, as bytes copied; the price of going back to the device
   std::vector<NodeId> movable_;
 };
 
-// What is known or constant is on the device before the run; variables hold those who touch them where they are.
+// A known or constant value is on the device before the run; a variable fixes the place of the nodes that use it.
 bool Search::crosses(ValueId v) const {
   if (!v.valid()) return false;
   const Value& value = net_.net[v];
@@ -90,7 +90,7 @@ void Search::connect(NodeId id) {
     add(node.inputs[k], node.schema->input_port(k), HEDDLE_PORT_HOST | HEDDLE_PORT_SHAPE_OPERAND);
 }
 
-// Calls it with each value of the node's that crosses when the node moves, once.
+// Calls `function` once for each value of the node that crosses when the node moves.
 template <class Function>
 void Search::each_crossing(NodeId id, const Function& function) {
   const Node& node = net_.net[id];
@@ -103,7 +103,7 @@ void Search::each_crossing(NodeId id, const Function& function) {
   for (const ValueId v : values) function(v, crossings_[v.index]);
 }
 
-// The operator's work on the host, where it may move there.
+// Returns the operator's work on the host, or none if it may not move there.
 std::optional<double> Search::light_work(NodeId id) const {
   const Node& node = net_.net[id];
   constexpr uint32_t stays = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM | HEDDLE_TRAIT_COLLECTIVE;
@@ -150,7 +150,7 @@ void Search::reach_from(const std::vector<NodeId>& fallen_back) {
   std::sort(movable_.begin(), movable_.end());
 }
 
-// Counts the ends of what the movable operators touch, and what each of them would cost if it alone went back.
+// Counts the ends of the values that movable operators use, and the price of moving each of those operators back alone.
 void Search::weigh() {
   for (Crossing& crossing : crossings_) {
     crossing.elsewhere = crossing.held_on_host ? 1 : 0;
@@ -166,7 +166,7 @@ void Search::weigh() {
   }
 }
 
-// Prices only fall: at each value once when the first of its ends is on the device, and once when only one is left elsewhere.
+// Prices only fall: for each value once when the first of its ends is on the device, and once when only one is left elsewhere.
 void Search::give_back() {
   std::vector<NodeId> open;
   const auto settle = [&](NodeId id) {
@@ -189,7 +189,7 @@ void Search::give_back() {
   }
 }
 
-// Takes all that is left on the host and connected with `first`. The saved bytes are 0 where it costs no less than on the device.
+// Takes all nodes left on the host that are connected with `first`. The saved bytes are 0 where it costs no less than on the device.
 HostRegion Search::region_of(NodeId first) {
   HostRegion region;
   double work = 0;
@@ -210,7 +210,7 @@ HostRegion Search::region_of(NodeId first) {
     });
   }
   std::sort(region.nodes.begin(), region.nodes.end());
-  // On the device it has what is needed elsewhere copied, on the host what is needed on the device.
+  // On the device, the region copies the values that are needed elsewhere; on the host, those that are needed on the device.
   for (const ValueId v : values) {
     const Crossing& crossing = crossings_[v.index];
     region.saved_bytes += bytes(v) * ((crossing.elsewhere > 0 ? 1 : 0) - (crossing.on_device > 0 ? 1 : 0));

@@ -17,14 +17,14 @@
 namespace heddle {
 namespace {
 
-// Bounded results of what is known before the run have a place; subnets for extents that are known only while they run are the host's.
+// Bounded results of values known before the run have a place; subnets whose extents are known only while they run go to the host.
 bool has_late_value(const TypedNet& net, const Node& node) {
   const auto late = [&](ValueId id) { return id.valid() && net.type(id).late(); };
   const auto unplaced = [&](ValueId id) { return id.valid() && (net.type(id).dynamic || net.type(id).follows_bounded); };
   return std::any_of(node.inputs.begin(), node.inputs.end(), late) || std::any_of(node.outputs.begin(), node.outputs.end(), unplaced);
 }
 
-// The types of a node's operands, for a message: f32, i64.
+// Returns the types of a node's operands, for a message: f32, i64.
 std::string types_of(const TypedNet& net, const Node& node) {
   std::vector<std::string> types;
   for (const std::vector<ValueId>* side : {&node.inputs, &node.outputs})
@@ -51,7 +51,7 @@ std::string because(const TypedNet& net, const Node& node, Obstacle obstacle, co
 }
 
 Status fallen_back(const TypedNet& net, const Node& node, Obstacle obstacle, const CompilationTarget& target) {
-  const bool asked_for = target.copies == Copies::automatic;  // but not done in silence
+  const bool asked_for = target.copies == Copies::automatic;  // but not done silently
   Status status(
       Code::no_kernel, fmt::format("runs on {}: {}", quoted(host_name), because(net, node, obstacle, target.default_device)),
       asked_for ? "load a plugin that has one" : hint_with("load a plugin that has one, or say ", option_names::automatic_copies));
@@ -106,7 +106,7 @@ DeviceId device_id(TypedNet& net, const std::string& name) {
   return DeviceId(at);
 }
 
-// Of the net's inputs and outputs: what its caller says, or the operator whose subnet it is.
+// Places the net's inputs and outputs: where the caller, or the operator whose subnet this is, puts them.
 void place_ports(TypedNet& net, const CompilationTarget& target, Findings& findings) {
   net.input_places.assign(net.net.inputs.size(), host_device);
   net.output_places.assign(net.net.outputs.size(), host_device);
@@ -169,7 +169,7 @@ TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings
   if (places_ports) place_ports(net, target, findings);
   Editor editor(std::move(net));
   std::vector<NodeId> on_host_alone;
-  DeviceId there;  // the default device; invalid: nobody is on it for want of another
+  DeviceId there;  // the default device; invalid: no node without a device of its own is on it
   for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
     const NodeId id(i);
     const Node& node = editor.node(id);

@@ -50,7 +50,7 @@ class Copier {
     return direct ? wanted : host_device;
   }
 
-  // Whether copies go straight from `source` to `place`.
+  // True if copies go straight from `source` to `place`.
   Result<bool> reaches(DeviceId place, DeviceId source) {
     if (place == host_device || source == host_device || place == source) return true;
     if (!target_.devices) return false;
@@ -64,7 +64,7 @@ class Copier {
     return target_.devices->open(*editor_.net().registry, editor_.net().devices[device.index]);
   }
 
-  // `value` at `place`, for a node that runs at `before` (invalid: after everything).
+  // Returns `value` at `place`, for a node that runs at `before` (invalid: after everything).
   Result<ValueId> copied(NodeId before, ValueId value, DeviceId place) {
     if (const auto it = made_.find({value, place}); it != made_.end()) return it->second;
     ValueId source = value;
@@ -84,7 +84,7 @@ class Copier {
   const Locations locations_;  // of the nodes and values before anything was added
   const size_t node_count_;
   std::map<std::pair<ValueId, DeviceId>, ValueId> made_;
-  std::map<std::pair<DeviceId, DeviceId>, bool> reaches_;  // by where to and where from
+  std::map<std::pair<DeviceId, DeviceId>, bool> reaches_;  // by destination and source
 };
 
 }  // namespace

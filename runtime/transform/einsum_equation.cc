@@ -11,14 +11,14 @@ bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
 }
 
-// Labels of the `count` dimensions of an ellipsis.
+// Returns the labels of the `count` dimensions of an ellipsis.
 std::string ellipsis_labels(int count) {
   std::string labels;
   for (int d = count; d > 0; --d) labels += static_cast<char>(d - 1);
   return labels;
 }
 
-// Of a term whose ellipsis stands for `ellipsis` dimensions.
+// Returns the labels of a term whose ellipsis represents `ellipsis` dimensions.
 std::string term_labels(const std::string& term, int ellipsis) {
   std::string labels;
   for (size_t i = 0; i < term.size(); ++i) {

@@ -1,4 +1,4 @@
-// The equation of an Einsum node as labels of dimensions. Inference has judged it: it fits its operands.
+// The equation of an Einsum node as labels of dimensions. Inference has already checked that it fits its operands.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-// A dimension: a letter, or one of an ellipsis, which are the numbers 0, 1, ... from the last one.
+// A dimension: a letter, or one of an ellipsis; those are the numbers 0, 1, ... counted from the last one.
 using EinsumLabel = char;
 
 struct EinsumEquation {
@@ -14,7 +14,7 @@ struct EinsumEquation {
   std::string output;
 };
 
-// `ranks`: of the operands.
+// `ranks`: the ranks of the operands.
 EinsumEquation einsum_equation(const std::string& text, const std::vector<int>& ranks);
 
 }  // namespace heddle

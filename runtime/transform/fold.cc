@@ -14,7 +14,7 @@ bool may_fold(const Node& node) {
   return (node.schema->op->traits & never) == 0 && !node.schema->updates_variable() && node.epilogue.empty();
 }
 
-// Folding must not trade a small operator for a big constant.
+// True unless folding would trade a small operator for a big constant.
 bool worth_folding(const TypedNet& net, const Node& node, const Limits& limits) {
   int64_t in = 0, out = 0;
   for (const ValueId id : node.inputs)
@@ -24,7 +24,7 @@ bool worth_folding(const TypedNet& net, const Node& node, const Limits& limits) 
   return out <= limits.folded_bytes && (out <= 65536 || out <= 4 * in);
 }
 
-// Weights that only folding read leave memory at once: the file still has them.
+// Releases weights that only folding read: the file still has them.
 void release_unused(const Editor& editor, const std::vector<ValueId>& values) {
   for (const ValueId v : values) {
     const auto blob = editor.constant(v);
@@ -33,17 +33,17 @@ void release_unused(const Editor& editor, const std::vector<ValueId>& values) {
   }
 }
 
-// A value whose extent was inferred at its bound has its true one once it is folded, and so has what follows from it.
+// A value whose extent was inferred at its bound gets its true one once it is folded, and so do the values that depend on it.
 class Retyped {
  public:
   explicit Retyped(Editor& editor) : editor_(editor), changed_(editor.graph().values.size()) {}
-  // `id` is folded: its type was `before`.
+  // Records that `id` was folded; its type was `before`.
   void note(ValueId id, const TensorType& before) {
     if (!before.late()) return;
     changed_[id.index] = 1;
     any_ = true;
   }
-  // To be called for every node, in order.
+  // Must be called for every node, in order.
   Status follow(NodeId id) {
     const Node& node = editor_.node(id);
     const auto is_changed = [&](ValueId v) { return v.valid() && v.index < changed_.size() && changed_[v.index]; };

@@ -20,8 +20,8 @@ double epsilon_of(const Node& bn) {
   return given ? std::get<double>(*given) : 1e-5;
 }
 
-// Folded, a factor meets the weights instead of the sum. That rounds in another way, but must not make an infinity or a NaN where none was:
-// every factor and folded number is finite.
+// Folded, a factor multiplies the weights instead of the sum. That rounds in another way, but must not make an infinity or a NaN where none
+// was: every factor and folded number is finite.
 bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
   const Blob& weights = *editor.constant(conv.inputs[1]);
   const int64_t channels = weights.shape[0], each = channels > 0 ? weights.shape.element_count() / channels : 0;
@@ -40,7 +40,7 @@ bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
   return true;
 }
 
-// Emits what makes `conv` do `bn`'s work: W' = W * s, b' = (b - mean) * s + shift with s = scale / sqrt(variance + epsilon) per channel.
+// Makes `conv` do `bn`'s work: W' = W * s, b' = (b - mean) * s + shift with s = scale / sqrt(variance + epsilon) per channel.
 Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
   const Node conv = editor.node(conv_id), bn = editor.node(bn_id);
   const ValueId scale = bn.inputs[1], shift = bn.inputs[2], mean = bn.inputs[3], variance = bn.inputs[4];

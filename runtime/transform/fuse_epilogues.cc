@@ -10,7 +10,8 @@
 namespace heddle {
 namespace {
 
-// How an operand of shape `operand` meets an output of shape `output`; HEDDLE_OPERAND_NONE when it is none of the forms kernels know.
+// Returns how an operand of shape `operand` is broadcast to an output of shape `output`; HEDDLE_OPERAND_NONE when it is none of the forms
+// kernels support.
 int32_t operand_kind(const Shape& operand, const Shape& output) {
   if (operand == output) return HEDDLE_OPERAND_SAME_SHAPE;
   if (operand.element_count() == 1) return HEDDLE_OPERAND_SCALAR;
@@ -26,7 +27,7 @@ int32_t operand_kind(const Shape& operand, const Shape& output) {
   return wide == 1 ? HEDDLE_OPERAND_PER_CHANNEL : HEDDLE_OPERAND_NONE;
 }
 
-// `reader` as an epilogue op behind `node`; false when it has no such form. `operand` is the value the epilogue op reads besides, if any.
+// Makes `reader` an epilogue op of `node`; false when it has no such form. `operand` is the other value that the epilogue op reads, if any.
 bool epilogue_op_of(const Editor& editor, const Node& node, const Node& reader, EpilogueOp& epilogue_op, ValueId& operand) {
   const ValueId produced = node.outputs[0];
   const TypedNet& net = editor.net();
@@ -58,13 +59,13 @@ bool epilogue_op_of(const Editor& editor, const Node& node, const Node& reader, 
   return true;
 }
 
-// Whether `value` is computed after `node`, which moves behind its maker once it reads it.
+// True if `value` is computed after `node`: then `node` moves after its producer once it reads it.
 bool is_computed_after(const Editor& editor, NodeId node, ValueId value) {
   const NodeId maker = value.valid() ? editor.graph()[value].producer : NodeId();
   return maker.valid() && maker.index > node.index;
 }
 
-// Whether the operator that makes `operand`, a value that `reader` alone reads, can have `reader` as its own epilogue op.
+// True if the operator that makes `operand`, a value that `reader` alone reads, can have `reader` as its own epilogue op.
 bool maker_takes(const Editor& editor, NodeId reader, ValueId operand) {
   const NodeId maker = editor.graph()[operand].producer;
   if (editor.only_reader(operand) != reader) return false;
@@ -87,8 +88,8 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
   for (size_t i = 0; i < count; ++i) {
     const NodeId id(i);
     if (editor.dead(id)) continue;
-    // Of a sum of many terms an operator takes one addition in: with more, all their terms were kept until it runs. Two values of which
-    // either could take the addition in leave it to the one that is computed last.
+    // An operator fuses one addition of a sum of many terms: with more, all their terms would be kept until it runs. When the producers of
+    // both terms could fuse the addition, the one that runs last does.
     bool moves = false;
     for (;;) {
       const Node& node = editor.node(id);

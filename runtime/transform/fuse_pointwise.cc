@@ -1,4 +1,4 @@
-// fuse_pointwise: pointwise operators take in those before them whose results only they read, and become one heddle::Pointwise. An operator
+// fuse_pointwise: pointwise operators absorb preceding ones whose results only they read, and become one heddle::Pointwise. An operator
 // without a kernel of its own becomes one in any case, so whatever runs without fusion runs with it.
 #include <fmt/format.h>
 
@@ -17,15 +17,15 @@ namespace {
 
 using expression::Program;
 
-// What one program may have, all that it has taken in counted. A program alone may have more: it is not ours to refuse.
+// The bounds of one fused program, including everything it absorbed. A single operator's program may exceed them: it is not refused here.
 constexpr size_t max_inputs = 8;
 constexpr size_t max_instructions = 64;
 
-// A program and the values that its inputs are, each once.
+// A program and the values of its inputs, each once.
 struct FusedExpression {
   Program program;
   std::vector<ValueId> inputs;
-  bool fusible = false;  // other operators may take it in, and it may take in others
+  bool fusible = false;  // other operators may absorb it, and it may absorb others
 
   int input(ValueId id) {
     const auto it = std::find(inputs.begin(), inputs.end(), id);
@@ -33,7 +33,7 @@ struct FusedExpression {
     if (it == inputs.end()) inputs.push_back(id);
     return program.input(fmt::format("x{}", index));
   }
-  // Ends with `own`, whose inputs are the instructions `bind`.
+  // Appends `own`, whose inputs are the instructions `bind`, as the end of the program.
   void end_with(const Program& own, const std::vector<int>& bind) {
     const int result = expression::append(program, own, bind);
     if (result != static_cast<int>(program.code.size()) - 1) program.code.push_back(program.code[static_cast<size_t>(result)]);
@@ -59,7 +59,7 @@ Shape broadcast_shape(const TypedNet& net, const std::vector<ValueId>& values) {
   return result;
 }
 
-// Visits nodes in program order, so that producers have their chains before readers ask for them.
+// Visits nodes in program order, so that producers have their fused expressions before readers look for them.
 class PointwiseFusion {
  public:
   PointwiseFusion(Editor& editor, const OperatorSchema& pointwise, bool joins)
@@ -67,16 +67,17 @@ class PointwiseFusion {
   void visit(NodeId id);
 
  private:
-  // The node's program with the programs of `taken` (by input; invalid: none) in place of those inputs.
+  // Returns the node's program with the programs of `taken` (by input; invalid: none) in place of those inputs.
   FusedExpression joined(const Node& node, const Program& own, const std::vector<char>& literal, const std::vector<NodeId>& taken) const;
-  // The node's program as it is, over those of its inputs that are there.
+  // Returns the node's program unchanged, over those of its inputs that are present.
   FusedExpression as_it_is(const Node& node) const;
-  // The producer of input `i` when the node may take it in; whether both fit into one program is another question.
+  // Returns the producer of input `i` if the node may absorb it; does not check whether both fit into one program.
   NodeId producer_to_take(const Node& node, size_t i) const;
-  // The node's fused with all that it takes in, which `taken` lists: one producer after the other, as long as the whole is within bounds.
+  // Returns the node's expression with all that it absorbs, listed in `taken`: one producer after the other, as long as the whole is within
+  // bounds.
   FusedExpression grown(NodeId id, std::vector<NodeId>& taken) const;
-  // Whether what `producer` reads would be kept longer, at the cost of more memory than its result: it is the last reader of two values or
-  // more that were computed, and the node waits for something that is computed after the producer.
+  // True if fusing `producer` would keep its inputs longer, at the cost of more memory than its result: it is the last reader of two values
+  // or more that were computed, and the node waits for something that is computed after the producer.
   bool prolongs_lives(NodeId producer, const Node& node) const;
   bool is_pinned(const Node& node) const { return reads_updated_variable(editor_.graph(), node); }
   void make_pointwise(NodeId id, const FusedExpression& fused);
@@ -84,7 +85,7 @@ class PointwiseFusion {
   Editor& editor_;
   const OperatorSchema& pointwise_;
   const bool joins_;
-  std::vector<FusedExpression> found_;  // by node; not fusible: not to be taken in
+  std::vector<FusedExpression> found_;  // by node; not fusible: must not be absorbed
 };
 
 FusedExpression PointwiseFusion::joined(const Node& node, const Program& own, const std::vector<char>& literal,
@@ -129,7 +130,8 @@ NodeId PointwiseFusion::producer_to_take(const Node& node, size_t i) const {
   return prolongs_lives(producer, node) ? NodeId() : producer;
 }
 
-// A running sum whose terms are computed one after the other is the case in point: its additions joined, all terms would be kept at once.
+// The typical case is a running sum whose terms are computed one after the other: if its additions were joined, all terms would be kept at
+// once.
 bool PointwiseFusion::prolongs_lives(NodeId producer, const Node& node) const {
   const Net& graph = editor_.graph();
   const ValueId made = editor_.node(producer).outputs[0];
@@ -138,7 +140,7 @@ bool PointwiseFusion::prolongs_lives(NodeId producer, const Node& node) const {
     if (graph[id].producer.valid() && editor_.only_reader(id) == producer && editor_.net().type(id).shape == editor_.net().type(made).shape)
       ++ending;
   if (ending < 2) return false;
-  // What fusion may take in runs at the node's own place; what it waits for are the inputs of that.
+  // A producer that may be fused runs at the node's own place, which then waits for that producer's inputs.
   const auto is_computed_later = [&](ValueId id) {
     const NodeId from = id.valid() ? graph[id].producer : NodeId();
     return from.valid() && from.index > producer.index;
@@ -199,7 +201,7 @@ void PointwiseFusion::visit(NodeId id) {
   const Node& node = editor_.node(id);
   if (editor_.dead(id) || !has_pointwise_form(node) || node.schema->updates_variable()) return;
   if (node.placed != host_device && !runs_pointwise(editor_.net(), editor_.net().device_of(node))) return;
-  // Such a node stays where it is and is not taken in: what it reads is overwritten later.
+  // A pinned node stays where it is and is not absorbed: a value that it reads is overwritten later.
   const bool pinned = is_pinned(node);
   std::vector<NodeId> taken;
   FusedExpression fused = grown(id, taken);

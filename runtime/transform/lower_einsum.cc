@@ -1,6 +1,6 @@
 // lower_einsum: a sum of products over named dimensions becomes sums, permutations and products of matrices, for which there are kernels
-// that do better than general loops. The loops are left what only they can do: extents that only the run knows, and a diagonal, whose label
-// an operand names twice.
+// that do better than general loops. The loops keep the cases that only they can do: extents that only the run knows, and a diagonal, whose
+// label an operand names twice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,18 +26,18 @@ bool is_narrow(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
 
-// A value and the labels of its dimensions, of which none has one element and none occurs twice. The value itself may have dimensions of
-// one element besides, or several labels in one dimension: as_shape puts that right where it matters.
+// A value and the labels of its dimensions, of which none has one element and none occurs twice. The value itself may have further
+// dimensions of one element, or several labels in one dimension: as_shape corrects that where it matters.
 struct Operand {
   ValueId value;
   std::string labels;
 };
 
-// Lowers one node. What it adds stands right before that node.
+// Lowers one node. The nodes that it adds are placed right before that node.
 class EinsumLowering {
  public:
   EinsumLowering(Editor& editor, NodeId at) : editor_(editor), at_(at), dtype_(editor.net().type(editor.node(at).inputs[0]).dtype) {}
-  // The value that takes the place of the node's output; none: the node stays as it is.
+  // Returns the value that replaces the node's output; none: the node stays as it is.
   Result<std::optional<ValueId>> value();
   const std::vector<NodeId>& added() const { return added_; }
 
@@ -47,8 +47,8 @@ class EinsumLowering {
   bool read_equation();
   // Reads operand `k`, whose dimensions have these labels.
   void read_operand(size_t k, const std::string& labels);
-  // Whether the device has a kernel of its own for Einsum, which multiplies matrices where they lie in a few calls of a library, and reads
-  // in any order what is only to be multiplied.
+  // True if the device has a kernel of its own for Einsum, which multiplies matrices where they lie in a few calls of a library, and reads
+  // operands in any order for purely elementwise products.
   bool is_left_to_kernel(const Operand& a, const Operand& b, const MatrixForm& form) const;
   Shape shape_of(const std::string& labels) const;
 
@@ -56,14 +56,15 @@ class EinsumLowering {
   ValueId integers(const char* what, const std::vector<int64_t>& values);
   Result<ValueId> as_shape(ValueId value, const Shape& shape);
   Result<Operand> permuted(const Operand& operand, const std::string& order);
-  // Summed over the labels that are not in `kept`.
+  // Sums the operand over the labels that are not in `kept`.
   Result<Operand> summed(const Operand& operand, const std::string& kept);
   Result<Operand> elementwise(const Operand& a, const Operand& b, const std::string& output);
   Result<Operand> matrix_product(const Operand& a, const Operand& b, MatrixForm form);
-  // Of two operands, over what is not in `output`. `ordered`: the output's order matters. None: better left to the loops.
+  // Multiplies two operands and sums over the labels not in `output`. `ordered`: the output's order matters. None: better left to the
+  // loops.
   Result<std::optional<Operand>> product(Operand a, Operand b, const std::string& output, bool ordered);
   Result<std::optional<Operand>> product_of_all();
-  // The pair of operands whose product has the fewest elements, and what that product keeps.
+  // Returns the labels of the product with the fewest elements, and in `first` and `second` the pair of operands that makes it.
   std::string smallest_pair(size_t* first, size_t* second) const;
 
   Editor& editor_;
@@ -111,7 +112,7 @@ bool EinsumLowering::read_equation() {
 
 void EinsumLowering::read_operand(size_t k, const std::string& labels) {
   Operand operand = {editor_.node(at_).inputs[k], {}};
-  // The labels once, and the equation that takes the diagonal, with letters of its own: an ellipsis has none.
+  // `once` has each label once; the equation that takes the diagonal has letters of its own, as an ellipsis has none.
   std::string once, all, kept;
   for (size_t d = 0; d < labels.size(); ++d) {
     if (!has_label(once, labels[d])) once += labels[d];
@@ -187,7 +188,7 @@ Result<Operand> EinsumLowering::summed(const Operand& operand, const std::string
   return result;
 }
 
-// Without anything to sum over: operands in the output's order, with one element along what they do not have after their first label.
+// Multiplies without a sum: operands in the output's order, with one element along the labels that they lack after their first label.
 Result<Operand> EinsumLowering::elementwise(const Operand& a, const Operand& b, const std::string& output) {
   std::vector<ValueId> inputs;
   for (const Operand* operand : {&a, &b}) {
@@ -206,10 +207,11 @@ Result<Operand> EinsumLowering::elementwise(const Operand& a, const Operand& b, 
   return Operand{value, output};
 }
 
-// Dimensions of the batch, and without one those of the rows, stay apart: MatMul takes them so, and what reads the result needs no Reshape.
+// Dimensions of the batch, and without one those of the rows, stay separate: MatMul takes them so, and readers of the result need no
+// Reshape.
 Result<Operand> EinsumLowering::matrix_product(const Operand& a, const Operand& b, MatrixForm form) {
   const Operand &first = form.swapped ? b : a, &second = form.swapped ? a : b;
-  // A constant is turned before anything runs.
+  // A constant is transposed before the run.
   form.left_turned = form.left_turned && !editor_.is_constant(first.value);
   form.right_turned = form.right_turned && !editor_.is_constant(second.value);
   HEDDLE_TRY(const Operand left, permuted(first, form.left()));
@@ -238,15 +240,15 @@ Result<std::optional<Operand>> EinsumLowering::product(Operand a, Operand b, con
   const auto is_alone = [&](const Operand& in, const Operand& other) {
     return std::any_of(in.labels.begin(), in.labels.end(), [&](char c) { return !has_label(other.labels, c) && !has_label(output, c); });
   };
-  // Rounded to 16 bits, such a sum would have lost what the product needs.
+  // Rounded to 16 bits, such a sum would have lost precision that the product needs.
   const bool sums_alone = is_alone(a, b) || is_alone(b, a);
   if (sums_alone && is_narrow(dtype_)) return std::optional<Operand>();
   HEDDLE_TRY(a, summed(a, output + b.labels));
   HEDDLE_TRY(b, summed(b, output + a.labels));
   const MatrixForm form = matrix_form(a.labels, b.labels, output, ordered, extents_);
   if (!sums_alone && is_left_to_kernel(a, b, form)) return std::optional<Operand>();
-  // Measured: of one row by one column matrix products take up to five times what the elements' products take, summed; of one column by one
-  // row they take less.
+  // Measured: for one row by one column, matrix products take up to five times as long as multiplying elements and summing; for one column
+  // by one row they take less.
   const bool is_dot = form.rows.empty() && form.columns.empty() && !is_narrow(dtype_);
   const bool is_outer = form.batch.empty() && !form.rows.empty() && !form.columns.empty() && form.moved == 0 && dtype_ == DType::f32;
   if (form.depth.empty() ? is_outer : !is_dot) {
@@ -278,7 +280,7 @@ std::string EinsumLowering::smallest_pair(size_t* first, size_t* second) const {
   return best;
 }
 
-// Two at a time. Products on the way must not be much larger than what is given and asked for.
+// Multiplies two operands at a time. Intermediate products must not be much larger than the inputs and the output.
 Result<std::optional<Operand>> EinsumLowering::product_of_all() {
   constexpr int64_t max_growth = 4;
   if (operands_.size() > 2 && is_narrow(dtype_)) return std::optional<Operand>();

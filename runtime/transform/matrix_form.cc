@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// Labels of two operands by what they are for the product, each group in the order of `order`.
+// Labels of two operands grouped by their role in the product, each group in the order of `order`.
 struct Groups {
   const std::string &left, &right, &output;
 
@@ -30,7 +30,7 @@ struct Groups {
   }
 };
 
-// Counts what an operand that lies as `labels` costs as [batch, outer, inner]; says whether it is read the other way round.
+// Adds the cost of reading an operand that lies as `labels` as [batch, outer, inner]; sets `turned` if it is read transposed.
 void meet(const std::string& labels, const std::string& batch, const std::string& outer, const std::string& inner,
           const LabelExtents& extents, bool* turned, MatrixForm* form) {
   *turned = false;

@@ -6,7 +6,7 @@ namespace heddle {
 
 Result<TypedNet> prune(TypedNet net) {
   Editor editor(std::move(net));
-  editor.touch();  // values that the net never used go too
+  editor.touch();  // values that the net never used are dropped too
   const size_t count = editor.graph().nodes.size();
   for (size_t i = 0; i < count; ++i) {
     const Node& node = editor.node(NodeId(i));
@@ -17,7 +17,7 @@ Result<TypedNet> prune(TypedNet net) {
     if (editor.graph()[from].kind == Value::Kind::variable || (editor.is_output(from) && !plain)) continue;
     editor.replace(from, to);
   }
-  // Backwards, so that a chain dies in one pass.
+  // Visits nodes backwards, so that a chain dies in one pass.
   for (size_t i = count; i-- > 0;) {
     const NodeId id(i);
     const Node& node = editor.node(id);

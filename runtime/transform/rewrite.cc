@@ -1,4 +1,4 @@
-// Rewrite rules of plugins: where a rule's pattern occurs (transform/rule_match.h), its replacement takes its place. Each rule passes over
+// Rewrite rules of plugins: where a rule's pattern occurs (transform/rule_match.h), its replacement takes its place. Each rule goes through
 // the net once, so a replacement may contain its pattern.
 #include <fmt/format.h>
 
@@ -14,12 +14,12 @@
 namespace heddle {
 namespace {
 
-// Whether what was added has kernels on the device it was put on: a plugin of a device brings rules for that device.
+// True if the added nodes have kernels on the device they were put on: a plugin of a device brings rules for that device.
 bool run_where_they_are(const Editor& editor, const std::vector<NodeId>& added) {
   return std::all_of(added.begin(), added.end(), [&](NodeId id) { return runs_where_it_is(editor.net(), editor.node(id)); });
 }
 
-// Puts the replacement in the place of what matched, unless it does not run there.
+// Replaces the matched nodes, unless the replacement does not run there.
 Status replace(Editor& editor, const RewriteRule& rule, const RuleMatch& match, NodeId at) {
   const Net& replacement = rule.replacement;
   const std::string prefix = editor.node(at).name + "/" + rule.name + "/";

@@ -25,7 +25,7 @@ bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
   return a == b;
 }
 
-// What is known of an occurrence so far, and what is still to be looked at.
+// An occurrence matched so far, and the pairs of values that are still to be compared.
 struct Partial {
   struct Pair {
     ValueId pattern, found;
@@ -73,7 +73,7 @@ bool Search::fits(const DeclaredType& declared, const TensorType& type, Partial&
   return true;
 }
 
-// `bound`: the operator of the pattern whose inputs are to be looked at because of this.
+// Binds a value of the pattern. Sets `bound` to the operator of the pattern whose inputs must therefore be compared.
 bool Search::bind(ValueId pattern_id, ValueId id, Partial& partial, NodeId* bound) const {
   if (pattern_id.valid() != id.valid()) return false;
   if (!id.valid()) return true;
@@ -113,7 +113,7 @@ bool Search::bind(NodeId pattern_id, NodeId id, Partial& partial) const {
   return true;
 }
 
-// What can be told of one value without looking behind it.
+// Checks one value without looking at the values it is computed from.
 bool Search::may_be(ValueId pattern_id, ValueId id, const Partial& partial) const {
   const ValueId bound = partial.match.values[pattern_id.index];
   if (bound.valid()) return bound == id;
@@ -130,7 +130,7 @@ void Search::open_inputs(NodeId pattern_id, bool swapped, Partial& partial) cons
   for (size_t i = wanted.size(); i-- > 0;) partial.open.push_back({wanted[i], found[swapped ? 1 - i : i]});
 }
 
-// The pattern's operator is bound: its inputs in the order in which they are written, then in the other one.
+// Called when the pattern's operator is bound: tries its inputs in the order in which they are written, then in the other one.
 bool Search::solve_below(NodeId pattern_id, Partial& partial) const {
   const std::vector<ValueId>& wanted = rule_.pattern[pattern_id].inputs;
   const std::vector<ValueId>& found = editor_.node(partial.match.nodes[pattern_id.index]).inputs;
@@ -163,14 +163,14 @@ bool Search::solve(Partial& partial) const {
   return whole(partial.match) && closed(partial.match);
 }
 
-// Everything of the pattern was reached, on one device and free to move.
+// True if everything of the pattern was reached, on one device and free to move.
 bool Search::whole(const RuleMatch& match) const {
   return std::all_of(match.nodes.begin(), match.nodes.end(), [&](NodeId id) {
     return id.valid() && editor_.node(id).placed == editor_.node(match.nodes[0]).placed && editor_.node(id).control.empty();
   });
 }
 
-// Results inside the pattern are read there only.
+// True if results inside the pattern are read there only.
 bool Search::closed(const RuleMatch& match) const {
   const ValueId output = match.value(rule_.pattern.outputs[0]);
   for (const NodeId id : match.nodes)

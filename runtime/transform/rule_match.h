@@ -1,4 +1,4 @@
-// Where the pattern of a rewrite rule occurs in a net.
+// Finds the pattern of a rewrite rule in a net.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@ namespace heddle {
 
 // One occurrence.
 struct RuleMatch {
-  std::vector<ValueId> values;  // by pattern value: what it stands for
-  std::vector<NodeId> nodes;    // by pattern node
+  std::vector<ValueId> values;  // by pattern value: the value matched
+  std::vector<NodeId> nodes;    // by pattern node: the node matched
 
   ValueId value(ValueId pattern_value) const { return values[pattern_value.index]; }
 };
 
-// The operator that makes the pattern's output, where a match begins.
+// Returns the operator that makes the pattern's output, where a match begins.
 NodeId pattern_anchor(const RewriteRule& rule);
 
-// The occurrence whose anchor is `at`; none: there is none.
+// Returns the occurrence whose anchor is `at`; none: there is none.
 //
-// A pattern matches from its output backwards: the same operators with the attributes that the pattern states, constants of equal
-// content, inputs that may be anything of the dtype and extents they declare (a symbol fits any extent, the same one everywhere). Values
-// inside the pattern have no reader outside of it. The two inputs of an operator with HEDDLE_TRAIT_COMMUTATIVE may stand in either order:
-// as written is tried first, so that a net has one answer; what does not fit behind that is undone, and the other one tried. There are at
-// most 2^max_swapped forms to compare with.
+// A pattern matches from its output backwards: the same operators with the attributes that the pattern states, constants of equal content,
+// inputs that may be anything of the dtype and extents they declare (a symbol fits any extent, the same one everywhere). Values inside the
+// pattern have no reader outside of it. The two inputs of an operator with HEDDLE_TRAIT_COMMUTATIVE may be in either order: as written is
+// tried first, so that a net has one answer; if the rest then does not match, it is undone and the other order tried. There are at most
+// 2^max_swapped forms to compare with.
 std::optional<RuleMatch> find_match(const RewriteRule& rule, const Editor& editor, NodeId at);
 
 }  // namespace heddle

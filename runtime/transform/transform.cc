@@ -17,7 +17,7 @@ Result<TypedNet> fold(TypedNet net, Context c) {
   return fold_constants(std::move(net), c.evaluator, c.target, c.options.interruption);
 }
 
-// The verifier, about this net alone: what crosses between devices was judged before, and is not yet copied.
+// Runs the verifier on this net alone: crossings between devices were checked before, and are not yet copied.
 Status verified(const TypedNet& net, Context c) {
   CompilationTarget target = c.target;
   target.copies = Copies::automatic;
@@ -26,7 +26,7 @@ Status verified(const TypedNet& net, Context c) {
   return verify(net, target, options).status();
 }
 
-// Judges nets behind transforms. What the verifier says of the net that came is no transform's fault.
+// Checks nets after transforms. Mistakes that the verifier finds in the input net are not blamed on a transform.
 class TransformJudge {
  public:
   TransformJudge(const TypedNet& first, Context context) : context_(context), sound_(verified(first, context).ok()) {}
@@ -44,7 +44,7 @@ class TransformJudge {
 };
 
 Status blame(const char* transform, Status status) {
-  if (status.code() == Code::out_of_memory) return status;  // to look at the net: it says nothing of it
+  if (status.code() == Code::out_of_memory) return status;  // no memory for the check: the net may be right
   Diagnostic& d = status.diagnostic();
   d.code = Code::internal;
   d.message = fmt::format("the transform {} broke the net: {}", quoted(transform), d.message);
@@ -61,7 +61,7 @@ std::span<const Transform> transforms() {
       {"fold_constants", &Options::fold_constants, fold},
       {"fold_batch_normalization", &Options::fold_batch_normalization,
        [](TypedNet net, Context) { return fold_batch_normalization(std::move(net)); }},
-      {"fold_constants", &Options::fold_batch_normalization, fold},  // what it made of the weights
+      {"fold_constants", &Options::fold_batch_normalization, fold},  // folds the weights computed by it
       {"apply_rules", &Options::apply_rules, [](TypedNet net, Context) { return apply_rules(std::move(net)); }},
       {"fuse_epilogues", &Options::fuse_epilogues, [](TypedNet net, Context) { return fuse_epilogues(std::move(net)); }},
       {"fuse_pointwise", nullptr, [](TypedNet net, Context c) { return fuse_pointwise(std::move(net), c.options.fuse_pointwise); }},

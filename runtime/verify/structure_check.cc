@@ -22,7 +22,7 @@ std::string text_of(const TensorType& type) {
   return std::string(to_string(type.dtype)) + (type.dynamic ? std::string("[?]") : type.shape.text());
 }
 
-// What is known only in the run can not be compared, and folding may find out about it.
+// Extents known only in the run can not be compared, and folding may find them out.
 bool agree(const TensorType& a, const TensorType& b) {
   return a.dtype == b.dtype && (a.late() || b.late() || a.shape == b.shape);
 }
@@ -49,7 +49,7 @@ class StructureCheck {
  private:
   bool exists(ValueId id) const { return id.index < net_.values.size(); }
 
-  // That `id` is there before a node at `position` runs.
+  // Checks that `id` exists before a node at `position` runs.
   Status check_source(ValueId id, size_t position) const {
     if (!exists(id)) return broken("reads a value that is not in the net");
     const Value& value = net_[id];
@@ -87,7 +87,7 @@ class StructureCheck {
     return {};
   }
 
-  // The writer of the version behind the one that `v` is; invalid: there is none.
+  // Returns the writer of the version that follows version `v`; invalid: there is none.
   NodeId overwriter(ValueId v) const {
     if (!v.valid() || !net_[v].variable.valid()) return {};
     const std::vector<ValueId>& versions = versions_[net_[v].variable.index];
@@ -148,7 +148,7 @@ class StructureCheck {
     return {};
   }
 
-  // Each version is made from the one before.
+  // Checks that each version is made from the one before.
   Status check_variables() {
     versions_.resize(net_.variables.size());
     for (size_t i = 0; i < net_.values.size(); ++i) {
@@ -241,14 +241,14 @@ Status NetPromises::kept_by(const TypedNet& net) const {
   return nodes_.empty() ? Status() : order_kept(net.net).in_net(net.net.name);
 }
 
-// A node that is gone hands on to those that waited for it what it waited for. Takes nodes times waiting ones: left out where that is long.
+// A removed node passes on what it waited for to the nodes that waited for it. Takes nodes times waiting ones: left out where that is long.
 Status NetPromises::order_kept(const Net& net) const {
   const auto same = [](const Waiting& before, const Node& now) { return before.name == now.name && before.control == now.control; };
   if (std::equal(nodes_.begin(), nodes_.end(), net.nodes.begin(), net.nodes.end(), same)) return {};
   constexpr size_t max_looks = size_t{1} << 24;
   const auto waits = [](const Waiting& waiting) { return !waiting.control.empty(); };
   if (static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(), waits)) * net.nodes.size() > max_looks) return {};
-  std::unordered_map<std::string, NodeId> left;  // invalid: the name is not one node's
+  std::unordered_map<std::string, NodeId> left;  // invalid: several nodes have the name
   for (size_t i = 0; i < net.nodes.size(); ++i)
     if (const auto [it, fresh] = left.try_emplace(net.nodes[i].name, NodeId(i)); !fresh) it->second = NodeId();
   const auto find = [&](const std::string& name) {
@@ -258,7 +258,7 @@ Status NetPromises::order_kept(const Net& net) const {
   for (const Waiting& waiting : nodes_) {
     const NodeId now = find(waiting.name);
     if (waiting.control.empty() || !now.valid()) continue;
-    std::vector<char> behind(net.nodes.size(), 0);  // `now` runs behind it
+    std::vector<char> behind(net.nodes.size(), 0);  // the nodes that `now` runs after
     std::vector<NodeId> open = {now};
     while (!open.empty()) {
       const NodeId at = open.back();

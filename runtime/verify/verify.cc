@@ -51,11 +51,11 @@ class Verifier {
 
   void check_devices() {
     std::vector<char> seen(typed_.devices.size(), 0);
-    // The default device must be there even when nothing that it has a kernel for is in the net.
+    // The default device must exist even when no node of the net has a kernel there.
     if (const std::string& name = target_.default_device; !is_host(name)) {
       findings_.add(std::move(check_device(*typed_.registry, name)).in_net(net_.name));
       const auto it = std::find(typed_.devices.begin(), typed_.devices.end(), name);
-      if (it != typed_.devices.end()) seen[static_cast<size_t>(it - typed_.devices.begin())] = 1;  // said once, not by every operator
+      if (it != typed_.devices.end()) seen[static_cast<size_t>(it - typed_.devices.begin())] = 1;  // reported once, not by every operator
     }
     for (const Node& node : net_.nodes) {
       if (node.placed == host_device) {
@@ -67,7 +67,7 @@ class Verifier {
       if (!status.ok()) report(node, needed_there(node, status));
     }
   }
-  // What is wrong with the operator's device, and what of the net was to be there.
+  // Adds to `status`, about the operator's device, which values of the net were to be there.
   Status needed_there(const Node& node, Status status) const {
     std::string what;
     for (const ValueId v : node.inputs)
@@ -86,11 +86,11 @@ class Verifier {
       report(node, needed_there(
                        node, {Code::no_such_device, fmt::format("device {} does not exist", quoted(device)), "there is one cpu: cpu:0"}));
   }
-  // By what nets inside say of devices alone, so that those are found too whose types only the run knows.
+  // Checks the devices that nets inside name, so that mistakes are found too where only the run knows the types.
   void check_devices_inside() {
     for (const Node& node : net_.nodes) check_inside(net_.name, node, typed_.device_of(node), findings_);
   }
-  // `device`: of the operator, where its subnets run; what they put on the host may stay there.
+  // `device`: of the operator, where its subnets run; nodes that they place on the host may stay there.
   static void check_inside(const std::string& net, const Node& node, const std::string& device, Findings& findings) {
     std::set<std::string> said;  // branches may be copies of one net
     for (const Attribute& attribute : node.attributes) {
@@ -128,8 +128,8 @@ class Verifier {
            });
   }
 
-  // What the net's inputs, outputs and constants need is always copied; what is known before the run becomes a constant. What crosses from
-  // or to a device that does not exist is told when that is mended, and an update of a variable that lives elsewhere is told once.
+  // Copies needed for the net's inputs, outputs and constants are always made; known values become constants. A crossing from or to a
+  // device that does not exist is reported once that is corrected, and an update of a variable that lives elsewhere is reported once.
   void check_placement(NodeId id) {
     const Node& node = net_[id];
     const auto known = [&](ValueId v) { return !v.valid() || typed_.known[v.index]; };
@@ -141,7 +141,7 @@ class Verifier {
       if (there == here || (!value.producer.valid() && !value.variable.valid()) || typed_.known[node.inputs[i].index]) continue;
       if (target_.copies == Copies::automatic || !devices_[there.index].ok() || !devices_[here.index].ok()) continue;
       if (value.variable.valid() && updates_elsewhere(id, value.variable)) continue;
-      // A host port is asked of what runs on the device itself: an operand that decides shapes above all.
+      // An operator on the device itself may have host ports: above all for an operand that decides shapes.
       const heddle_port* const port = node.schema->input_port(i);
       const bool on_host = here != locations_.of(id);
       const char* const role = !on_host                                            ? "but input"
@@ -169,13 +169,13 @@ class Verifier {
                 "put all operators that update one variable on one device"});
   }
 
-  // What updates writes where the version before lies.
+  // An update must write where the version before lies.
   void check_versions() {
     for (size_t i = 0; i < net_.values.size(); ++i) {
       const Value& value = net_.values[i];
       if (value.kind != Value::Kind::variable || !typed(ValueId(i))) continue;
       const Variable& variable = net_[value.variable];
-      if (variable.last == ValueId(i) || !typed(variable.first)) continue;  // said below
+      if (variable.last == ValueId(i) || !typed(variable.first)) continue;  // reported below
       const TensorType &first = typed_.type(variable.first), &now = typed_.types[i];
       if (first.dtype != now.dtype || first.shape != now.shape)
         findings_.add(Status(Code::shape_mismatch,
@@ -242,7 +242,7 @@ class Verifier {
       }
   }
 
-  // What pruning is about to leave out. An operator that others wait for, or that does something beside its outputs, is not among it.
+  // Warns of the operators that pruning will drop. An operator that others wait for, or that has side effects, is not among them.
   void check_unused() {
     std::vector<bool> read(net_.values.size(), false), waited_for(net_.nodes.size(), false);
     const auto reads = [&](const std::vector<ValueId>& ids) {
@@ -274,7 +274,7 @@ class Verifier {
   const CompilationTarget& target_;
   const VerifyOptions& options_;
   Findings& findings_;
-  std::vector<Status> devices_;  // what is wrong with each, but for the default one
+  std::vector<Status> devices_;  // the error of each device, except the default one
   const Locations locations_;
 };
 

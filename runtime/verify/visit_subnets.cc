@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// Shows the subnets that an operator declares to the visitor.
+// Passes the subnets that an operator declares to the visitor.
 class SubnetServices : public CallServices {
  public:
   SubnetServices(const TypedNet& net, const Node& node, Evaluator* evaluator, const SubnetVisit& visit)
@@ -25,18 +25,18 @@ class SubnetServices : public CallServices {
     if (net.inputs.size() != inputs.size()) return {Code::subnet_mismatch, "it has other ports"};
     if (!visited_.insert(&net).second) return {};
     const InferOptions options = subnet_options(inputs, evaluator_, net_.limits);
-    Findings mistakes;  // have been told when the net around was inferred
+    Findings mistakes;  // reported when the net around was inferred
     TypedNet typed = infer_all(net, net_.registry, options, mistakes);
     Findings inside;
     visit_(std::move(typed), !mistakes.failed(), inside);
     for (const Diagnostic& d : inside.all())
       found_.push_back(from_subnet(Status(d), net.name, net_.net.name, node_.name, display_name(node_.domain, node_.type)));
-    // So that the operator says whether it can do without this one.
+    // The operator learns from the error whether it can do without this subnet.
     if (mistakes.failed()) return mistakes.status();
     return inside.status();
   }
 
-  // `without`: the operator can do without the subnets that failed, and what is wrong with them is told when the plan is made.
+  // `without`: the operator can do without the subnets that failed; their mistakes are reported when the plan is made.
   void tell(bool without, Findings& findings) {
     for (const Status& status : found_)
       without = without && (status.diagnostic().severity != Severity::error || may_be_left_out(status).ok());
@@ -76,7 +76,7 @@ void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Finding
   std::vector<char> wanted;
   for (const ValueId v : node.outputs) wanted.push_back(v.valid() ? 1 : 0);
   SubnetServices services(net, node, evaluator, visit);
-  // Its own mistakes have been told when the net was inferred.
+  // The operator's own mistakes were reported when the net was inferred.
   const Status asked = ask_subnets(*node.schema, AttributeTable(*node.schema, node.attributes), inputs, wanted, services);
   services.tell(asked.ok(), findings);
 }

@@ -9,13 +9,13 @@
 
 namespace heddle {
 
-// Asks the operator `id` what its subnets are run with and hands each that it declares to `visit`, once, inferred as far as it can be:
-// values behind a mistake have no dtype, `whole` is false then. What is found in it is added to `findings` as seen from outside
-// ("operator/inner operator"). Operators without subnets, or whose inputs have no types, are left out.
+// Asks the operator `id` for the inputs of its subnets and passes each subnet that it declares to `visit`, once, inferred as far as
+// possible: values that depend on a mistake have no dtype, `whole` is false then. Findings in it are added to `findings` as seen from
+// outside ("operator/inner operator"). Operators without subnets, or whose inputs have no types, are left out.
 using SubnetVisit = std::function<void(TypedNet subnet, bool whole, Findings& inside)>;
 void visit_subnets(const TypedNet& net, NodeId id, Evaluator* evaluator, Findings& findings, const SubnetVisit& visit);
 
-// Whether every input and output of a node has a type.
+// True if every input and output of a node has a type.
 bool has_types(const TypedNet& net, const Node& node);
 
 }  // namespace heddle

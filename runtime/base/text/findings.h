@@ -1,4 +1,4 @@
-// Collects every finding of a stage, so that a user mends a net once and not error by error.
+// Collects every finding of a stage, so that a user can correct a net once and not error by error.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace heddle {
 
 class Findings {
  public:
-  // Keeps what a failing status says, and what is attached to it; ok is ignored. Beyond `limit` findings are only counted.
+  // Keeps the diagnostic of a failing status, and those attached to it; ok is ignored. Beyond `limit`, findings are only counted.
   void add(Status status) {
     if (status.ok()) return;
     const std::vector<Diagnostic> attached = std::exchange(status.diagnostic().attached, {});
@@ -23,10 +23,10 @@ class Findings {
   // Adds to the message of a finding that is kept, by its place in all().
   void append(size_t place, const std::string& text) { all_[place].message += text; }
   bool failed() const { return failed_; }
-  // Of all findings, also those that are not kept.
+  // Counts all findings, also those that are not kept.
   size_t count() const { return count_; }
   const std::vector<Diagnostic>& all() const { return all_; }
-  // The first error with the others attached; ok when there was none.
+  // Returns the first error with the others attached; ok when there was none.
   Status status() const {
     const Diagnostic* first = nullptr;
     for (const Diagnostic& d : all_)

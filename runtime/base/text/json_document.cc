@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// Where byte `position` of `text` stands and what stands there.
+// Describes the place of byte `position` of `text` and the character there.
 std::string place(std::string_view text, size_t position) {
   position = std::min(position, text.size());
   size_t line = 1;
@@ -104,7 +104,7 @@ struct JsonTape {
 };
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text, int depth) {
-  // nlohmann takes a zero byte for the end, and whatever is behind it for nothing.
+  // nlohmann takes a zero byte for the end, and ignores everything after it.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
     return Status(Code::syntax, fmt::format("this is not valid JSON: {}", place(text, zero)), "mend the text there");
   JsonTape tape(depth);

@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// Each level of subnets takes stack in every stage: so many fit in the 8 MiB that threads have.
+// Each level of subnets takes stack in every stage: this many fit in the 8 MiB that threads have.
 constexpr int64_t deepest_subnet = 128;
 // Sums of a few of them still fit in 64 bits.
 constexpr int64_t most = int64_t{1} << 60;
@@ -32,7 +32,7 @@ constexpr LimitEntry table[] = {
 };
 static_assert(sizeof(table) / sizeof(table[0]) * sizeof(int64_t) == sizeof(Limits), "every limit has a name");
 
-// The command line reads such a limit as a size, so it is shown as one.
+// The command line reads such a limit as a size, so it is printed as one.
 std::string value_text(std::string_view name, int64_t value) {
   return name.ends_with("_bytes") ? human_bytes(value) : fmt::to_string(value);
 }

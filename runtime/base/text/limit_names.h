@@ -11,21 +11,21 @@
 
 namespace heddle {
 
-// One limit: what it is called, where it is, what it may be set to at most, what it is of.
+// One limit: its name, its member in Limits, the highest value allowed, and its meaning.
 struct LimitEntry {
   const char* name;
   int64_t Limits::*value;
   int64_t most;
   const char* meaning;
 };
-// All of them, in the order of the struct.
+// Returns all limits, in the order of the struct.
 std::span<const LimitEntry> limit_table();
 
-// How to mend what is over the limit of that name.
+// Returns the hint to raise the limit of that name.
 Hint raise_limit(const char* name);
-// "`what`, the limit NAME is VALUE", with that hint.
+// Returns the error "`what`, the limit NAME is VALUE", with that hint.
 Status over_limit(const Limits& limits, int64_t Limits::*limit, std::string what);
-// The same for code that was handed a number of a limit with that name.
+// Returns the same error for code that has only a value of the limit with that name.
 Status over_limit(const char* name, int64_t value, std::string what);
 
 // Sets the limit of that name. Errors: unknown_name with the nearest names and all there are, invalid_argument (negative, or too much).

@@ -14,9 +14,9 @@ class NameIndex {
  public:
   NameIndex() = default;
   explicit NameIndex(std::vector<std::string_view> names);
-  // The first position of `name`.
+  // Returns the first position of `name`.
   std::optional<uint32_t> find(std::string_view name) const;
-  // (first, later) position of every name that occurs again, by later position.
+  // Returns the (first, later) position of every name that occurs again, by later position.
   const std::vector<std::pair<uint32_t, uint32_t>>& duplicates() const { return duplicates_; }
 
  private:
@@ -27,7 +27,7 @@ class NameIndex {
   std::vector<std::string_view> names_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> starts_;  // by leading bits of the hash: the first slot; one more for the end
-  int shift_ = 63;                // of a hash, to its leading bits
+  int shift_ = 63;                // right shift of a hash that leaves its leading bits
   std::vector<std::pair<uint32_t, uint32_t>> duplicates_;
 };
 

@@ -1,5 +1,5 @@
-// What hints call the options that mend an error: their names in the public headers. A Diagnostic carries the name in `option` too, so
-// that a program with a language of its own (the tool: flags) can put its own word in the name's place.
+// The names, in the public headers, of the options that hints recommend. A Diagnostic carries the name in `option` too, so that a program
+// with a language of its own (the tool: flags) can put its own word in the name's place.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace heddle {
 
-// Such a name. That of one entry of many has the entry's own name between `begin` and `end`: SessionOptions::symbols["N"].
+// The name of one option. For one entry of many, the entry's own name goes between `begin` and `end`: SessionOptions::symbols["N"].
 struct OptionName {
   std::string_view begin;
   std::string_view end = {};
   bool of_entries = false;
 
-  // The name of one of the entries; of an option without entries it is `begin`, whatever is given.
+  // Returns the name of one of the entries; for an option without entries `begin`, whatever is given.
   std::string text(std::string_view entry = {}) const {
     std::string name(begin);
     if (of_entries) name.append(entry).append(end);
     return name;
   }
-  // Whether `name` is such a name; `*entry` is then the entry's own.
+  // True if `name` is such a name; `*entry` is then the entry's own.
   bool matches(std::string_view name, std::string_view* entry) const {
     *entry = {};
     if (!of_entries) return name == begin;
@@ -46,7 +46,7 @@ inline constexpr const OptionName* all[] = {&plugins,      &plugin_folders, &sym
                                             &memory_limit, &limits,         &input_shape, &input_data};
 }  // namespace option_names
 
-// The hint "`before`NAME`after`" that speaks of the option of that name.
+// Returns the hint "`before`NAME`after`" about the option of that name.
 inline Hint hint_with(std::string before, std::string name, const std::string& after = {}) {
   Hint hint(std::move(before));
   hint.text += name + after;

@@ -8,13 +8,13 @@
 
 namespace heddle {
 
-// Suggests for the first mistakes alone: each suggestion is a comparison with every name there is, and a file may hold any number of
-// mistakes.
+// Makes suggestions for the first mistakes alone: each suggestion is a comparison with every existing name, and a file may hold any number
+// of mistakes.
 class Suggestions {
  public:
   static constexpr int most = 100;
-  // suggestion() of base/text/text.h; empty behind the first `most`. `candidates()` gives the names and is only called when they are
-  // needed.
+  // Returns suggestion() of base/text/text.h; empty after the first `most`. `candidates()` returns the names and is only called when they
+  // are needed.
   template <class Candidates>
   std::string of(std::string_view name, const Candidates& candidates) {
     if (made_ == most) return {};

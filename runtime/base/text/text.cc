@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// Length of the UTF-8 sequence at `s`, 0 when it is not valid.
+// Returns the length of the UTF-8 sequence at `s`, 0 when it is not valid.
 size_t utf8_length(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char lead = byte(0);
@@ -31,7 +31,7 @@ void append_escape(std::string& out, unsigned value) {
   for (int shift = 12; shift >= 0; shift -= 4) out += hex_digits[(value >> shift) & 15];
 }
 
-// The code point of the sequence of `n` bytes at `s`.
+// Returns the code point of the sequence of `n` bytes at `s`.
 unsigned code_point(std::string_view s, size_t n) {
   unsigned code = static_cast<unsigned char>(s[0]);
   if (n > 1) code &= 0xFFu >> (n + 1);
@@ -39,7 +39,7 @@ unsigned code_point(std::string_view s, size_t n) {
   return code;
 }
 
-// Code points that show nothing themselves but change what a terminal or a reader makes of the others.
+// True for code points that show nothing themselves but change how a terminal or a reader displays the others.
 bool is_hidden(unsigned code) {
   struct Range {
     unsigned first, last;
@@ -60,20 +60,21 @@ bool is_hidden(unsigned code) {
   return std::any_of(std::begin(hidden), std::end(hidden), [=](const Range& r) { return code >= r.first && code <= r.last; });
 }
 
-// Hidden code points as JSON escapes them; beyond 16 bits as a pair of surrogates.
+// Appends hidden code points as JSON escapes them; beyond 16 bits as a pair of surrogates.
 void append_hidden(std::string& out, unsigned code) {
   if (code < 0x10000) return append_escape(out, code);
   append_escape(out, 0xD800 + ((code - 0x10000) >> 10));
   append_escape(out, 0xDC00 + ((code - 0x10000) & 0x3FF));
 }
 
-// `text` with what is hidden escaped; `plain(c)` says what becomes of other characters of one byte: it appends them or something else.
+// Appends `text` with hidden characters escaped; `plain(c)` may append a replacement for another character of one byte: it returns true if
+// it did.
 template <class Plain>
 void append_escaped(std::string& out, std::string_view text, Plain plain) {
   for (size_t i = 0; i < text.size();) {
     const size_t n = utf8_length(text.substr(i));
     if (n == 0) {
-      append_escape(out, 0xDC00u + static_cast<unsigned char>(text[i++]));  // a lone surrogate stands for a byte that is not UTF-8
+      append_escape(out, 0xDC00u + static_cast<unsigned char>(text[i++]));  // a lone surrogate represents a byte that is not UTF-8
       continue;
     }
     const unsigned code = code_point(text.substr(i), n);
@@ -145,7 +146,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string file_name_of(std::string_view text) {
-  constexpr size_t longest_bytes = 200;  // names of files end at 255: endings, numbers and those of temporary files fit behind it
+  constexpr size_t longest_bytes = 200;  // file names end at 255 bytes: endings, numbers and those of temporary files fit after it
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const size_t n = utf8_length(text.substr(i));

@@ -8,14 +8,14 @@
 
 namespace heddle {
 
-// What may reach a terminal, a page or a log: all but hidden code points (controls, C1 controls, marks of direction, invisible and
-// ignorable ones, line separators) and bytes that are not UTF-8. Those are written as \uXXXX, as in JSON; a byte that is not UTF-8 as
-// \udcXX. Everything that the tool prints and every diagnostic and log line goes through these.
+// Escape the characters that must not reach a terminal, a page or a log: hidden code points (controls, C1 controls, marks of direction,
+// invisible and ignorable ones, line separators) and bytes that are not UTF-8. Those are written as \uXXXX, as in JSON; a byte that is not
+// UTF-8 as \udcXX. Everything that the tool prints and every diagnostic and log line goes through these.
 //   printable: may have several lines, so line feeds stay; JSON text stays JSON of the same value.
 //   printable_line: one line, line feeds are escaped too.
 std::string printable(std::string_view text);
 std::string printable_line(std::string_view text);
-// A name for a file, made of any text: no '/', '\\', ':', no characters that shells know, nothing that is not printable; does not begin
+// Makes a file name from any text: no '/', '\\', ':', no characters that shells interpret, nothing that is not printable; does not begin
 // with '.', '-' or '~'; not empty; at most 200 bytes. Different texts may give the same name.
 std::string file_name_of(std::string_view text);
 // `text` as a JSON string with its quotes; what printable escapes is escaped here too.
@@ -30,26 +30,26 @@ inline std::string quoted(std::string& text) {
 inline std::string quoted(const char* text) {
   return quoted(std::string_view(text));
 }
-// `text` as it stands when it is a plain word (letters, digits and _.:/+-), else quoted: types and devices, which files name too.
+// Returns `text` unchanged when it is a plain word (letters, digits and _.:/+-), else quoted: types and devices, which files name too.
 std::string word(std::string_view text);
-// Several, each as word() and quoted() write it.
+// Return several texts, each as word() and quoted() write it.
 std::string words(const std::vector<std::string>& texts, std::string_view separator);
 std::string all_quoted(const std::vector<std::string>& texts, std::string_view separator = ", ");
-// Whether `text` is well-formed UTF-8 (no overlong forms, no surrogates).
+// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
-// Up to `limit` of `candidates` closest to `name` by edit distance (at most a third of its length away), best first.
+// Returns up to `limit` of `candidates` closest to `name` by edit distance (at most a third of its length away), best first.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates, size_t limit = 3);
-// "did you mean \"a\" or \"b\"?" or empty.
+// Returns "did you mean \"a\" or \"b\"?" or an empty text.
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
-// Shortest decimal that reads back as the same double; "inf", "-inf" and "nan" as text.
+// Returns the shortest decimal that reads back as the same double; "inf", "-inf" and "nan" as text.
 std::string shortest(double value);
 std::string shortest(float value);
-// 16 hexadecimal digits, as checksums are written.
+// Returns 16 hexadecimal digits, as checksums are written.
 std::string hex(uint64_t value);
-// The number of exactly 16 hexadecimal digits; false when `text` is something else.
+// Parses exactly 16 hexadecimal digits; false when `text` is something else.
 bool parse_hex(std::string_view text, uint64_t* value);
-// "1.5 MiB"
+// Returns a size such as "1.5 MiB".
 std::string human_bytes(int64_t bytes);
 // Parses "512MiB", "2GB", "64k" or a number of bytes; false when it is none or does not fit.
 bool parse_size(std::string_view text, int64_t* bytes);

@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-// Never destroyed: alarms may be set until the process ends. A forked child has one of its own, for the parent's has no thread there.
+// Never destroyed: alarms may be set until the process ends. A forked child makes one of its own: the parent's has no thread in the child.
 class AlarmThread {
  public:
   static AlarmThread& instance() {
@@ -58,7 +58,7 @@ class AlarmThread {
   void remove(Alarm& alarm) {
     if (!alarm.set_) return;
     Alarm** place = &first_;
-    while (*place && *place != &alarm) place = &(*place)->next_;  // none: it was set in the process that forked this one
+    while (*place && *place != &alarm) place = &(*place)->next_;  // not in the list: it was set in the process that forked this one
     if (*place) *place = alarm.next_;
     alarm.set_ = false;
   }
@@ -88,7 +88,7 @@ class AlarmThread {
   const pid_t process_ = ::getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
-  Alarm* first_ = nullptr;  // by time
+  Alarm* first_ = nullptr;  // ascending by time
   bool running_ = false;
 };
 

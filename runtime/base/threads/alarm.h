@@ -1,5 +1,5 @@
-// Alarm: a function that is called at a time, for what waits without a thread of its own. All alarms of the process share one thread, which
-// prepare() makes, sleeps until the next is due, and stays.
+// Alarm: a function that is called at a given time, for code that waits without a thread of its own. All alarms of the process share one
+// thread, which prepare() makes, which sleeps until the next alarm is due, and which lasts until the process ends.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,17 @@ namespace heddle {
 
 class Alarm {
  public:
-  // `function` is called on the alarms' thread: it returns quickly, and neither sets nor cancels alarms.
+  // `function` is called on the alarms' thread: it must return quickly, and neither set nor cancel alarms.
   Alarm(void (*function)(void* user), void* user) : function_(function), user_(user) {}
   ~Alarm() { cancel(); }
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
-  // [before set] Makes the thread, unless it is there. False: the system gives no thread, and no alarm would ring.
+  // [before set] Makes the thread, unless it exists. Returns false if the system gives no thread: then no alarm would ring.
   static bool prepare() noexcept;
-  // Once, at `at` (base/threads/clock.h ticks), or soon when that is past; in place of the time it was set to before. Allocates nothing.
+  // Sets the alarm to ring once, at `at` (base/threads/clock.h ticks), or soon when that is past; replaces the time set before. Allocates
+  // nothing.
   void set(uint64_t at);
-  // Afterwards the function is not called any more, and no call of it is under way.
+  // After this returns the function is not called any more, and no call of it is in progress.
   void cancel();
 
  private:

@@ -1,4 +1,4 @@
-// Ticks: the cheapest monotonic clock there is. The time stamp counter where the processor says that it never stops nor changes its
+// Ticks: the cheapest monotonic clock available. The time stamp counter where the processor guarantees that it never stops nor changes its
 // rate, else steady_clock's nanoseconds. All threads; differences of ticks mean time, absolute values mean nothing.
 #pragma once
 
@@ -47,7 +47,7 @@ struct Instant {
   uint64_t ticks = 0;
 };
 
-// Both clocks at one instant: of a few attempts the one that took the least time between its two looks at steady_clock.
+// Reads both clocks at one instant: of a few attempts, the one that took the least time between its two readings of steady_clock.
 inline Instant both_clocks() noexcept {
   Instant best;
   uint64_t least = UINT64_MAX;
@@ -74,7 +74,7 @@ inline double calibrate() noexcept {
 
 }  // namespace clock_detail
 
-// Calibrated on first use, which takes a millisecond: ask for it before anything is timed.
+// Calibrated on first use, which takes a millisecond: call it once before anything is timed.
 inline double ns_per_tick() noexcept {
   static const double factor = clock_detail::calibrate();
   return factor;
@@ -82,12 +82,12 @@ inline double ns_per_tick() noexcept {
 inline double ticks_to_ns(uint64_t difference) noexcept {
   return static_cast<double>(difference) * ns_per_tick();
 }
-// For wait_for: what is left until a time, rounded up; 0: it has passed.
+// For wait_for: returns the time left until the deadline, rounded up; 0: it has passed.
 inline std::chrono::nanoseconds left_until(uint64_t deadline_ticks) noexcept {
   const uint64_t now = ticks();
   return std::chrono::nanoseconds(now < deadline_ticks ? 1 + static_cast<int64_t>(ticks_to_ns(deadline_ticks - now)) : 0);
 }
-// At most what some 140 years take, so that it can be added to a time.
+// Returns at most the ticks of some 140 years, so that the result can be added to a time.
 inline uint64_t ns_to_ticks(double ns) noexcept {
   const double ticks = ns / ns_per_tick();
   return ticks < 0x1p62 ? static_cast<uint64_t>(ticks) : uint64_t{1} << 62;

@@ -80,7 +80,7 @@ void FairSharedMutex::leave(Use use) {
   admit_next();
 }
 
-// Waiters are told under the lock: once they know, they and what they wait on are gone.
+// Waiters are notified under the lock: once they continue, they and the mutex may be destroyed.
 void FairSharedMutex::admit_next() {
   while (first_ && free_for(first_->use)) {
     Waiter& next = *first_;
@@ -92,7 +92,7 @@ void FairSharedMutex::admit_next() {
   }
 }
 
-// Of one that gives up; those behind it may have waited for it alone.
+// Removes a waiter that gives up; those after it may have waited for it alone.
 void FairSharedMutex::remove(const Waiter& waiter) {
   for (Waiter** at = &first_; *at; at = &(*at)->next)
     if (*at == &waiter) {

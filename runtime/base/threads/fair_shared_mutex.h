@@ -1,12 +1,12 @@
-// FairSharedMutex: a lock that readers share and a writer has alone, and that is fair. Threads are admitted in the order in which they ask:
-// a reader that comes behind a waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
+// FairSharedMutex: a lock that readers share and a writer has alone, and that is fair. Threads are admitted in order of arrival: a reader
+// that arrives after a waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
 //
 //   FairSharedMutex::Hold hold;
 //   if (hold.enter(turns, FairSharedMutex::Use::alone, Interruption(deadline, &cancelled)) != FairSharedMutex::Outcome::entered) return
 //   ...;
 //
-// Allocates nothing. A thread that asks for what it holds already, directly or as a helper of a run that holds it, is told so instead of
-// waiting for itself.
+// Allocates nothing. A thread that enters a mutex which it holds already, directly or as a helper of a run that holds it, gets
+// Outcome::held instead of a deadlock.
 #pragma once
 
 #include <atomic>
@@ -21,20 +21,20 @@
 
 namespace heddle {
 
-// Thread-safe. Outlives its holds.
+// Thread-safe. Must outlive its holds.
 class FairSharedMutex {
  public:
   enum class Use : uint8_t { shared, alone };
   enum class Outcome : uint8_t { entered, late, cancelled, held };
 
-  // A turn, from enter() until the object goes. Belongs to the thread that entered.
+  // A turn, from enter() until the object is destroyed. Belongs to the thread that entered.
   class Hold {
    public:
     Hold() = default;
     ~Hold() { leave(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
-    // Not while it holds one. The thread that sets the flag of `until` must call wake() afterwards.
+    // The object must not hold a turn already. The thread that sets the flag of `until` must call wake() afterwards.
     Outcome enter(FairSharedMutex& turns, Use use, const Interruption& until = {});
     void leave();
 
@@ -45,9 +45,9 @@ class FairSharedMutex {
     Hold* outer_ = nullptr;  // the hold that this thread had before
   };
 
-  // What the calling thread holds: for the threads that help it.
+  // Returns the innermost hold of the calling thread: for the threads that help it.
   static Hold* held_here();
-  // The calling thread works for one that holds `holds`, until this goes.
+  // While this object exists, the calling thread works for a thread that holds `holds`.
   class Helping {
    public:
     explicit Helping(Hold* holds);
@@ -59,9 +59,9 @@ class FairSharedMutex {
     Hold* const before_;
   };
 
-  // Those that wait look at what they were told to heed. [any thread]
+  // Makes the waiting threads check their deadlines and cancellation flags. [any thread]
   void wake();
-  // How many wait now.
+  // Returns the number of waiting threads.
   size_t waiting() const;
 
  private:
@@ -84,8 +84,8 @@ class FairSharedMutex {
   Waiter** end_ = &first_;
 };
 
-// What came of asking for a turn with `what`, in a run's words ("the session's variables"). Ok when it entered. Errors: deadline_exceeded,
-// cancelled, busy (the calling thread holds it already).
+// Converts the outcome of entering to a status; `what` is what the mutex protects, in a run's words ("the session's variables"). Ok when it
+// entered. Errors: deadline_exceeded, cancelled, busy (the calling thread holds it already).
 Status turn_status(FairSharedMutex::Outcome outcome, std::string_view what);
 
 }  // namespace heddle

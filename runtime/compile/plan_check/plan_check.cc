@@ -14,28 +14,28 @@
 namespace heddle::compiling {
 namespace {
 
-constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or by none
+constexpr uint32_t nobody = UINT32_MAX;  // no step: written before the run, or never
 
 // Bytes of a value, or of a step's scratch, and the steps that use them.
 struct Buffer {
   std::string name;
   const MemoryPlace* place = nullptr;  // null: scratch
-  // Which memory: the arena of a device (0: the host), the host's pinned memory, or variable `memory - first_variable`, those that inputs
-  // bring behind the others; -1: none that the plan lays out.
+  // Which memory: the arena of a device (0: the host), the host's pinned memory, or variable `memory - first_variable`, where variables
+  // that inputs bring follow the others; -1: memory that the plan does not lay out.
   int64_t memory = -1;
   int64_t begin = 0, end = 0;
-  uint32_t writer = nobody;       // for a view, of the value that it shows
+  uint32_t writer = nobody;       // for a view: the writer of the value that it shows
   std::vector<uint32_t> readers;  // without repeats
-  uint32_t source = nobody;       // the buffer whose content it is: itself, or for a view what it shows
+  uint32_t source = nobody;       // the buffer whose content it has: itself, or for a view the buffer that it shows
   bool written = false;           // by a step, not a view
 };
-constexpr int64_t pinned_memory = 255, first_variable = 256;  // above all devices
+constexpr int64_t pinned_memory = 255, first_variable = 256;  // greater than any device
 
 bool overlap(const Buffer& a, const Buffer& b) {
   return a.memory >= 0 && a.memory == b.memory && std::max(a.begin, b.begin) < std::min(a.end, b.end);
 }
 
-// Whether the planner means them to have the same bytes.
+// True if the planner means them to have the same bytes.
 bool share(const Buffer& a, const Buffer& b) {
   return a.place && b.place && a.place->kind == b.place->kind && a.place->device == b.place->device && a.place->index == b.place->index;
 }
@@ -98,17 +98,17 @@ class Judge {
     if (memory == pinned_memory) return plan_.pinned_bytes;
     return memory == 0 ? plan_.arena_bytes : plan_.devices[static_cast<size_t>(memory) - 1].arena_bytes;
   }
-  // Of what lies at `offset` of a device's arena, which becomes where it lies in that memory.
+  // Returns the memory at `offset` of a device's arena; `offset` becomes the offset within that memory.
   int64_t memory_at(uint8_t device, int64_t* offset) const {
     if (device != 0 || *offset < plan_.pinned_offset() || plan_.pinned_bytes == 0) return device;
     *offset -= plan_.pinned_offset();
     return pinned_memory;
   }
-  // The session's, or of a subnet one that an input brings and that it updates.
+  // True for the session's variables, and in a subnet for one that an input brings and that it updates.
   bool is_variable(const MemoryPlace& at) const {
     return at.kind == MemoryPlace::Kind::variable || (at.kind == MemoryPlace::Kind::input && updated_inputs_[at.index]);
   }
-  // In every run that there may be.
+  // True if `a` is before `b` in every possible run.
   bool before(uint32_t a, uint32_t b, bool by_edges) const { return in_plan_order_ && !by_edges ? a < b : reaches(a, b); }
 
   const Plan& plan_;
@@ -116,10 +116,10 @@ class Judge {
   const bool in_plan_order_;
   PlanOrder order_;
   std::vector<char> updated_inputs_;
-  std::vector<Buffer> buffers_;  // of values, by ValueId; behind them scratches
+  std::vector<Buffer> buffers_;  // of values, by ValueId; followed by scratches
 };
 
-// Updates with commit=late, and what depends on them, are the tail; without, there is none.
+// With commit=late, updates and the steps that depend on them form the tail; otherwise there is no tail.
 Status Judge::check_tail() const {
   std::vector<uint32_t> updates;
   for (uint32_t s = 0; s < graph_.count; ++s) {
@@ -260,7 +260,7 @@ Status Judge::check_subnets() const {
   return {};
 }
 
-// Of a step, in one memory: its own, behind which its subnets work.
+// Adds the scratch of a step in one memory: its own, followed by that of its subnets.
 Status Judge::add_scratch(uint32_t step, int64_t memory, int64_t begin, int64_t own, int64_t nested) {
   if (own < 0) return wrong_plan(fmt::format("{} has scratch of a negative size", step_name(step)));
   int64_t bytes = 0;
@@ -299,7 +299,7 @@ Status Judge::check_scratch() {
   return {};
 }
 
-// The arenas are exactly as large as what lies in them, and that is what is reported.
+// Checks that the arenas are exactly as large as their contents, and that these sizes are reported.
 Status Judge::check_sizes() const {
   std::vector<int64_t> highest(plan_.devices.size() + 1, 0);
   int64_t pinned = 0;
@@ -330,7 +330,7 @@ Status Judge::check_sizes() const {
   return {};
 }
 
-// What devices copy on the host from and to in a run.
+// Checks the host memory that devices copy from and to in a run.
 Status Judge::check_pinned() const {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const DeviceWork* work = plan_.steps[s].on_device.get();
@@ -344,7 +344,7 @@ Status Judge::check_pinned() const {
   return {};
 }
 
-// Versions and views of one buffer have the same bytes.
+// Checks that versions and views of one buffer have the same bytes.
 Status Judge::check_storages() const {
   std::map<std::tuple<MemoryPlace::Kind, uint8_t, uint32_t>, const Buffer*> first;
   for (const Buffer& buffer : buffers_) {
@@ -356,8 +356,8 @@ Status Judge::check_storages() const {
   return {};
 }
 
-// What a value that no step writes shows: the content of a variable before the run, or the latest written value of the same buffer that all
-// its readers run after.
+// Finds the content of a value that no step writes: that of a variable before the run, or the latest written value of the same buffer that
+// all its readers run after.
 Status Judge::find_shown(uint32_t view) {
   Buffer& buffer = buffers_[view];
   const bool given = is_variable(*buffer.place);
@@ -400,8 +400,8 @@ Status Judge::check_reads_after_writes() {
   return {};
 }
 
-// The schema's word, of any version of the operator. An operator with an epilogue may take an operand of that instead, and nothing else:
-// those stand behind its own inputs, of which it has at least the required ones.
+// True if the schema of any version of the operator allows it. An operator with an epilogue may take an operand of that instead, and
+// nothing else: those follow its own inputs, of which it has at least the required ones.
 bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
   const OperatorSchema* schema = plan_.registry->find_operator(step.domain, step.type);
   while (schema) {
@@ -417,7 +417,7 @@ bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
   return false;
 }
 
-// `step` reads `taken` and writes `written` over it.
+// Checks a step that reads `taken` and writes `written` over it.
 Status Judge::check_in_place(uint32_t step, const Buffer& taken, const Buffer& written) const {
   const std::string names = fmt::format("{} writes {} over its input {}", step_name(step), written.name, taken.name);
   if (!share(taken, written)) return wrong_plan(fmt::format("{} without sharing its buffer", names));
@@ -437,7 +437,7 @@ Status Judge::check_in_place(uint32_t step, const Buffer& taken, const Buffer& w
   return {};
 }
 
-// `buffer` must have its content at `user`: `written` is written before that content is or after it was used.
+// Checks that `buffer` has its content at `user`: `written` is written before that content is or after it was used.
 Status Judge::check_use(const Buffer& buffer, uint32_t user, const Buffer& written) const {
   const bool by_edges = buffer.memory >= first_variable || share(buffer, written);
   if (buffer.writer != nobody && before(written.writer, buffer.writer, by_edges)) return {};

@@ -56,7 +56,8 @@ void PlanOrder::find_reach() {
     }
 }
 
-// A step that only enqueues is complete for steps of its own device, and of others whose streams may wait for it; for the rest a fence is.
+// A step that only enqueues is complete for steps of its own device, and of others whose streams may wait for it; for the rest only its
+// fence is.
 Status PlanOrder::check_enqueued() const {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const DeviceWork* work = plan_.steps[s].on_device.get();
@@ -76,7 +77,7 @@ Status PlanOrder::check_enqueued() const {
   return {};
 }
 
-// A late step on a device finds its extents by those of its inputs, which are on the host by then.
+// A late step on a device derives its extents from those of its inputs, which are on the host by then.
 Status PlanOrder::check_extents() const {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const PlanStep& late = plan_.steps[s];
@@ -104,8 +105,8 @@ Status PlanOrder::check_extents() const {
   return {};
 }
 
-// Calls for a stream are made one after the other: each step of it is behind the one before. A fence makes no call, and is completed by
-// what its one predecessor asked for.
+// Calls for a stream are made one after the other: each step of it is after the one before. A fence makes no call, and is completed by the
+// callback that its one predecessor requested.
 Status PlanOrder::check_streams() const {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> last;  // by device and stream
   for (uint32_t s = 0; s < graph_.count; ++s) {

@@ -1,4 +1,4 @@
-// The graph of a plan as its judge sees it: whether it is one, and which step is complete before which. Private to plan_check.
+// The graph of a plan as its checker sees it: whether it is valid, and which step is complete before which. Private to plan_check.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace heddle::compiling {
 
-// Code::internal: the plan is wrong in this way.
+// Returns Code::internal: the plan is wrong in this way.
 Status wrong_plan(const std::string& what);
-// For messages: its name and place in plan order.
+// Returns the step's name and place in plan order, for messages.
 std::string plan_step_name(const Plan& plan, uint32_t step);
 
-// A step behind all others, which stands for the reader of the net's outputs.
+// A step after all others, which represents the reader of the net's outputs.
 constexpr uint32_t the_end = UINT32_MAX - 1;
 
 class PlanOrder {
  public:
   explicit PlanOrder(const Plan& plan) : plan_(plan), graph_(plan.graph) {}
-  // Before anything is asked. Errors: the arrays do not fit together, an edge goes against plan order (so there is no cycle), predecessor
-  // counts are not those of the edges, a step relies on work elsewhere that is merely enqueued, two steps may call for one stream at once,
-  // a fence is not that of the step before it.
+  // Reads the plan; must be called first. Errors: the arrays do not fit together, an edge goes against plan order (so there is no cycle),
+  // predecessor counts are not those of the edges, a step relies on work elsewhere that is merely enqueued, two steps may call for one
+  // stream at once, a fence is not that of the step before it.
   Status read();
-  // Whether `a` is complete before `b` begins, by the edges alone, through other steps too. A step is not before itself.
+  // True if `a` is complete before `b` begins, by the edges alone, through other steps too. A step is not before itself.
   bool reaches(uint32_t a, uint32_t b) const {
     if (b == the_end) return a != the_end;
     return a != the_end && ((reach_[a * words_ + b / 64] >> (b % 64)) & 1) != 0;
@@ -39,8 +39,8 @@ class PlanOrder {
 
   const Plan& plan_;
   const StepGraph& graph_;
-  size_t words_ = 0;             // of a row of reach_
-  std::vector<uint64_t> reach_;  // by step: bits of the steps behind it
+  size_t words_ = 0;             // words of a row of reach_
+  std::vector<uint64_t> reach_;  // by step: bits of the steps after it
 };
 
 }  // namespace heddle::compiling

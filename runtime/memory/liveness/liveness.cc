@@ -16,7 +16,7 @@ Status bad(std::string what) {
   return {Code::invalid_argument, std::move(what)};
 }
 
-// `begin` cuts `list` into `rows` rows.
+// Checks that `begin` cuts `list` into `rows` rows.
 Status check_rows(const std::vector<uint32_t>& begin, const std::vector<uint32_t>& list, size_t rows, const char* what) {
   if (begin.size() != rows + 1 || begin.front() != 0 || begin.back() != list.size() || !std::is_sorted(begin.begin(), begin.end()))
     return bad(fmt::format("the lists of {} do not fit together", what));
@@ -68,7 +68,7 @@ uint32_t number_buffers(const LivenessProblem& problem, std::vector<uint32_t>* b
   return count;
 }
 
-// One buffer a set, with its life in plan order.
+// Makes one buffer for each set of aliases, with its life in plan order.
 std::vector<offsets::Buffer> serial_lives(const LivenessProblem& problem, const std::vector<uint32_t>& buffer_of, uint32_t count) {
   std::vector<offsets::Buffer> buffers(count, {INT64_MAX, 0, 0, 1});
   for (size_t v = 0; v < problem.values.size(); ++v) {
@@ -85,7 +85,7 @@ std::vector<offsets::Buffer> serial_lives(const LivenessProblem& problem, const 
   return buffers;
 }
 
-// Keeps one step a chain: the first, or the last.
+// Keeps one step of each chain: the first, or the last.
 void keep_outermost(std::vector<uint32_t>* steps, const ChainCover& cover, bool last) {
   if (steps->size() < 2) return;
   const auto key = [&](uint32_t s) { return std::pair(cover.chain[s], last ? ~cover.position[s] : cover.position[s]); };

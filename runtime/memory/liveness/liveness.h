@@ -1,4 +1,4 @@
-// Liveness: which values may share bytes, from the partial order of a plan's steps. What it finds, offsets.h packs.
+// Liveness: which values may share bytes, from the partial order of a plan's steps. offsets.h packs the result.
 //
 // Steps are numbered in plan order (a legal serial order: every edge goes to a higher number). Value a is before value b when every use
 // of a (its definition counts as one) happens before b's definition in every legal execution; values that are not so ordered may be in
@@ -19,7 +19,7 @@
 
 namespace heddle {
 
-// What must be kept in memory. Scratch of a step is a value that it defines and no step uses.
+// A value that must be kept in memory. Scratch of a step is a value that the step defines and no step uses.
 struct LiveValue {
   uint32_t definition = 0;  // the step that writes it; ignored when from_start
   int64_t bytes = 0;
@@ -37,10 +37,10 @@ struct LivenessProblem {
   std::vector<LiveValue> values;
   // Steps that read values[i]: uses[use_begin[i] .. use_begin[i + 1]), in any order.
   std::vector<uint32_t> use_begin, uses;
-  // Pairs of values that have one buffer (an output in place of its input, a view of another). That this is right is the caller's to
-  // prove: no reader of the one may be disturbed by the writer of the other.
+  // Pairs of values that have one buffer (an output in place of its input, a view of another). The caller must have proved that this is
+  // right: no reader of the one may be disturbed by the writer of the other.
   std::vector<std::pair<uint32_t, uint32_t>> aliases;
-  // Chains at most, >= 1: about 4 x threads + streams. 1: the steps run one after the other in plan order.
+  // The maximum number of chains, >= 1: about 4 x threads + streams. 1: the steps run one after the other in plan order.
   uint32_t width = 1;
   // Elementary operations to spend on the antichain bound; beyond, the bound is the most bytes alive in the plan's serial order.
   int64_t bound_effort = 5'000'000;
@@ -48,14 +48,14 @@ struct LivenessProblem {
 
 struct LivenessResult {
   offsets::Problem problem;                                // one buffer a set of aliases; intervals are those of the serial order
-  std::vector<uint32_t> buffer_of;                         // of values[i], in problem.buffers
+  std::vector<uint32_t> buffer_of;                         // buffer_of[i]: the buffer of values[i], in problem.buffers
   std::vector<std::pair<uint32_t, uint32_t>> added_edges;  // (from, to), from < to; none of them follows from the edges before it
   // The chain of each step and how many there are. Empty and 1 when width is 1: then no edges are added, plan order is the only order.
   std::vector<uint32_t> chain_of_step;
   uint32_t chains = 1;
 };
 
-// The packing problem of `problem`'s values.
+// Makes the packing problem of `problem`'s values.
 //   invalid_argument: an edge that does not go forward, a step or value that does not exist, lists of the wrong length, a value that is
 //   used by a step before its definition in plan order, width 0. limit_exceeded: 2^31 steps or values and more.
 Result<LivenessResult> plan_lifetimes(const LivenessProblem& problem);

@@ -49,7 +49,7 @@ class FlowNetwork {
     }
     return level_[sink] != none && effort_ > 0;
   }
-  // One augmenting path along the layers; 0 when there is none, or effort ran out.
+  // Finds one augmenting path along the layers and returns its flow; 0 when there is none, or effort ran out.
   int64_t push_one(uint32_t source, uint32_t sink) {
     path_.clear();
     uint32_t at = source;
@@ -63,7 +63,7 @@ class FlowNetwork {
       if (e != none) {
         path_.push_back(e);
         at = edges_[e].to;
-      } else {  // a dead end: back, and past the edge that led here
+      } else {  // a dead end: step back, and past the edge that led here
         if (path_.empty()) return 0;
         const uint32_t back = path_.back();
         path_.pop_back();

@@ -7,26 +7,26 @@ namespace {
 
 constexpr uint32_t no_row = UINT32_MAX;
 
-// While steps are placed: for each step that is still to come and has a placed predecessor, how far on each chain what happens before it
-// reaches (positions + 1). Rows exist from a step's first placed predecessor to the step itself.
+// Kept while steps are placed: for each step not yet placed that has a placed predecessor, how many positions of each chain happen before
+// it. Rows exist from a step's first placed predecessor to the step itself.
 class Reached {
  public:
   Reached(uint32_t steps, uint32_t width) : width_(width), row_of_(steps, no_row), zero_(width, 0) {}
 
   const uint32_t* of(uint32_t step) const { return row_of_[step] == no_row ? zero_.data() : row(row_of_[step]); }
-  // `from` happens before `to`.
+  // Records that `from` happens before `to`.
   void pass_on(uint32_t from, uint32_t to) {
     if (row_of_[to] == no_row) row_of_[to] = make();
     const uint32_t* source = of(from);
     uint32_t* target = row(row_of_[to]);
     for (uint32_t k = 0; k < width_; ++k) target[k] = std::max(target[k], source[k]);
   }
-  // `step` is at `position` of `chain`: it has reached itself.
+  // Records that `step` is at `position` of `chain`, and so reaches itself.
   void arrive(uint32_t step, uint32_t chain, uint32_t position) {
     if (row_of_[step] == no_row) row_of_[step] = make();
     row(row_of_[step])[chain] = position + 1;
   }
-  // What `row` has reached, `step` has.
+  // Adds to `step` all that `row` has reached.
   void take_over(uint32_t step, const std::vector<uint32_t>& row) {
     uint32_t* target = this->row(row_of_[step]);
     for (uint32_t k = 0; k < width_; ++k) target[k] = std::max(target[k], row[k]);
@@ -82,12 +82,12 @@ class Coverer {
  private:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // Whether the last step of `chain` happens before `step` without a new edge.
+  // True if the last step of `chain` happens before `step` without a new edge.
   bool follows(uint32_t chain, const uint32_t* reached) const { return reached[chain] == cover_.members[chain].size(); }
 
   uint32_t choose(uint32_t step) const {
     const uint32_t* reached = reached_.of(step);
-    uint32_t following = none;  // the last of those that are done latest: the others stay free for steps that have waited longer
+    uint32_t following = none;  // the candidate that is done latest: the other chains stay free for steps that have waited longer
     uint32_t soonest = none;
     for (uint32_t k = 0; k < cover_.chains(); ++k) {
       if (follows(k, reached) && (following == none || done_[k] > done_[following])) following = k;
@@ -118,9 +118,9 @@ class Coverer {
   const LivenessProblem& problem_;
   ChainCover cover_;
   Reached reached_;
-  std::vector<std::vector<uint32_t>> last_row_;  // of the last step of each chain
+  std::vector<std::vector<uint32_t>> last_row_;  // the row of each chain's last step
   std::vector<double> ready_;                    // when each step can start; once placed: when it is done
-  std::vector<double> done_;                     // when each chain is
+  std::vector<double> done_;                     // when each chain is done
 };
 
 }  // namespace

@@ -10,19 +10,19 @@
 namespace heddle {
 
 struct ChainCover {
-  std::vector<uint32_t> chain;                             // of each step
-  std::vector<uint32_t> position;                          // of each step within its chain
+  std::vector<uint32_t> chain;                             // the chain of each step
+  std::vector<uint32_t> position;                          // the position of each step within its chain
   std::vector<std::vector<uint32_t>> members;              // steps of each chain, ascending
   std::vector<std::pair<uint32_t, uint32_t>> added_edges;  // between neighbours of a chain that nothing ordered
 
   uint32_t chains() const { return static_cast<uint32_t>(members.size()); }
 };
 
-// Steps in plan order each join the chain on which they would start soonest, were each chain a processor: one whose last step happens
-// before anyway if there is any, a new one while there are fewer than `width`, else the one that is done first.
+// Puts the steps, in plan order, each on the chain on which it would start soonest, were each chain a processor: one whose last step
+// happens before it anyway if there is any, a new one while there are fewer than `width`, else the one that is done first.
 ChainCover cover_with_chains(const LivenessProblem& problem);
 
-// For each step and chain: the position of the first step on that chain that happens strictly after. Order edges included.
+// Holds, for each step and chain, the position of the first step on that chain that happens strictly after. Order edges are included.
 class ForwardClocks {
  public:
   ForwardClocks(const LivenessProblem& problem, const ChainCover& cover);

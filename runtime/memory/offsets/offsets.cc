@@ -71,11 +71,11 @@ class Packer {
   }
 
  private:
-  // A part that is higher than the lower bound of the whole.
+  // A part whose packing is higher than the lower bound of the whole.
   struct High {
     int64_t height;
     size_t part;
-    std::shared_ptr<Improver> improver;  // once it was worked on
+    std::shared_ptr<Improver> improver;  // set once the part was worked on
     bool operator<(const High& other) const { return height != other.height ? height < other.height : part > other.part; }
   };
 
@@ -96,7 +96,7 @@ class Packer {
     for (const uint32_t id : items.ids) packing.offsets.push_back(solution_.offsets[id]);
     return packing;
   }
-  // Works on the highest part, until it is the highest no more, or as low as its own bound, or effort ends.
+  // Works on the highest part, until it is no longer the highest, or is as low as its own bound, or effort ends.
   void lower_highest() {
     while (!high_.empty() && high_.top().height > solution_.lower_bound && effort_.left() > 0) {
       High high = high_.top();
@@ -125,7 +125,7 @@ class Packer {
   Parts parts_;
   Effort effort_;
   Solution solution_;
-  std::vector<const char*> methods_;  // of each part
+  std::vector<const char*> methods_;  // the method of each part
   std::priority_queue<High> high_;
 };
 

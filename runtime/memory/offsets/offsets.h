@@ -3,7 +3,7 @@
 // Problem -> Solution. All sizes and offsets are bytes, all times are steps (or any integers: only their order counts).
 // Pure and deterministic: the same problem and options give the same bytes on every machine; effort is counted in elementary
 // operations, never in seconds (a caller who wants a clock passes one as PackOptions::stop). No global state: any thread.
-// offsets_check.h is the judge of the answers.
+// offsets_check.h checks the answers independently.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class Interference {
   virtual ~Interference() = default;
   // Symmetric; true at least where the intervals overlap.
   virtual bool interferes(uint32_t a, uint32_t b) const = 0;
-  // A time from which on `a` is dead in every execution: a is before every buffer whose `first` is at least this. >= its `last`.
+  // Returns a time from which on `a` is dead in every execution: a is before every buffer whose `first` is at least this. >= its `last`.
   virtual int64_t settled(uint32_t a) const = 0;
 };
 
@@ -44,16 +44,16 @@ enum class LowerBoundKind : uint8_t {
 struct Problem {
   std::vector<Buffer> buffers;                       // fewer than 2^31
   std::shared_ptr<const Interference> interference;  // null: buffers interfere exactly where their intervals overlap
-  int64_t known_lower_bound = 0;                     // of an interference problem, when the caller computed one (an antichain)
+  int64_t known_lower_bound = 0;                     // for an interference problem, when the caller computed one (an antichain)
 };
 
 struct Solution {
-  std::vector<int64_t> offsets;  // of buffers[i], a multiple of its alignment
+  std::vector<int64_t> offsets;  // offsets[i]: the offset of buffers[i], a multiple of its alignment
   int64_t height = 0;            // max offset + bytes
   int64_t lower_bound = 0;       // <= height; no packing is lower
   LowerBoundKind lower_bound_kind = LowerBoundKind::max_live;
   bool optimal = false;     // no packing of this problem is lower: height == lower_bound, or the exact search was exhausted
-  const char* method = "";  // what found it, e.g. "best-fit" or "search"; static storage
+  const char* method = "";  // the method that found it, e.g. "best-fit" or "search"; static storage
 };
 
 // About 10 ms of work on one core of 2020.
@@ -63,8 +63,8 @@ struct PackOptions {
   int64_t capacity = INT64_MAX;  // bytes; a higher packing is an error
   // Elementary operations to spend on improving a first packing that is above its lower bound; 0: the first packing alone.
   int64_t effort = default_effort;
-  // Polled now and then (about every millisecond), by the first packings too; true: give back the best found so far, and lay what has no
-  // place yet on top. May be empty.
+  // Polled about every millisecond, by the first packings too; when it returns true, the best packing found so far is returned, with
+  // buffers that have no place yet laid on top. May be empty.
   std::function<bool()> stop;
 };
 

@@ -11,22 +11,22 @@ namespace {
 
 constexpr int32_t none = -1;
 
-// The slab while steps go by: pieces in address order, without holes. A piece belongs to the buffer that used its bytes last (which,
-// "before" being transitive, stands for all that used them earlier), or to none.
+// The slab as the steps pass: pieces in address order, without holes. A piece belongs to the buffer that used its bytes last (which,
+// "before" being transitive, represents all that used them earlier), or to none.
 class Slab {
  public:
   explicit Slab(const Items& items) : items_(items), pieces_of_(items.size(), none) {}
 
   int64_t height() const { return top_; }
 
-  // `item` is dead in the serial order: its bytes may serve those that it is before.
+  // Marks `item` as dead in the serial order: its bytes may be given to the items that it is before.
   void retire(uint32_t item) {
     for (int32_t p = pieces_of_[item]; p != none; p = pieces_[p].same_next) {
       pieces_[p].state = State::retired;
       retired_.insert(key(p));
     }
   }
-  // `item` is dead in every execution: its bytes are free and join their neighbours.
+  // Marks `item` as dead in every execution: its bytes are free and join their neighbours.
   void release(uint32_t item) {
     while (pieces_of_[item] != none) {
       const int32_t p = pieces_of_[item];
@@ -87,7 +87,8 @@ class Slab {
       if (holds(pieces_[it->second], items_.buffers[item]) && usable(it->second, item)) return it->second;
     return none;
   }
-  // The first piece of the shortest run of usable neighbours that holds `item`; looks at the lowest pieces only when there are many.
+  // Returns the first piece of the shortest run of usable neighbours that holds `item`; looks at the lowest pieces only when there are
+  // many.
   int32_t smallest_run(uint32_t item) const {
     const Buffer& buffer = items_.buffers[item];
     int32_t best = none;
@@ -109,7 +110,7 @@ class Slab {
     }
     return best;
   }
-  // The lowest piece of the usable run that ends at the top, or none.
+  // Returns the lowest piece of the usable run that ends at the top, or none.
   int32_t top_run(uint32_t item) const {
     int32_t lowest = none;
     for (int32_t p = last_; p != none && usable(p, item); p = pieces_[p].below) lowest = p;
@@ -164,7 +165,7 @@ class Slab {
     (piece.above == none ? last_ : pieces_[piece.above].below) = piece.below;
     spare_.push_back(p);
   }
-  // `p` is free, has no owner and is not listed yet.
+  // Joins `p` with its free neighbours. `p` must be free, have no owner and not be listed yet.
   void join_free_neighbours(int32_t p) {
     if (const int32_t above = pieces_[p].above; above != none && pieces_[above].state == State::free) {
       unlist(above);
@@ -185,7 +186,7 @@ class Slab {
     top_ = end;
     join_free_neighbours(p);
   }
-  // Cuts `p` (not used) at `offset` within it; the upper part is returned.
+  // Cuts `p` (not used) at `offset` within it and returns the upper part.
   int32_t cut(int32_t p, int64_t offset) {
     unlist(p);
     const int32_t upper = make(offset, pieces_[p].offset + pieces_[p].bytes - offset);
@@ -197,7 +198,7 @@ class Slab {
     list(upper);
     return upper;
   }
-  // Gives [offset, offset + bytes) to `item`; `p` lies at or below `offset`, all pieces in the range are usable.
+  // Gives [offset, offset + bytes) to `item`; `p` must lie at or below `offset`, and all pieces in the range must be usable.
   void take(uint32_t item, int32_t p, int64_t offset) {
     const int64_t end = offset + items_.buffers[item].bytes;
     while (pieces_[p].offset > offset) p = pieces_[p].below;
@@ -223,7 +224,7 @@ class Slab {
   const Items& items_;
   std::vector<Piece> pieces_;
   std::vector<int32_t> spare_;
-  std::vector<int32_t> pieces_of_;  // first piece of each item
+  std::vector<int32_t> pieces_of_;  // the first piece of each item
   std::set<Key> free_, retired_;
   int32_t first_ = none, last_ = none;
   int64_t top_ = 0;
@@ -239,7 +240,7 @@ std::vector<uint32_t> sorted_by(std::span<const int64_t> keys) {
 }  // namespace
 
 int64_t pack_best_fit(const Items& items, Effort* effort, std::span<int64_t> offsets) {
-  constexpr int64_t operations = 400;  // of placing one, about
+  constexpr int64_t operations = 400;  // about what it costs to place one item
   Slab slab(items);
   const std::vector<uint32_t> by_settled = sorted_by(items.settled);
   std::vector<uint32_t> by_last;
@@ -249,7 +250,7 @@ int64_t pack_best_fit(const Items& items, Effort* effort, std::span<int64_t> off
     by_last = sorted_by(last);
   }
   size_t retired = 0, released = 0;
-  int64_t top = -1;  // of what is placed without looking
+  int64_t top = -1;  // the top of the items that are placed without a search
   for (uint32_t i = 0; i < items.size(); ++i) {
     if (!effort->poll(operations)) {
       offsets[i] = align_up(top < 0 ? slab.height() : top, items.buffers[i].alignment);

@@ -6,8 +6,8 @@
 namespace heddle::offsets {
 
 // Places items in the order of their first steps, each in the smallest free piece that holds it, as an allocator would; bytes of a dead
-// buffer are free for another only if it is before it. offsets[i] of items.size(). Returns the height. Once `effort` is stopped the rest
-// goes on top, each above the other: there is always a packing.
+// buffer are free for another only if it is before it. Writes items.size() offsets. Returns the height. Once `effort` is stopped the rest
+// are placed on top, each above the other: there is always a packing.
 int64_t pack_best_fit(const Items& items, Effort* effort, std::span<int64_t> offsets);
 
 enum class SkylineOrder : uint8_t { longest_life, largest_area };

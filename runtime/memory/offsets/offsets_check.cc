@@ -11,7 +11,7 @@ Status wrong(const std::string& what) {
   return {Code::internal, fmt::format("the memory plan is wrong: {}", what), "this is a defect of Heddle: please report it with the net"};
 }
 
-// The buffer's own numbers are possible.
+// Checks that the buffer's own numbers are possible.
 Status check_one(const Buffer& buffer, int64_t offset, size_t i, int64_t height) {
   if (offset < 0) return wrong(fmt::format("buffer {} lies at the negative offset {}", i, offset));
   if (buffer.alignment <= 0 || offset % buffer.alignment != 0)
@@ -29,8 +29,8 @@ bool alive_together(const Problem& problem, size_t a, size_t b) {
   return problem.interference && problem.interference->interferes(static_cast<uint32_t>(a), static_cast<uint32_t>(b));
 }
 
-// The most bytes alive when some buffer is first written, sizes rounded up to the smallest alignment of those alive: what max_live may
-// claim at most.
+// Returns the most bytes alive when some buffer is first written, sizes rounded up to the smallest alignment of those alive: the highest
+// bound that max_live may claim.
 int64_t max_alive(const Problem& problem) {
   int64_t most = 0;
   for (const Buffer& moment : problem.buffers) {

@@ -24,7 +24,7 @@ std::vector<uint32_t> descending(size_t count, Key key) {
 std::vector<NamedOrder> greedy_orders(const Items& items, const Conflicts& conflicts) {
   const auto bytes = [&](uint32_t i) { return static_cast<double>(items.buffers[i].bytes); };
   const auto life = [&](uint32_t i) { return static_cast<double>(items.settled[i]) - static_cast<double>(items.buffers[i].first); };
-  std::vector<double> load(items.size());  // bytes of all that interfere with it
+  std::vector<double> load(items.size());  // bytes of all items that interfere with it
   for (uint32_t i = 0; i < items.size(); ++i) {
     load[i] = bytes(i);
     for (const uint32_t other : conflicts.of(i)) load[i] += bytes(other);
@@ -106,7 +106,7 @@ class Climb {
     best->offsets.assign(greedy_.offsets().begin(), greedy_.offsets().end());
     best->method = "repair";
   }
-  // Swaps two places of the order, among the items that make up the height (what is on top, what carries it, some that touch those).
+  // Swaps two places of the order, among the items that make up the height (the topmost, those that carry it, some that touch those).
   void disturb(std::vector<uint32_t>* order, int64_t height) {
     tower_.clear();
     for (uint32_t i = 0; i < items_.size(); ++i)

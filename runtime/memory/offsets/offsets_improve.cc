@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t whole_gap = 1024;
 constexpr int64_t half_gap = whole_gap / 2;
 
-// 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman 1993), from i = 1
+// The sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman 1993), from i = 1
 int64_t luby(uint64_t i) {
   while (true) {
     const auto width = static_cast<unsigned>(std::bit_width(i));
@@ -41,7 +41,7 @@ bool Improver::step(int64_t target, Effort* effort) {
 }
 
 bool Improver::prepare(Effort* effort) {
-  // Four operations a pair for finding it, and memory that stays below what the effort stands for.
+  // Finding conflicts costs four operations a pair; its memory is bounded by the effort that is left.
   if (!find_conflicts(items_, effort->left() / 8, effort, &conflicts_)) return false;
   if (!effort->spend(4 * static_cast<int64_t>(items_.size() + conflicts_.list.size()))) return false;
   if (items_.size() > SearchSpace::max_items) return true;
@@ -79,8 +79,8 @@ void Improver::climb_for(int64_t target, int64_t units, Effort* effort) {
   });
 }
 
-// Many short searches, a few longer ones; every other one at the target, the rest at a height between target and best that moves
-// towards what succeeds.
+// Runs many short searches and a few longer ones; every other one at the target, the rest at a height between target and best that moves
+// towards the heights that succeed.
 void Improver::search_next(int64_t target, Effort* effort) {
   if (!rankings_) {
     rankings_.emplace(items_);

@@ -15,10 +15,10 @@ class Improver {
   Improver(const Improver&) = delete;
   Improver& operator=(const Improver&) = delete;
 
-  // Does the next step: aims at `target`, need not go below it. False when there is no next step (too large for the effort left).
+  // Does the next step: aims at `target`, need not go below it. Returns false when there is no next step (too large for the effort left).
   bool step(int64_t target, Effort* effort);
   const Packing& best() const { return best_; }
-  // A proven lower bound of this part's height; 0 when none is known.
+  // Returns a proven lower bound of this part's height; 0 when none is known.
   int64_t proven() const { return proven_; }
 
  private:
@@ -36,7 +36,7 @@ class Improver {
   std::optional<SearchSpace> space_;
   std::optional<Rankings> rankings_;
   uint64_t steps_ = 0;
-  int64_t aim_ = 0;  // of the gap between target and best, in 1/1024
+  int64_t aim_ = 0;  // position in the gap between target and best, in 1/1024
 };
 
 }  // namespace heddle::offsets

@@ -20,7 +20,7 @@ struct Items {
   const Interference* interference = nullptr;  // null: intervals
 
   size_t size() const { return buffers.size(); }
-  // Local indices; exact.
+  // Takes local indices; exact.
   bool interferes(size_t a, size_t b) const {
     if (buffers[a].first < buffers[b].last && buffers[b].first < buffers[a].last) return true;
     return interference != nullptr && interference->interferes(ids[a], ids[b]);
@@ -40,20 +40,20 @@ struct Parts {
 };
 Parts split_into_parts(const Problem& problem);
 
-// The most bytes alive at one step, no packing is lower. Offsets are multiples of the smallest alignment, so that sizes count rounded
-// up to it (less what one buffer, the topmost, need not fill).
+// Returns the most bytes alive at one step; no packing is lower. Offsets are multiples of the smallest alignment, so sizes count rounded up
+// to it (less what one buffer, the topmost, need not fill).
 int64_t max_live_bytes(const Items& items);
 
-// What may still be spent; counts down, deterministically, and asks `stop` now and then.
+// The effort that may still be spent; counts down, deterministically, and polls `stop` now and then.
 class Effort {
  public:
   Effort(int64_t units, const std::function<bool()>* stop) : left_(units), stop_(stop) {}
-  // False when nothing is left. `units` are elementary operations.
+  // Spends `units` elementary operations. Returns false when nothing is left.
   bool spend(int64_t units) {
     left_ -= units;
     return left_ > 0 && poll(units);
   }
-  // For work that is done whatever the effort: false when `stop` said so. Takes nothing off.
+  // For work that is done whatever the effort: returns false when `stop` returned true. Spends nothing.
   bool poll(int64_t units) {
     if (stopped_) return false;
     until_poll_ -= units;
@@ -64,7 +64,7 @@ class Effort {
     return !stopped_;
   }
   int64_t left() const { return left_ > 0 ? left_ : 0; }
-  // Runs work(Effort&) with at most `units` of this effort and takes what it used off.
+  // Runs work(Effort&) with at most `units` of this effort and subtracts what it used.
   template <class Work>
   auto share(int64_t units, Work&& work) {
     const int64_t given = units < left() ? units : left();
@@ -92,7 +92,7 @@ struct Conflicts {
   std::vector<uint32_t> list;
   std::span<const uint32_t> of(size_t i) const { return {list.data() + begin[i], list.data() + begin[i + 1]}; }
 };
-// False when there are more than `limit` pairs to look at, or `effort` is stopped meanwhile (then `conflicts` is empty).
+// Returns false when there are more than `limit` pairs to look at, or `effort` is stopped meanwhile (then `conflicts` is empty).
 bool find_conflicts(const Items& items, int64_t limit, Effort* effort, Conflicts* conflicts);
 
 }  // namespace heddle::offsets

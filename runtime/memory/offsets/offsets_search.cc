@@ -53,7 +53,7 @@ class Search {
  private:
   struct Change {
     uint32_t item;
-    int64_t lowest;  // before; -1: the item was placed
+    int64_t lowest;  // its lowest offset before; -1: the item was placed
   };
   struct Candidate {
     int64_t offset;
@@ -78,7 +78,7 @@ class Search {
   std::span<const uint32_t> cliques_of(uint32_t item) const {
     return {cliques_.data() + cliques_begin_[item], cliques_.data() + cliques_begin_[item + 1]};
   }
-  // Items with the same size, alignment and neighbours are interchangeable: tried in the order of their indices only.
+  // Items with the same size, alignment and neighbours are interchangeable: they are tried in the order of their indices only.
   void find_twins() {
     twin_before_.assign(count_, count_);
     for (uint32_t i = 0; i < count_; ++i)
@@ -98,7 +98,7 @@ class Search {
     return true;
   }
 
-  // Numbers `open` as the ranking says.
+  // Numbers `open` in the order of the ranking.
   void rank(const std::vector<uint32_t>& open) {
     struct Entry {
       int64_t heaviest;
@@ -124,11 +124,11 @@ class Search {
     for (uint32_t r = 0; r < entries.size(); ++r) rank_[entries[r].item] = r;
   }
 
-  // Places all of `open` (unplaced, none interferes with an unplaced one outside), from (offset, rank) upwards. Leaves them placed when
-  // found, untouched otherwise.
+  // Places all of `open` (unplaced, none interferes with an unplaced one outside), from (offset, rank) upwards. Leaves them placed when a
+  // packing is found, untouched otherwise.
   SearchOutcome solve(const std::vector<uint32_t>& open, int64_t offset, uint32_t rank) {
     std::vector<Candidate> candidates;
-    int64_t ceiling = INT64_MAX;  // from here on another open item would fit below the candidate: not worth a try
+    int64_t ceiling = INT64_MAX;  // from here on another open item would fit below the candidate: not worth trying
     for (const uint32_t item : open) ceiling = std::min(ceiling, lowest_[item] + bytes(item));
     for (const uint32_t item : open) {
       if (lowest_[item] < offset || (lowest_[item] == offset && rank_[item] < rank) || lowest_[item] >= ceiling) continue;
@@ -148,7 +148,7 @@ class Search {
     return SearchOutcome::exhausted;
   }
 
-  // True when no unplaced item interferes with it.
+  // Places the candidate. Returns true when no unplaced item interferes with it.
   bool place(const Candidate& candidate) {
     placed_[candidate.item] = candidate.offset;
     trail_.push_back({candidate.item, -1});
@@ -174,7 +174,7 @@ class Search {
     }
   }
 
-  // After `last` was placed: prune, or search what is left, group by group.
+  // Called after `last` was placed: prunes, or searches the remaining items, group by group.
   SearchOutcome descend(const std::vector<uint32_t>& open, const Candidate& last) {
     std::vector<uint32_t> rest;
     rest.reserve(open.size());
@@ -201,7 +201,7 @@ class Search {
       if (groups.empty() && grouped == rest.size()) return solve(rest, last.offset, last.rank + 1);
       groups.push_back(group);
     }
-    // The smaller fail sooner.
+    // The smaller groups fail sooner.
     std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
     std::vector<uint32_t> ranks;
     for (const std::vector<uint32_t>& members : groups) {
@@ -234,7 +234,7 @@ class Search {
     work_ += static_cast<int64_t>(group->size() * (words_ + 4));
   }
 
-  // Whether each clique can still end at or below the target. What lies below `last` can only be placed on something placed later.
+  // True if each clique can still end at or below the target. Items that lie below `last` can only be placed on something placed later.
   bool can_fit(const std::vector<uint32_t>& rest, const Candidate& last) {
     int64_t smallest = INT64_MAX;
     for (const uint32_t item : rest) smallest = std::min(smallest, bytes(item));
@@ -270,20 +270,20 @@ class Search {
   const int64_t target_;
   Effort* effort_;
   std::vector<Word> adjacent_;                     // which items interfere, as a bit matrix
-  std::vector<uint32_t> cliques_begin_, cliques_;  // cliques of each item
+  std::vector<uint32_t> cliques_begin_, cliques_;  // the cliques of each item
   std::vector<size_t> twin_before_;                // the twin to be placed first, or count_
 
   std::vector<uint32_t> rank_;
-  std::vector<int64_t> lowest_;  // lowest offset that those placed leave
+  std::vector<int64_t> lowest_;  // lowest offset that the placed items leave
   std::vector<int64_t> placed_;  // -1: open
   std::vector<Change> trail_;
   std::vector<Candidate> order_;
-  std::vector<int64_t> stacked_;  // of each clique
+  std::vector<int64_t> stacked_;  // the height of each clique
   int64_t refuted_ = INT64_MAX;   // the least height that pruning ruled out
   int64_t work_ = 0;
 };
 
-// Largest part whose cliques are extended beyond the serial order.
+// The largest part whose cliques are extended beyond the serial order.
 constexpr size_t max_extended = 384;
 
 std::vector<std::vector<uint32_t>> interval_cliques(const Items& items) {
@@ -304,7 +304,7 @@ std::vector<std::vector<uint32_t>> interval_cliques(const Items& items) {
   return cliques;
 }
 
-// Adds what interferes with all members, the largest first.
+// Adds the items that interfere with all members, the largest first.
 void extend_clique(const SearchSpace& space, std::vector<uint32_t>* clique) {
   std::vector<uint32_t> seen(space.items->size(), 0);
   for (const uint32_t member : *clique)
@@ -324,7 +324,7 @@ void extend_clique(const SearchSpace& space, std::vector<uint32_t>* clique) {
 
 SearchSpace make_search_space(const Items& items, const Conflicts& conflicts) {
   SearchSpace space{&items, &conflicts, interval_cliques(items), 0};
-  // Serial cliques are enough to be right; extending them costs the cube of the size.
+  // Serial cliques suffice for a correct result; extending them costs the cube of the size.
   if (items.interference != nullptr && items.size() <= max_extended) {
     for (uint32_t i = 0; i < items.size(); ++i) space.cliques.push_back({i});
     for (std::vector<uint32_t>& clique : space.cliques) extend_clique(space, &clique);

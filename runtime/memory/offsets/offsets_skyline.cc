@@ -7,7 +7,7 @@
 namespace heddle::offsets {
 namespace {
 
-// The height reached at each moment: raise a range, ask a range's maximum; both O(log n).
+// The height reached at each moment: raises a range, returns a range's maximum; both O(log n).
 class Skyline {
  public:
   explicit Skyline(size_t moments) : leaves_(moments), highest_(2 * moments, 0), whole_(2 * moments, 0) {}
@@ -45,7 +45,7 @@ class Skyline {
   std::vector<int64_t> whole_;    // raised over the whole range; in the node alone, not in those below it
 };
 
-// A moment for each different first step: what happens between two of them is the same for all.
+// One moment for each different first step: the skyline is the same between two of them.
 struct Moments {
   std::vector<int64_t> times;
   size_t at(int64_t time) const { return std::lower_bound(times.begin(), times.end(), time) - times.begin(); }
@@ -54,7 +54,7 @@ struct Moments {
 }  // namespace
 
 int64_t pack_skyline(const Items& items, SkylineOrder order, Effort* effort, std::span<int64_t> offsets) {
-  constexpr int64_t operations = 50;  // of placing one, about
+  constexpr int64_t operations = 50;  // about what it costs to place one item
   if (!effort->poll(0)) return INT64_MAX;
   Moments moments;
   for (const Buffer& buffer : items.buffers)
