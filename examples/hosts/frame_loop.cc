@@ -1,7 +1,7 @@
 // frame_loop NET.json: a program with a main loop of its own, such as a game or a control loop, that runs a net once a frame.
 //
 // Everything happens on the calling thread: no helper threads, and after prepare no lock, allocation or system call of the library's. The
-// frame and the result lie in the program's own memory. A frame that takes too long is dropped, the loop goes on.
+// frame and the result lie in the program's own memory. A frame that takes too long is dropped, the loop continues.
 #include <cstdio>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// A grey picture with one bright bar, and what its edges are: what both hosts feed and check.
+// A grey picture with one bright bar and the check of its edges, which both example hosts use.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ inline void draw_bar(int64_t left, float* picture) {
     for (int64_t x = 0; x < width; ++x) picture[y * width + x] = x >= left && x < left + 10 ? 1.0f : 0.0f;
 }
 
-// Away from the upper and lower border, edges lie beside the bar's two sides and nowhere else: a Sobel filter answers 4 there.
+// Checks the edges. Away from the upper and lower border, they lie beside the bar's two sides and nowhere else: a Sobel filter gives 4
+// there.
 inline bool edges_are_right(int64_t left, const float* edges) {
   const int64_t y = height / 2;
   for (int64_t x = 1; x + 1 < width; ++x) {

@@ -13,7 +13,7 @@
 
 namespace {
 
-// Requests wait here; each is the place of a bar to be drawn and found again.
+// The queue of requests; each is the place of a bar to be drawn and found again.
 class Requests {
  public:
   void add(int64_t left) {
@@ -26,7 +26,7 @@ class Requests {
     closed_ = true;
     changed_.notify_all();
   }
-  // False: closed, and nothing waits any more.
+  // False: the queue is closed, and nothing waits any more.
   bool take(int64_t* left) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
@@ -43,7 +43,7 @@ class Requests {
   bool closed_ = false;
 };
 
-// What one thread does: a context of its own, its pictures in its own memory. Empty text: all went well.
+// The work of one thread: it has a context of its own and its pictures in its own memory. Returns an empty text if all went well.
 std::string serve(heddle::Session session, Requests& requests, int* answered) {
   std::vector<float> picture(height * width), edges(height * width);
   const heddle::TensorView type{heddle::DType::f32, {1, 1, height, width}, picture.data()};

@@ -3,7 +3,7 @@
 //   void add_NAME(plugin::Builder& plugin);
 //
 // which declares the family's operators and is called once while the plugin loads. Sorted by folder, then by name; a test compares the
-// table with the files (tests/operators/families_test.cc), and docs/operators.md says which operator is in which file.
+// table with the files (tests/operators/families_test.cc), and docs/operators.md lists which operator is in which file.
 #pragma once
 
 #include "heddle/op.h"

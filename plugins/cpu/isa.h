@@ -1,6 +1,7 @@
 // Instruction set levels: hot loops are compiled once per level (cmake/heddle_isa_sources.cmake) and chosen once per process.
 //
-// A multiply compiled file puts everything into namespace heddle::cpu::HEDDLE_ISA and exports one constant table of function pointers:
+// A file that is compiled several times puts everything into namespace heddle::cpu::HEDDLE_ISA and exports one constant table of function
+// pointers:
 //
 //   // rows.h                                     // rows.isa.cc
 //   struct RowTable { void (*sum)(...); };        namespace heddle::cpu::HEDDLE_ISA {
@@ -19,10 +20,10 @@ enum class Isa { v2, v3, v4 };
 
 // The best level of this processor, lowered by HEDDLE_CPU_ISA=v2|v3|v4 (read once; other values change nothing).
 Isa isa();
-// Below x86-64-v2 the plugin can't run.
+// False below x86-64-v2: the plugin can't run.
 bool isa_supported();
 
-// Static: a copy per file, so that no level's code is shared with another.
+// Static, so that each file has a copy and no level's code is shared with another.
 template <class Table>
 static const Table& isa_pick(const Table& v2, const Table& v3, const Table& v4) {
   switch (isa()) {

@@ -1,11 +1,11 @@
-// The CPU plugin: ONNX's operators and Heddle's own for host memory. families.h is the table of what it brings; operators are declared
-// beside their kernels.
+// The CPU plugin: ONNX's operators and Heddle's own for host memory. families.h lists its operator families; operators are declared in the
+// files of their kernels.
 #include "families.h"
 #include "isa.h"
 
 namespace heddle::cpu {
 
-// Behind the "+", as semantic versioning has it, what this machine's kernels are made for.
+// The version; after the "+", as in semantic versioning, the instruction set level for which this machine's kernels are made.
 static const char* version() {
   switch (isa()) {
     case Isa::v4:

@@ -1,4 +1,4 @@
-// Axes and indices as ONNX counts them: negative ones from the end. Sentences for those outside. Pure.
+// Axes and indices as ONNX counts them: negative ones from the end. Error texts for those outside. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ inline bool normalize_axis(int64_t axis, int rank, int* normalized) {
 Status axis_outside(const char* what, int64_t axis, int rank);
 // Normalises every axis; an axis given twice is an error.
 Status normalize_axes(const char* what, const std::vector<int64_t>& axes, int rank, std::vector<int>* normalized);
-// Outputs have at most HEDDLE_MAX_RANK dims.
+// Errors: the rank of an output exceeds HEDDLE_MAX_RANK.
 Status check_rank(size_t rank);
 Status not_one_dimensional(const char* operand, Dims dims);
-// The axes that `axes` (null: none) names, as bits; one outside the rank or named twice is an error.
+// Sets the axes that `axes` (null: none) names, as bits; one outside the rank or named twice is an error.
 Status axis_set(const char* what, const heddle_tensor* axes, int rank, uint32_t* set);
 
 // "index 7 is outside [-5, 4] (axis 1 of "data")"
 Status index_outside(int64_t index, int64_t bound, int axis);
-// The position that an ONNX index stands for; false when it is outside [-bound, bound).
+// Replaces an ONNX index by its position; false when it is outside [-bound, bound).
 inline bool resolve_index(int64_t* index, int64_t bound) {
   if (*index < 0) *index += bound;
   return *index >= 0 && *index < bound;

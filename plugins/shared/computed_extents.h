@@ -1,5 +1,5 @@
-// Operands whose content decides the extents of outputs: the extents that a rule computes, and the check that a run is given what its
-// plan was made for. Pure.
+// Operands whose content decides the extents of outputs: the extents that a rule computes, and the check that a run has the operands for
+// which its plan was made. Pure.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,19 @@ struct Extents {
   Dims dims() const { return {values, rank}; }
 };
 
-// An input as messages show it: "axes [0, 2]".
+// An input as shown in messages: "axes [0, 2]".
 struct Operand {
   const char* name;
   const heddle_tensor* content;  // null: absent
 };
-// Whether a run may see another content than the one that the plan was made for. Ask in prepare.
+// True if the content of an operand in a run may differ from that for which the plan was made. Call it in prepare.
 inline bool varies(const PrepareContext& context, std::initializer_list<uint32_t> ports) {
   return std::any_of(ports.begin(), ports.end(), [&](uint32_t port) { return !context.is_constant(port); });
 }
-// The error of a run whose operands lead to other extents than the output has. `rule`: what the rule said to the content.
+// The error of a run whose operands lead to other extents than the output has. `rule`: the status of the rule for the content.
 Status other_content(std::initializer_list<Operand> operands, const Status& rule, Dims given, Dims prepared);
-// In run: whether the operands lead to the extents of `output`, by which the kernel bounds what it writes. `rule(Extents*)` computes them.
+// Call it in run. Errors: the operands do not lead to the extents of `output`, within which the kernel writes. `rule(Extents*)` computes
+// them.
 template <class Rule>
 Status check_planned(std::initializer_list<Operand> operands, const heddle_tensor& output, Rule&& rule) {
   Extents given;

@@ -17,13 +17,13 @@ Status tile_extents(Dims from, const heddle_tensor& repeats, Extents* to);
 Status one_hot_extents(Dims indices, int axis, const heddle_tensor& operand, Extents* to);
 Status constant_extents(const heddle_tensor& shape, Extents* to);
 
-// The extents that `operand` asks for (Reshape). `keeps_zero`: 0 is an extent, not a copy of the input's.
+// The extents that `operand` gives (Reshape). `keeps_zero`: 0 is an extent, not a copy of the input's.
 Status reshape_extents(Dims from, const heddle_tensor* operand, bool keeps_zero, Extents* to);
-// Without `axes` (null) all dimensions of one element go.
+// Without `axes` (null) all dimensions of one element are removed.
 Status squeeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to);
 Status unsqueeze_extents(Dims from, const heddle_tensor* axes, bool, Extents* to);
 
-// How many numbers Range gives.
+// The number of elements that Range gives.
 template <class T>
 Status range_count(T start, T limit, T delta, int64_t* count) {
   if (delta == T(0)) return invalid("delta is 0");

@@ -7,7 +7,7 @@
 namespace heddle::operators {
 
 // The fold of `names` as a pointwise text: statements, then the value and the ending. `function` is "+" or one of two arguments; `ending`
-// is put behind the folded value: " / 3".
+// is appended to the folded value: " / 3".
 inline std::string fold_text(const std::vector<std::string>& names, const std::string& function, const std::string& ending) {
   std::string text, value = names[0];
   for (size_t i = 1; i < names.size(); ++i) {

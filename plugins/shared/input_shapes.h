@@ -1,4 +1,4 @@
-// What infer expects of the shapes of inputs, and how it says so. Pure.
+// Checks of the shapes of inputs in infer, and their error texts. Pure.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace heddle::operators {
 
-// As its operator calls it; those of a variadic port have one name.
+// The name of an input in its operator; those of a variadic port have one name.
 inline std::string input_name(const InferContext& context, uint32_t input) {
   const heddle_operator& op = context.op();
   return op.inputs[std::min(input, op.input_count - 1)]->name;
 }
 
-// Error: the input has another shape. One that is absent has none.
+// Errors: the input has another shape. An absent input passes.
 inline Status expect_shape(const InferContext& context, uint32_t input, Dims expected, const char* whose = nullptr) {
   if (!context.has_input(input)) return {};
   const Dims given = context.dims(input);
@@ -27,7 +27,7 @@ inline Status expect_shape(const InferContext& context, uint32_t input, const st
   return expect_shape(context, input, dims_of(expected), whose);
 }
 
-// Error: the input has not exactly one element. `name`: where it is one of several that its operator calls the same.
+// Errors: the input has not exactly one element. `name`: given if its operator has several inputs of one name.
 inline Status expect_scalar(const InferContext& context, uint32_t input, const char* name = nullptr) {
   if (!context.has_input(input) || context.input(input).element_count == 1) return {};
   return invalid((name ? name : input_name(context, input)) + " has shape " + dims_text(context.dims(input)) + ", expected a scalar");

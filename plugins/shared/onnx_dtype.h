@@ -1,4 +1,4 @@
-// The dtype numbers of ONNX (TensorProto.DataType), as attributes like `to` and `dtype` carry them.
+// The dtype numbers of ONNX (TensorProto.DataType), which attributes like `to` and `dtype` contain.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ inline heddle_dtype dtype_from_onnx(int64_t number) {
   return number >= 0 && number < static_cast<int64_t>(sizeof(table) / sizeof(table[0])) ? table[number] : HEDDLE_DTYPE_NONE;
 }
 
-// The other way round; 0 for a dtype that ONNX does not have.
+// The inverse; 0 for a dtype that ONNX does not have.
 inline int64_t onnx_from_dtype(heddle_dtype dtype) {
   for (int64_t number = 1; number <= 16; ++number)
     if (dtype_from_onnx(number) == dtype) return number;
   return 0;
 }
 
-// Replaces *dtype by what the attribute says; nothing happens when it is absent.
+// Replaces *dtype by the dtype of the attribute; if that is absent, *dtype keeps its value.
 inline plugin::Status dtype_attribute(const plugin::Attributes& attributes, const char* name, heddle_dtype* dtype) {
   if (!attributes.has(name)) return {};
   *dtype = dtype_from_onnx(attributes.i(name));

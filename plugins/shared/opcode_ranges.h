@@ -1,11 +1,11 @@
-// What operations of expressions do to the range of integers.
+// The effect of operations of expressions on the range of integers.
 #pragma once
 
 #include "heddle/expression.h"
 
 namespace heddle::operators {
 
-// Whether the result can leave the range of its operands: where those are narrower than what is computed in, it has to be wrapped.
+// True if the result can leave the range of its operands: if these are narrower than the computing type, the result has to be wrapped.
 inline bool may_overflow(expression::Opcode op) {
   using expression::Opcode;
   switch (op) {

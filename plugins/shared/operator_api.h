@@ -1,4 +1,4 @@
-// What operator authors use of Heddle, in the namespace of what plugins share.
+// The names of Heddle's operator API, in the namespace of shared plugin code.
 #pragma once
 
 #include "heddle/op.h"
@@ -6,6 +6,6 @@
 namespace heddle::operators {
 
 using namespace heddle::plugin;
-using plugin::Status;  // tests know the runtime's own beside it
+using plugin::Status;  // tests use the runtime's own in the same files
 
 }  // namespace heddle::operators

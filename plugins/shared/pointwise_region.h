@@ -1,4 +1,4 @@
-// Region: how the elements of broadcasting inputs correspond to those of an output, in the output's storage order.
+// Region: the mapping from the elements of an output, in storage order, to those of broadcasting inputs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Region {
   int rank = 0;
   int64_t dims[HEDDLE_MAX_RANK] = {};
   int64_t element_count = 1;
-  Input* inputs = nullptr;  // of the caller
+  Input* inputs = nullptr;  // the caller's memory
 };
 
 // The region of `output` = f(`inputs`), shapes broadcasting to the output's; null inputs count as scalars. Dense views in any dimension

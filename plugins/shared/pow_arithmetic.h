@@ -1,4 +1,4 @@
-// What Pow computes in, where base and exponent differ in dtype.
+// The dtype in which Pow computes, where base and exponent differ in dtype.
 #pragma once
 
 #include "shared/operator_api.h"

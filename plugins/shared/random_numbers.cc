@@ -15,7 +15,7 @@ Seed Seed::from_float(const Attributes& attributes) {
   return attributes.has("seed") ? Seed(bits_as<uint64_t>(attributes.f("seed"))) : Seed();
 }
 
-// A normal is mean + scale * z, a uniform low + (high - low) * u.
+// A normal number is mean + scale * z, a uniform one low + (high - low) * u.
 RandomNumbers random_numbers(const Attributes& attributes, bool normal) {
   if (normal) return {true, attributes.f("mean"), attributes.f("scale"), std::nan("")};
   const double low = attributes.f("low"), high = attributes.f("high");

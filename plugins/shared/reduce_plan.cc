@@ -77,7 +77,7 @@ ReducePlan plan_reduction(const heddle_tensor& input, uint32_t reduced_set, doub
   if (plan.folded == 0) return plan;  // every output is the fold of nothing
   const ReducePlan::Groups& inner = plan.columns ? plan.kept : plan.reduced;
   plan.row = inner.empty() ? 1 : inner.back().extent;
-  // As much again may be written: normalisations are divided like this too.
+  // The output may be as large as the input: normalisations are divided like this too.
   add_tiles(cost_ns, 2 * static_cast<double>(input.byte_size), splittable, &plan);
   return plan;
 }

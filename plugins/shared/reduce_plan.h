@@ -39,7 +39,7 @@ struct ReducePlan {
   // The first output or folded element of a part.
   int64_t output_begin(int64_t part) const { return outputs / output_parts * part + outputs % output_parts * part / output_parts; }
   int64_t folded_begin(int64_t part) const { return folded / folded_parts * part + folded % folded_parts * part / folded_parts; }
-  // Where output `index` begins in the input, where it is written, and where folded element `index` lies relative to an output's begin.
+  // Offsets: the begin of output `index` in the input, where it is written, and folded element `index` relative to an output's begin.
   int64_t input_of(int64_t output) const { return offset(kept, output, &Group::input_stride); }
   int64_t written_at(int64_t output) const { return offset(kept, output, &Group::output_stride); }
   int64_t folded_at(int64_t index) const { return offset(reduced, index, &Group::input_stride); }

@@ -25,7 +25,7 @@ Arithmetic<T> to_arithmetic(T value) {
   else
     return value;
 }
-// From any number; narrower floats round, integers wrap (floats must fit).
+// Converts any number; narrower floats round, integers wrap (floats must fit).
 template <class T, class A>
 T from_arithmetic(A value) {
   if constexpr (std::is_same_v<T, f16>)
@@ -68,7 +68,7 @@ bool ordered_less(T a, T b) {
   return a < b;
 }
 
-// One, as bytes of a dtype.
+// The number one, as bytes of a dtype.
 inline uint64_t one_of(heddle_dtype dtype) {
   switch (dtype) {
     case HEDDLE_F16:

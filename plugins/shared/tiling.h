@@ -1,4 +1,4 @@
-// How the bytes that an operator moves are divided into tiles. Sizes are in bytes where the name says so.
+// Division of the bytes that an operator moves into tiles. Sizes are in bytes where the name says so.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace heddle::operators {
 
 constexpr int64_t tile_bytes = 256 * 1024;  // of a memory-bound copy: about 30 µs
-constexpr int64_t max_tiles = 16;          // unless one of them would be above the marks of tile_cap.h
+constexpr int64_t max_tiles = 16;           // unless one of them would exceed the marks of tile_cap.h
 constexpr double bytes_per_ns = 8.0;        // read and written by one thread, a first guess
 
 // Divides any number of work units evenly over the tiles that prepare decided on.
@@ -19,9 +19,9 @@ class Tiling {
   struct Range {
     int64_t first, last;
   };
-  // For an operator that reads and writes `bytes` in total, at `cost` times the price of a copy.
+  // Plans an operator that reads and writes `bytes` in total, at `cost` times the price of a copy.
   void plan(PrepareContext& context, int64_t bytes, double cost = 1.0) { plan(context, static_cast<double>(bytes), cost); }
-  // For amounts that 64 bits may not count. `flops`: where they are more than the weighted bytes.
+  // The same for amounts that 64 bits may not count. `flops`: given where they outweigh the weighted bytes.
   void plan(PrepareContext& context, double bytes, double cost, double flops = 0) {
     const double weighted = bytes * cost;
     const double tuned = std::min(weighted / (2.0 * static_cast<double>(tile_bytes)), static_cast<double>(max_tiles));
@@ -34,7 +34,8 @@ class Tiling {
 
  private:
   int64_t share(int64_t total, int64_t tile) const { return total / tiles_ * tile + total % tiles_ * tile / tiles_; }
-  // Outputs are written whole. Of the inputs as much may be read as the operator says that it moves: not all of a table that is looked up.
+  // Outputs are written whole. Of the inputs at most as much is read as the operator declares to move: not all of a table that is looked
+  // up.
   static double touched_bytes(PrepareContext& context, double moved) {
     double read = 0, written = 0;
     for (uint32_t i = 0; i < context.input_count(); ++i)

@@ -2,10 +2,10 @@
 //
 // Read when a device is counted or opened, of kind "sim": HEDDLE_SIM_DEVICES (2), HEDDLE_SIM_MEMORY in bytes (4 GiB), HEDDLE_SIM_SEED (0:
 // work takes no time), HEDDLE_SIM_COST (NAME=NS,...), HEDDLE_SIM_PEERS (0: copies between devices go by the host), HEDDLE_SIM_UNIFIED (0),
-// HEDDLE_SIM_GUARDS (64: bytes behind values that nobody may write), HEDDLE_SIM_CUDA_LIKE (0), HEDDLE_SIM_REFUSAL (0: microseconds
-// that a lost device takes to refuse work), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what
-// failed), HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while there is one,
-// nothing begins), HEDDLE_SIM_FAULTS (faults.h).
+// HEDDLE_SIM_GUARDS (64: bytes after values that must not be written), HEDDLE_SIM_CUDA_LIKE (0), HEDDLE_SIM_REFUSAL (0: microseconds that a
+// lost device takes to refuse work), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what failed),
+// HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while it exists, no work
+// begins), HEDDLE_SIM_FAULTS (faults.h).
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -26,7 +26,7 @@
 namespace sim {
 namespace {
 
-const heddle_host* host = nullptr;  // since the plugin was loaded
+const heddle_host* host = nullptr;  // set when the plugin is loaded
 const sim_native_table* native_functions = nullptr;
 std::string kind_name, prefix;  // "sim", "HEDDLE_SIM_"
 
@@ -48,7 +48,7 @@ std::map<int32_t, Device*>& open_devices() {
   return devices;
 }
 
-// Memory of the host's that is pinned, by where it begins; of all devices.
+// Pinned memory of the host by its begin, for all devices.
 std::mutex pinned_mutex;
 std::map<const char*, uint64_t>& pinned() {
   static std::map<const char*, uint64_t> ranges;
@@ -67,10 +67,10 @@ Device& device_of(void* device) {
   return *static_cast<Device*>(device);
 }
 
-// As vendors' libraries have it: the device that calls of this thread are for, unless they say so.
+// As in vendors' libraries: the device for which calls of this thread are, unless they name one.
 thread_local const void* current_device = nullptr;
 
-// A stream that the host has taken over from its owner is the owner's, with a mark: when the host lets go of it, it may be gone.
+// A stream that the host has adopted from its owner is the owner's pointer with a mark: when the host releases it, it may no longer exist.
 constexpr uintptr_t adopted_mark = 1;
 static_assert(alignof(Stream) > adopted_mark);
 
@@ -93,13 +93,13 @@ heddle_status refuse_lost(const heddle_call* call) {
   return fail(call, HEDDLE_ERROR_DEVICE_LOST, "the device is lost");
 }
 
-// The device's thread works on one kernel, which asks the device for something that it waits for.
+// A kernel on the device's thread requests memory or work of the device, and would wait for itself.
 heddle_status refuse_inside(const heddle_call* call) {
   return fail(call, HEDDLE_ERROR_DEVICE,
               "a kernel that runs on the device asks the device for memory or work, which would wait for its end");
 }
 
-// A call for a stream.
+// Makes a call for a stream.
 template <class Function>
 heddle_status entered(void* device, void* stream, const heddle_call* call, const Function& function) {
   const Stream::Inside inside(stream_of(stream));
@@ -147,7 +147,7 @@ void close(void* device) {
     auto& all = open_devices();
     for (auto it = all.begin(); it != all.end();) it = it->second == device ? all.erase(it) : std::next(it);
   }
-  // Whoever leaves something behind finds out.
+  // Warns about memory that was not released.
   if (const size_t left = device_of(device).memory.allocations()) {
     const std::string text = kind_name + ": " + std::to_string(left) + " allocations left at close";
     host->log(HEDDLE_LOG_WARNING, text.data(), text.size());
@@ -248,7 +248,7 @@ heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& ask
   bool captured = false;
   try {
     captured = job->launch.capture(asked, stream.memory, d.guard_bytes > 0, &why);
-  } catch (...) {  // std::bad_alloc: the job serves another time
+  } catch (...) {  // std::bad_alloc: the job is used again later
     d.engine->give_back(job);
     throw;
   }
@@ -311,7 +311,7 @@ void leave(void* device) {
   current_device = nullptr;
 }
 
-// Waits in any case: what was enqueued before calls overlapped is still worked on.
+// Waits even after calls overlapped: the device still does the work enqueued before.
 heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
   Device& d = device_of(device);
   const Stream::Inside inside(stream_of(stream));
@@ -360,7 +360,7 @@ heddle_status allocate_host(void* device, uint64_t bytes, void** memory, const h
   try {
     status = register_host(device, *memory, bytes, call);
   } catch (const std::bad_alloc&) {
-    // It is given back.
+    // The memory is freed below.
   }
   if (status != HEDDLE_OK) ::operator delete(*memory, host_alignment);
   return status;

@@ -12,7 +12,7 @@
 namespace sim {
 namespace {
 
-constexpr std::chrono::milliseconds look_again(1);  // whether a file is gone
+constexpr std::chrono::milliseconds look_again(1);  // until the next check whether a file is gone
 constexpr size_t jobs_per_stream = 64;
 constexpr const char* lost_text = "the device is lost";
 
@@ -38,7 +38,7 @@ Engine::Engine() {
   worker_ = std::thread([this] { work(); });
   try {
     caller_ = std::thread([this] { call_back(); });
-  } catch (...) {  // the system gives no second thread: the first one must not outlive this
+  } catch (...) {  // the system gives no second thread: stop the first one
     stop();
     throw;
   }
@@ -74,7 +74,7 @@ Stream* Engine::add_stream(const Memory& memory, Settings& settings, int32_t str
     Job* const job = jobs_.emplace_back(std::move(made)).get();
     job->next = std::exchange(idle_jobs_, job);
   }
-  streams_.push_back(stream.get());  // the last thing that may fail
+  streams_.push_back(stream.get());  // no later statement may fail
   stream->number_ = ++streams_made_;
   settings.counts.streams.fetch_add(1, std::memory_order_relaxed);
   return stream.release();
@@ -120,9 +120,9 @@ void Engine::add(Stream& stream, Job* job) {
   job->takes = 0;
   if (job->kind == Job::Kind::copy || job->kind == Job::Kind::launch || job->kind == Job::Kind::call) {
     job->takes = stream.settings.cost(job->name());
-    // Of all magnitudes up to some 130 us: one that takes long lets all others by.
+    // Durations of all magnitudes up to some 130 us: a long one lets all other work pass.
     if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
-    // All that one stream in eight does is late.
+    // All work of one stream in eight is late.
     if (seed_ != 0 && (stream.number_ + seed_) % 8 == 0) job->takes *= 64;
   }
   (stream.first_job_ ? stream.last_job_->next : stream.first_job_) = job;
@@ -200,7 +200,7 @@ bool Engine::may_begin(const Stream& stream) const {
          (job->kind != Job::Kind::wait || stream.aborted_ || job->event->reached_ >= job->record);
 }
 
-// Of its next work, by the clock.
+// The end of the stream's next work, by the clock.
 uint64_t Engine::end_of(const Stream& stream) const {
   const Job& job = *stream.first_job_;
   uint64_t begin = std::max(stream.time_, job.enqueued);
@@ -208,7 +208,7 @@ uint64_t Engine::end_of(const Stream& stream) const {
   return begin + job.takes;
 }
 
-// `held`: streams could go on, but for a file.
+// `held`: set if streams could continue, but for a file.
 Stream* Engine::choose(bool* held) {
   *held = false;
   Stream* first = nullptr;
@@ -227,7 +227,7 @@ Stream* Engine::choose(bool* held) {
   return first;
 }
 
-// Behind the host, so that more is enqueued before anything begins: only then may what comes later go first.
+// Lets the host run ahead, so that more is enqueued before any work begins: only then may later work go first.
 void Engine::lag(std::unique_lock<std::mutex>& lock) {
   if (seed_ == 0 || closing_) return;
   const std::chrono::microseconds time(draw() % 2 == 0 ? draw() % 600 : 0);
@@ -241,7 +241,7 @@ void Engine::end(Stream& stream, Job* job) {
   stream.busy_ = false;
   job->arguments = nullptr;
   job->next = std::exchange(idle_jobs_, job);
-  if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // those who wait for it; behind this it may be gone
+  if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // wakes the waiting threads; then the stream may be deleted
 }
 
 void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
@@ -252,7 +252,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
   stream.busy_ = true;
   if (stream.aborted_ && stream.failure_.status == HEDDLE_OK)
     stream.failure_ = {HEDDLE_ERROR_CANCELLED, "aborted before the device came to it", job->label};
-  // Under the lock, which those who enqueue take too.
+  // Under the lock, under which work is enqueued, too.
   if (job->kind == Job::Kind::record) {
     job->event->reached_ = job->record;
     job->event->time_ = until;
@@ -275,7 +275,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
       stream.silent_label_ = job->label;
       stream.settings.counts.silences.fetch_add(1, std::memory_order_release);
     }
-    // Whoever was told may go on before anything else is done.
+    // The thread that was notified may continue before anything else is done.
     if (job->kind == Job::Kind::notify && seed_ != 0 && draw() % 2 == 0) lag(lock);
   }
   end(stream, job);
@@ -299,7 +299,7 @@ void Engine::work() {
   }
 }
 
-// The thread of callbacks that keep only their own stream waiting.
+// The thread for callbacks that only delay their own stream.
 void Engine::call_back() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
@@ -350,7 +350,7 @@ heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
   return kernel ? job.launch.run(settings.wrong, why) : move(stream, job, why);
 }
 
-// The stream's failure is this thread's while it is busy. What is behind a failure is left out. False: the job never ends.
+// While the stream is busy, this thread owns its failure. Work after a failure is skipped. False: the job never ends.
 bool Engine::execute(Stream& stream, Job& job) {
   Failure& failure = stream.failure_;
   Settings& settings = stream.settings;
@@ -369,7 +369,7 @@ bool Engine::execute(Stream& stream, Job& job) {
     settings.lost = true;
     status = HEDDLE_ERROR_DEVICE_LOST;
   }
-  // What follows from the loss of the device does not count as a step's.
+  // A failure that follows from the loss of the device is not attributed to a step.
   const bool follows = status == HEDDLE_ERROR_DEVICE_LOST && why == lost_text;
   failure = {status, std::move(why), follows ? UINT64_MAX : job.label};
   return true;

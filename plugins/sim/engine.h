@@ -1,6 +1,6 @@
-// Streams and events of the simulated devices, their clock, and the one thread that does their work: what ends first by the clock is done
-// first; of what ends at once, that of the higher priority, then what was enqueued first. With a seed, work takes times drawn from it, so
-// that any order that streams and events allow may happen.
+// Streams and events of the simulated devices, their clock, and the one thread that does their work: work that ends first by the clock is
+// done first; of work that ends at the same time, that of the higher priority, then that enqueued first. With a seed, durations are drawn
+// from it, so that any order that streams and events allow may happen.
 //
 // Nothing is allocated while at most 64 pieces of work a stream are in flight.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace sim {
 
-// The first thing that went wrong on a stream.
+// The first failure on a stream.
 struct Failure {
   heddle_status status = HEDDLE_OK;
   std::string text;
@@ -34,14 +34,14 @@ class Event {
  private:
   friend class Engine;
   uint64_t expected_ = 0, reached_ = 0;  // records enqueued, and passed
-  uint64_t time_ = 0;                    // of the last that was passed
-  Failure failure_;                      // before it
+  uint64_t time_ = 0;                    // of the last record that was passed
+  Failure failure_;                      // of the stream before it
 };
 
-// What a kernel that was written for the device enqueues.
+// The work that a kernel written for the device enqueues.
 using Call = heddle_status (*)(void* arguments, const Memory& memory, std::string* why);
 
-// What is enqueued.
+// A unit of enqueued work.
 struct Job {
   enum class Kind { copy, launch, call, record, wait, notify };
   Kind kind = Kind::copy;
@@ -55,7 +55,7 @@ struct Job {
   const Memory* source_memory = nullptr;
   uint64_t bytes = 0;
   Event* event = nullptr;
-  uint64_t record = 0;  // of that event
+  uint64_t record = 0;  // number of the event's record
   heddle_stream_callback callback = nullptr;
   void* user = nullptr;
   Launch launch;
@@ -74,8 +74,8 @@ class Stream {
   Settings& settings;
   const int32_t stream_class, priority;
 
-  // One call for a stream, by whichever thread: the host promises that no two overlap. One that does is refused, and so is everything
-  // after it.
+  // A call for a stream, by any thread: the host promises that no two overlap. A call that overlaps another is refused, and so are all
+  // later ones.
   class Inside {
    public:
     explicit Inside(Stream& stream) : stream_(stream), first_(!stream.inside_.exchange(true)) {
@@ -94,18 +94,18 @@ class Stream {
   };
   static constexpr const char* overlap = "two threads were in calls for one stream at once";
 
-  uint64_t label = UINT64_MAX;         // of what is enqueued now
-  uint64_t failed_label = UINT64_MAX;  // by the last synchronize
+  uint64_t label = UINT64_MAX;         // of the work that is enqueued now
+  uint64_t failed_label = UINT64_MAX;  // set by the last synchronize
 
  private:
   friend class Engine;
   std::atomic<bool> inside_{false}, overlapped_{false};
-  // Under the engine's lock:
+  // Guarded by the engine's lock:
   Job *first_job_ = nullptr, *last_job_ = nullptr;
   uint64_t number_ = 0;
   uint64_t time_ = 0;  // when its last work ended
   bool busy_ = false;
-  bool silent_ = false;  // it never comes to an end, unless it is aborted
+  bool silent_ = false;  // its work never ends, unless it is aborted
   bool deaf_ = false;    // not even then
   bool aborted_ = false;
   uint64_t silent_label_ = UINT64_MAX;
@@ -114,8 +114,8 @@ class Stream {
 
 class Engine {
  public:
-  // That of the process, made with the first device and gone with the last; it has the seed of the device that was opened last. Seed 0:
-  // work takes no time but what its settings say.
+  // Returns the process's engine, made with the first device and destroyed with the last; it has the seed of the device that was opened
+  // last. Seed 0: work takes only the time that its settings give.
   static std::shared_ptr<Engine> shared(uint64_t seed);
   // Null: there is none now.
   static std::shared_ptr<Engine> current();
@@ -126,31 +126,31 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   Stream* add_stream(const Memory& memory, Settings& settings, int32_t stream_class, int32_t priority);
-  // Once it is idle; one that never will be goes as it is.
+  // Removes a stream when it is idle; one that will never be idle is removed at once.
   void remove(Stream* stream);
 
-  // In a call for a stream: with a seed some take their time, so that calls that nothing orders overlap.
+  // Called in a call for a stream: with a seed some calls sleep, so that calls without an order overlap.
   void linger();
-  // A job to be filled and enqueued, or given back.
+  // Returns a job to be filled and enqueued, or given back.
   Job* take_job();
   void give_back(Job* job);
   void enqueue(Stream& stream, Job* job);
   void record(Stream& stream, Event& event);
   void wait(Stream& stream, Event& event);
   Failure synchronize(Stream& stream);
-  // As a driver that gives or takes memory does: until the device with that memory has done all that it was given so far, or can do nothing
-  // more before something else happens.
+  // Waits as a driver does that allocates or frees memory: until the device with that memory has done all work enqueued so far, or can do
+  // nothing more before another event.
   void wait_until_idle(const Memory& memory);
-  // HEDDLE_PENDING, or how the stream has ended.
+  // Returns HEDDLE_PENDING, or the status with which the stream has ended.
   heddle_status query(Stream& stream);
   void abort(Stream& stream);
 
-  // The clock: held, nothing that ends later than now is done until it is let on; advance returns when everything up to then is.
+  // The clock: while it is held, no work that ends later than now is done; advance returns when all work that ends until then is done.
   void hold();
   void advance(uint64_t ns);
   void let_go();
   uint64_t now();
-  // What was worked so far, oldest first, as many as fit; the number of all.
+  // Gives the work done so far, oldest first, as many as fit; returns the number of all.
   uint64_t spans(sim_span* spans, uint64_t capacity);
   void forget_spans();
 
@@ -182,13 +182,13 @@ class Engine {
   uint64_t tickets_ = 0, streams_made_ = 0;
   uint64_t clock_ = 0, horizon_ = UINT64_MAX;  // ns
   uint64_t seed_ = 0, random_ = 0;
-  bool settled_ = false;  // nothing can be done before something is enqueued or the clock goes on
+  bool settled_ = false;  // no work can be done before more is enqueued or the clock advances
   bool resting_ = false;  // the devices' thread has found nothing to do
   bool closing_ = false;
-  std::vector<sim_span> spans_;  // of the last ones, once somebody has asked for them
+  std::vector<sim_span> spans_;  // of the last ones, after the first request
   uint64_t spans_seen_ = 0;
   bool notes_spans_ = false;
-  Stream* calling_ = nullptr;  // whose callback the second thread calls, of devices that are like CUDA's
+  Stream* calling_ = nullptr;  // the stream whose callback the second thread calls, for CUDA-like devices
   Job* called_job_ = nullptr;
   std::vector<std::pair<Stream*, Job*>> callbacks_;
   std::thread worker_, caller_;  // last: they use everything above

@@ -1,4 +1,4 @@
-// The clock of the simulated devices (Engine): held, let on, and what was done by it.
+// The clock of the simulated devices (Engine): hold, advance, release, and the work done by it.
 #include <algorithm>
 #include <cstdio>
 

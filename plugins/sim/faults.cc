@@ -11,7 +11,7 @@ constexpr std::pair<const char*, Faults::Kind> kinds[] = {
     {"enqueue", Faults::Kind::enqueue}, {"late", Faults::Kind::late},     {"copy", Faults::Kind::copy}, {"memory", Faults::Kind::memory},
     {"lost", Faults::Kind::lost},       {"silent", Faults::Kind::silent}, {"deaf", Faults::Kind::deaf}};
 
-// The number behind `mark`; false: there is none.
+// Parses the number that follows a mark; false: there is none.
 bool parse_number(const std::string& text, uint64_t* number) {
   if (text.empty() || text.size() > 19) return false;
   *number = 0;

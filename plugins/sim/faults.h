@@ -1,16 +1,16 @@
-// Faults that a device is told to have: by rule, so that a test or a user can ask for one at any place of a run and have it again.
+// Faults that a device is configured to have: by rule, so that a test or a user can place one anywhere in a run and repeat it.
 //
 //   HEDDLE_SIM_FAULTS=late:MatMul#3,copy@17*2
 //
-// A rule is KIND[:OPERATOR][@STEP][#FIRST][*TIMES]: the FIRST (1) to FIRST+TIMES-1 (1) of what it fits fails. OPERATOR is a type
-// ("MatMul"), STEP the number of a step in the plan; both are of the work that is enqueued. Kinds:
+// A rule is KIND[:OPERATOR][@STEP][#FIRST][*TIMES]: of the events that it fits, numbers FIRST (1) to FIRST+TIMES-1 (1) fail. OPERATOR is a
+// type ("MatMul"), STEP the number of a step in the plan; both are of the work that is enqueued. Kinds:
 //
 //   enqueue   the call that enqueues a kernel or a copy fails
-//   late      a kernel fails when the stream comes to it
-//   copy      a copy does
+//   late      a kernel fails when the stream reaches it
+//   copy      a copy fails when the stream reaches it
 //   memory    an allocation finds no memory
-//   lost      from a kernel or copy on, whatever is asked of the device fails
-//   silent    a kernel or copy begins and never ends, and so does all behind it on the stream, until it is aborted
+//   lost      from a kernel or copy on, every request to the device fails
+//   silent    a kernel or copy begins and never ends, nor does the work after it on the stream, until it is aborted
 //   deaf      the same, and it can't be aborted
 #pragma once
 
@@ -24,14 +24,14 @@ namespace sim {
 class Faults {
  public:
   enum class Kind { enqueue, late, copy, memory, lost, silent, deaf };
-  // What is about to happen.
+  // The event that is about to happen.
   struct Site {
     const char* operator_name = nullptr;  // of a kernel; null: a copy or an allocation
     uint64_t step = UINT64_MAX;
   };
-  // False: `error` says what is wrong with the rules.
+  // False: `error` describes the mistake in the rules.
   bool parse(const std::string& rules, std::string* error);
-  // Whether a rule of this kind fits, and it is its turn. Counts. Thread-safe.
+  // True if a rule of this kind fits, and it is its turn. Counts. Thread-safe.
   bool strikes(Kind kind, const Site& site);
 
  private:

@@ -6,7 +6,7 @@
 namespace sim {
 namespace {
 
-heddle_host own_table = {};  // what kernels on the device see
+heddle_host own_table = {};  // the table for kernels on the device
 void (*error_of_host)(const heddle_call*, heddle_status, const char*, size_t) = nullptr;
 thread_local Launch* current = nullptr;
 
@@ -15,7 +15,7 @@ size_t aligned(size_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// The run that enqueued the kernel may be told of its failure later only.
+// The run that enqueued the kernel can get its error only later, so the error is stored in the launch.
 void set_error(const heddle_call* call, heddle_status code, const char* text, size_t length) {
   if (current)
     current->note(text, length);
@@ -43,7 +43,7 @@ heddle_status complete(const heddle_call*, heddle_status, const char*, size_t) {
     const std::string text = "operator " + (current ? current->display_name() : std::string("of a device")) +
                              " completes a step that is done when its run() returns, which is refused; mend the kernel";
     own_table.log(HEDDLE_LOG_WARNING, text.data(), text.size());
-  } catch (...) {  // no memory for the sentence
+  } catch (...) {  // no memory for the text
   }
   return HEDDLE_ERROR_INVALID;
 }
@@ -110,7 +110,7 @@ uint64_t sum_of(const void* data, uint64_t bytes) {
 
 }  // namespace
 
-// Bytes in which the value may lie: those of a bounded one are known only when it has been written.
+// Compares the bytes in which the values may lie: the extents of a bounded one are known only when it has been written.
 bool Launch::overlaps_input(const heddle_tensor& output) const {
   return std::any_of(inputs_.begin(), inputs_.end(), [&](const heddle_tensor* input) { return overlap(output, input); });
 }
@@ -134,7 +134,7 @@ heddle_status Launch::check_inputs(std::string* why) const {
   return HEDDLE_OK;
 }
 
-// The error is that of the kernel which wrote it.
+// The error is attributed to the kernel that wrote the extent.
 heddle_status Launch::check_written_extents(std::string* why) const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const heddle_tensor* const t = outputs_[i];
@@ -149,7 +149,7 @@ heddle_status Launch::check_written_extents(std::string* why) const {
 
 constexpr int no_number = 0xff, guard_byte = 0xa5;
 
-// A kernel that reads extents believes them.
+// A kernel relies on the extents that it reads.
 heddle_status Launch::check_extents(std::string* why) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const heddle_tensor* const t = inputs_[i];
@@ -188,7 +188,7 @@ bool Launch::place(heddle_tensor& tensor, const heddle_tensor& original, const M
   }
   if (on_host(original)) return true;
   if (original.byte_size > 0) tensor.data = memory.shadow(original.data, original.byte_size);
-  // What has no bytes may have an extent all the same.
+  // A value without bytes may still have an extent.
   if (original.extent) tensor.extent = reinterpret_cast<int64_t*>(memory.shadow(original.extent, sizeof(int64_t)));
   return (tensor.data || original.byte_size == 0) && (tensor.extent || !original.extent);
 }
@@ -218,7 +218,8 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, bool wat
     if (!original) continue;
     const std::string name = (input ? "input " : "output ") + std::to_string(input ? i : i - c.input_count);
     if (!input && on_host(*original)) return *why = name + " lies on the host", false;
-    // What has no bytes has no place of its own, and others may lie behind it. The padding up to the guard is nobody's either.
+    // An output without bytes has no memory of its own, and others may follow at its address. The padding up to the guard must not be
+    // written either.
     if (!input && guard_bytes_ > 0 && !original->extent && original->data && original->byte_size > 0) {
       const auto bytes = static_cast<uint32_t>(aligned(original->byte_size) - original->byte_size + guard_bytes_);
       if (char* const guard = memory.shadow(static_cast<char*>(original->data) + original->byte_size, bytes))
@@ -265,7 +266,7 @@ heddle_status Launch::run(const std::string& wrong, std::string* why) {
   current = this;
   heddle_status status = call_kernel();
   current = nullptr;
-  if (status == HEDDLE_PENDING) {  // a device waits for no subnet: the kernel would never be called again
+  if (status == HEDDLE_PENDING) {  // no subnet will complete: the kernel would never be called again
     status = HEDDLE_ERROR_INTERNAL;
     text_ = "is pending, and waits for no subnet";
   }

@@ -1,4 +1,4 @@
-// A kernel of the host's, run on the device: a copy of its context in which everything lies in the shadow of the device's memory.
+// A host kernel that runs on the device: a copy of its context in which all addresses are in the shadow of the device's memory.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,22 @@
 
 namespace sim {
 
-// Before the first launch: the table that kernels would see on the host.
+// Must be called before the first launch, with the table that kernels would see on the host.
 void set_host(const heddle_host& host);
 
-// Is used again for other launches: what it has allocated for one it keeps.
+// Used again for other launches: it keeps the memory that it has allocated.
 class Launch {
  public:
-  // Room for a launch of up to 16 operands, so that one allocates nothing.
+  // Makes room for a launch of up to 16 operands, so that a launch allocates nothing.
   void reserve();
-  // Copies what lasts only as long as the call. False: something in it is not in this device's memory, and `why` says what. `watches`: its
-  // inputs are to be as they were afterwards, but for those that share bytes with outputs.
+  // Copies the data that last only as long as the call. False: some of it is not in this device's memory, and `why` names it. `watches`:
+  // the kernel must not change its inputs, except for those that share bytes with outputs.
   bool capture(const heddle_launch& launch, const Memory& memory, bool watches, std::string* why);
-  // Whether the calling thread is in the kernel of one: what waits for the device would wait for itself.
+  // True if the calling thread is in the kernel of a launch: waiting for the device would wait for itself.
   static bool is_here();
-  // On the device's thread. Outputs that share no bytes with inputs hold no numbers before, and what lies behind their last byte up to the
-  // end of their guards must stay as it is. `wrong`: of this operator the first float that comes out is another. `why`: of a failure.
+  // Call it on the device's thread. Outputs that share no bytes with inputs are filled with NaN before, and the bytes from their last one
+  // to the end of their guards must not be changed. `wrong`: the operator whose first float result is changed. `why`: the text of a
+  // failure.
   heddle_status run(const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
@@ -38,7 +39,7 @@ class Launch {
   void note(const char* text, size_t length) { text_.assign(text, length); }
 
  private:
-  // 64-byte aligned, of inputs on the host.
+  // A 64-byte aligned copy of inputs on the host.
   class HostBytes {
    public:
     void reserve(size_t bytes);
@@ -49,12 +50,12 @@ class Launch {
     char* data_ = nullptr;
     size_t bytes_ = 0;
   };
-  // Memory behind an output that holds nothing.
+  // Unused memory after an output.
   struct Guard {
     char* begin = nullptr;
     uint32_t bytes = 0, output = 0;
   };
-  // An input that is to stay as it is.
+  // An input that must not be changed.
   struct Watched {
     const heddle_tensor* tensor = nullptr;
     uint32_t input = 0;
@@ -84,7 +85,7 @@ class Launch {
   std::vector<Guard> guards_;
   bool watches_ = false;
   std::vector<Watched> watched_;
-  std::string text_;  // by set_error
+  std::string text_;  // set by set_error
 };
 
 }  // namespace sim

@@ -60,7 +60,7 @@ void* Memory::allocate(uint64_t bytes) {
   return seen_ + at;
 }
 
-// What was there is gone, and its pages are the system's again.
+// Discards the content and returns its pages to the system.
 void Memory::release(void* memory) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = live_.find(static_cast<uint64_t>(static_cast<char*>(memory) - seen_));

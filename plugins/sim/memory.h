@@ -1,5 +1,5 @@
-// The memory of a simulated device: one memfd mapped twice. The addresses that it hands out lie in a view that nobody may touch, so that a
-// host that follows one faults at once; the device's own thread translates them to the other view, the shadow.
+// The memory of a simulated device: one memfd mapped twice. The addresses that it hands out lie in an inaccessible view, so that a host
+// that follows one faults at once; the device's own thread translates them to the other view, the shadow.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace sim {
 
 class Memory {
  public:
-  // `unified`: the host may touch what is handed out after all.
+  // `unified`: the host may access the memory after all.
   Memory(uint64_t bytes, bool unified);
   ~Memory();
   Memory(const Memory&) = delete;
@@ -21,10 +21,10 @@ class Memory {
   uint64_t total() const { return bytes_; }
   uint64_t free() const;
   size_t allocations() const;
-  // First fit, filled with bytes that are no number; null when no gap is large enough.
+  // First fit, filled with bytes of NaN; null when no gap is large enough.
   void* allocate(uint64_t bytes);
   void release(void* memory);
-  // Where the device finds `bytes` at one of its addresses; null unless they lie within one allocation.
+  // Returns where the device finds `bytes` at an address that was handed out; null unless they lie within one allocation.
   char* shadow(const void* address, uint64_t bytes) const;
 
  private:
@@ -33,10 +33,10 @@ class Memory {
   char* shadow_ = nullptr;
   mutable std::mutex mutex_;
   struct Allocation {
-    uint64_t size = 0, asked = 0;  // bytes: taken, and what for
+    uint64_t size = 0, asked = 0;  // bytes: taken, and requested
   };
   std::map<uint64_t, Allocation> live_;  // by offset
-  uint64_t used_ = 0;                    // asked for
+  uint64_t used_ = 0;                    // sum of the requested bytes
 };
 
 }  // namespace sim

@@ -1,10 +1,10 @@
-/* What a program does with simulated devices beside Heddle, as it would with a vendor's own library: memory and streams of its own, for
-   inputs and results that lie on a device and for streams that a run waits for; and what only a simulation has: its clock, which may be
-   held and let on, and what was done when. C11.
+/* Functions for programs that use simulated devices beside Heddle, like those of a vendor's own library: memory and streams of their own,
+   for inputs and results that lie on a device and for streams that a run waits for. Only a simulation has its clock, which may be held and
+   advanced, and the list of the work done with its times. C11.
 
-   A device's handle (heddle_create_context.device_handle) points to a pointer to this table, which stays as long as a device is open.
+   A device's handle (heddle_create_context.device_handle) points to a pointer to this table, which stays valid as long as a device is open.
    As with a vendor's library, a call for a device makes it the current one of its thread.
-   Thread mark of all: [any]. Devices are those that the process has open; a call for one that is not answers with null or nothing. */
+   Thread mark of all: [any]. A call for a device that the process has not opened returns null or does nothing. */
 #ifndef HEDDLE_SIM_NATIVE_H
 #define HEDDLE_SIM_NATIVE_H
 
@@ -24,12 +24,12 @@ typedef struct sim_span {
   char name[32];        /* of the operator, or "copy" */
 } sim_span;
 
-/* Of one device, since it was opened. */
+/* Counts of one device, since it was opened. */
 typedef struct sim_counts {
   uint64_t calls; /* of the backend by the host, for work: enqueue, synchronize, query */
   uint64_t works, launches, copies, pageable_copies, peer_copies, waits, records, callbacks, synchronizes, queries, allocations;
-  uint64_t streams, events; /* that there are now; streams of a program's own, made with create_stream, too */
-  uint64_t silences;        /* works that never end, as they were told */
+  uint64_t streams, events; /* existing now, including a program's own, made with create_stream */
+  uint64_t silences;        /* works that never end, by a fault rule */
   uint64_t entries;         /* works that entered the device (HEDDLE_WORK_ENTERS) */
   uint64_t departures;      /* threads that left it */
 } sim_counts;
@@ -44,13 +44,13 @@ typedef struct sim_native_table {
   /* Enqueues; `kind` is HEDDLE_COPY_*. */
   void (*copy)(int32_t device, void* stream, void* destination, const void* source, uint64_t bytes, int32_t kind);
   void (*synchronize)(int32_t device, void* stream);
-  /* The clock of all devices. Held, nothing that ends later than now is done; advance lets it on by so much, and returns when everything
-     that ends until then is done. */
+  /* The clock of all devices. While it is held, no work that ends later than now is done; advance moves it on by `ns`, and returns when all
+     work that ends until then is done. */
   void (*hold_clock)(void);
   void (*advance_clock)(uint64_t ns);
   void (*release_clock)(void);
   uint64_t (*now)(void);
-  /* Work that is done, oldest first, since the first call or the last forget_spans: as many as `capacity`; gives the number of all. */
+  /* Work that is done, oldest first, since the first call or the last forget_spans: at most `capacity`; returns the number of all. */
   uint64_t (*spans)(sim_span* spans, uint64_t capacity);
   void (*forget_spans)(void);
   void (*counts)(int32_t device, sim_counts* counts);

@@ -1,5 +1,5 @@
-// The simulated accelerator: what a device is to the runtime (memory that the host cannot touch, streams, events, callbacks, failures that
-// come late), without one. It has no kernels of its own and runs those of the host's. docs/sim.md.
+// The simulated accelerator: it gives the runtime the properties of a device (memory that the host cannot touch, streams, events,
+// callbacks, failures that come late) without one. It has no kernels of its own and runs the host's. docs/sim.md.
 #include "heddle/op.h"
 #include "launch.h"
 #include "simulated_device.h"

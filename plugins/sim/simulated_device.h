@@ -1,4 +1,4 @@
-// One simulated device, as the tables of this folder see it.
+// One simulated device, shared by the tables of this folder.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ const sim_native_table& functions();
 }
 
 struct Device {
-  const sim_native_table* native = nullptr;  // first, as native.h says; null: this kind has none
+  const sim_native_table* native = nullptr;  // first, as native.h requires; null: this kind has none
   Device(uint64_t bytes, bool unified, std::shared_ptr<Engine> made) : memory(bytes, unified), engine(std::move(made)) {}
-  // Memory is given and taken when the device is idle, as drivers do.
+  // Memory is allocated and freed when the device is idle, as drivers do.
   void* allocate(uint64_t bytes) {
     engine->wait_until_idle(memory);
     return memory.allocate(bytes);
@@ -36,12 +36,12 @@ struct Device {
   std::string description;
 };
 
-// Those that are open, by index; null: it is not. The last opened, where one was opened again. A call that uses one ends before it is
-// closed, which is the caller's promise.
+// Returns the open device of an index; null: it is not open. The last opened, if one was opened again. The caller must end calls that use a
+// device before it is closed.
 Device* open_device(int32_t index);
 
 // The table of a kind of simulated devices, whose settings are HEDDLE_<KIND>_...: "sim", with all that a backend may have. `host`: the
-// plugin's, which stays.
+// plugin's; it must stay valid.
 heddle_device_backend simulated_backend(const char* kind, const heddle_host* host, const sim_native_table* native = nullptr);
 
 }  // namespace sim

@@ -23,7 +23,7 @@ Status infer_if(InferContext& context) {
     const bool taken = *static_cast<const uint8_t*>(context.input(0).data) != 0;
     HEDDLE_PLUGIN_CHECK((taken ? then_branch : else_branch).infer(context, captures, context.output_count(), &types));
   } else {
-    // A branch that fits nothing is a run's affair, which may never come to it; the net is wrong where neither fits. Exporters write such
+    // A branch that does not fit its inputs fails only if a run takes it; the net is wrong where neither branch fits. Exporters write such
     // branches: Squeeze where the axis is 1, else the value as it is.
     const Status then_status = then_branch.infer(context, captures, context.output_count(), &types);
     const Status else_status = else_branch.infer(context, captures, context.output_count(), &others);
@@ -37,11 +37,12 @@ Status infer_if(InferContext& context) {
   return {};
 }
 
-// Both branches, or the one that is known to be taken: the other need not fit. Of two whose condition is not known one need not fit.
+// Declares both branches, or only the one taken if the condition is known: the other need not fit. If it is not known, one of the two need
+// not fit.
 Status if_subnets(const SubnetContext& context) {
   const bool known = context.known(0), taken = known && *static_cast<const uint8_t*>(context.input(0).data) != 0;
   if (known) return context.declare(taken ? "then_branch" : "else_branch", inputs_from(context, 1));
-  // Both are asked before either failure counts: what is wrong with them is said at once.
+  // Both are declared before either failure counts, so that errors of both are reported at once.
   Status then_status = context.declare("then_branch", inputs_from(context, 1));
   Status else_status = context.declare("else_branch", inputs_from(context, 1));
   if (else_status.ok()) return may_be_left_out(then_status) ? Status() : then_status;

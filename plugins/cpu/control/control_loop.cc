@@ -1,9 +1,9 @@
 // Loop: a body run again and again with carried values, whose other outputs of all iterations are stacked.
 //
 // Inputs: M, cond, carried..., captures...; body: iteration, cond, carried..., captures... -> cond, carried..., scan outputs....
-// When the body keeps the types of all carried values they live in two halves of the step's scratch, turn about, and scan outputs are
-// written in place. Otherwise, and for scan outputs without a bound, values live on the heap: their extents are dynamic, which the
-// plan reports as unplanned memory.
+// When the body keeps the types of all carried values they live alternately in two halves of the step's scratch, and scan outputs are
+// written in place. Otherwise, and for scan outputs without a bound, values live on the heap: their extents are dynamic, which the plan
+// reports as unplanned memory.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -21,7 +21,7 @@ namespace {
 constexpr uint32_t trips_port = 0, cond_port = 1, first_carried = 2;
 constexpr int64_t planned_trips = 1 << 20;  // more than that is "until cond is false": no sensible bound
 
-// How many of a node's ports are what.
+// Counts of a node's ports by kind.
 struct LoopPorts {
   uint32_t carried = 0, captured = 0, scans = 0;
   Status read(const Attributes& attributes, uint32_t inputs, uint32_t outputs) {
@@ -37,7 +37,7 @@ struct LoopPorts {
   }
 };
 
-// What the body takes: iteration and carried values without content, the condition, which holds whenever the body runs, and captures as
+// The inputs of the body: iteration and carried values without content, the condition, which holds whenever the body runs, and captures as
 // they are.
 class LoopInputs {
  public:
@@ -58,7 +58,7 @@ class LoopInputs {
   std::deque<heddle_tensor> views_;
 };
 
-// Whether a run of the node comes to its body: yes, no, or it is not known before.
+// Whether a run of the node executes its body: yes, no, or it is not known before the run.
 enum class Entered : uint8_t { yes, no, perhaps };
 Entered entered(const InferContext& context) {
   const auto given = [&](uint32_t port, bool goes_on) {
@@ -71,8 +71,8 @@ Entered entered(const InferContext& context) {
   return by_trips == Entered::yes && by_cond == Entered::yes ? Entered::yes : Entered::perhaps;
 }
 
-// Of a body that does not fit what it is given, in a loop that may go round no time: its values are the initial ones. What it collects has
-// no type then.
+// True if the loop is accepted although its body does not fit its inputs: the loop may make no iteration, and its values are the initial
+// ones. Scan outputs would have no type then, so there must be none.
 bool goes_without_body(const InferContext& context, const LoopPorts& ports, const Status& body) {
   return may_be_left_out(body) && ports.scans == 0 && entered(context) != Entered::yes;
 }
@@ -116,7 +116,7 @@ Status infer_loop(InferContext& context) {
     stable = false;
   }
   for (uint32_t i = 0; i < ports.carried; ++i) set_type(context, i, types[1 + i]);
-  // As many trips as there may be.
+  // Scan outputs have room for the largest possible number of iterations.
   const bool goes_on =
       (types[0].flags & HEDDLE_TYPE_TRUE) &&
       (!context.has_input(cond_port) || (context.known(cond_port) && *static_cast<const uint8_t*>(context.input(cond_port).data)));
@@ -131,7 +131,7 @@ Status infer_loop(InferContext& context) {
       if (!is_static(type)) dims.assign(dims.size(), HEDDLE_DYNAMIC_DIM);
       dims.insert(dims.begin(), HEDDLE_DYNAMIC_DIM);
       context.set_dynamic(output, type.rank + 1);
-      context.set_dims(output, dims);  // of a slice: what a loop without a trip gives has them too
+      context.set_dims(output, dims);  // also the dims of a slice, which a loop without an iteration gives
       continue;
     }
     std::vector<int64_t> dims = vector_of(dims_of(type));
@@ -142,7 +142,7 @@ Status infer_loop(InferContext& context) {
   return {};
 }
 
-// A value outside the plan.
+// A value outside the plan's memory.
 struct HeapValue {
   std::vector<char> bytes;
   int64_t dims[HEDDLE_MAX_RANK] = {};
@@ -224,15 +224,15 @@ class Loop {
       return {};
     }
   };
-  // Of a run whose values are in no plan. Two of each that is carried, turn about: what the body hands through is still read while others
-  // are written.
+  // The values of a run that are in no plan. Each carried value has two, used alternately: the body may still read one that it passes
+  // through while others are written.
   struct Grown {
     std::deque<HeapValue> carried;
     std::deque<HeapStack> stacks;
     HeapValue& of(uint32_t i, int64_t iteration) { return carried[2 * i + iteration % 2]; }
   };
-  // One run, in scratch. `trip`, `grown` and the bytes of the carried values last from call to call; the views and pointers are filled anew
-  // by each. A body that is under way may be reading the bytes.
+  // The state of one run, in scratch. `trip`, `grown` and the bytes of the carried values last from call to call; each call fills the views
+  // and pointers anew. A suspended body may still be reading the bytes.
   struct Frame {
     Frame(ScratchArea& area, const LoopPorts& ports) {
       trip = area.take<Trip>(1);
@@ -251,7 +251,7 @@ class Loop {
         if (data) carried[2 * i + half].data = data;
       }
     }
-    // Where the body writes a row of scan output i that it can not write where it belongs; null: it writes it there.
+    // Reserves a row of scan output i for the body to write if it can not write it in place; null: it writes in place.
     void take_row(ScratchArea& area, uint32_t i, const heddle_tensor* stack) const {
       const int64_t bytes = stack && stack->dims[0] > 0 ? static_cast<int64_t>(stack->byte_size) / stack->dims[0] : 0;
       void* const row = stack && !lies_well(*stack, bytes) ? area.take<char>(static_cast<uint64_t>(bytes)) : nullptr;
@@ -260,11 +260,11 @@ class Loop {
     Trip* trip;
     Grown** grown;
     heddle_tensor* views;
-    heddle_tensor* results;        // what the body gives
+    heddle_tensor* results;        // outputs of the body
     const heddle_tensor** inputs;  // of the body
     heddle_tensor** outputs;       // of the body
     heddle_tensor* carried;        // two views of each carried value
-    void** rows;                   // by scan output, as take_row says
+    void** rows;                   // by scan output, see take_row
   };
   Status run_planned(const RunContext& context, const Frame& frame) const {
     Trip& trip = *frame.trip;
@@ -276,7 +276,7 @@ class Loop {
     for (uint32_t i = 0; i < ports_.scans; ++i) frame.take_row(data, i, context.outputs[ports_.carried + i]);
     frame.outputs[0] = &frame.results[0];
     const uint32_t inputs = 2 + ports_.carried + ports_.captured, outputs = 1 + ports_.carried + ports_.scans;
-    // What the last iteration left, turn about.
+    // The value that the last iteration left; the two halves alternate.
     const auto before = [&](uint32_t i) -> const heddle_tensor* {
       return trip.iteration == 0 ? context.inputs[first_carried + i] : &frame.carried[2 * i + (trip.iteration - 1) % 2];
     };
@@ -298,7 +298,7 @@ class Loop {
     return {};
   }
 
-  // Every planned stack has room for the trips that M allows.
+  // Errors: a planned stack has no room for the iterations that M allows.
   Status check_stacks(const RunContext& context, int64_t most) const {
     for (uint32_t i = ports_.carried; i < context.output_count; ++i) {
       const heddle_tensor* stack = context.outputs[i];
@@ -310,7 +310,7 @@ class Loop {
     return {};
   }
 
-  // Where the body writes scan output i of an iteration: a slice of the stack.
+  // Sets where the body writes scan output i of an iteration: a slice of the stack.
   void place_scan(const RunContext& context, const Frame& frame, uint32_t i, int64_t iteration) const {
     const heddle_tensor* stack = context.outputs[ports_.carried + i];
     frame.outputs[1 + ports_.carried + i] = nullptr;

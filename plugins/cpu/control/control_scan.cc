@@ -1,9 +1,9 @@
 // Scan: a body run over the slices of its scanned inputs with state values, whose other outputs are stacked.
 //
 // Inputs: states..., scanned..., captures...; body: states..., a slice of each scanned..., captures... -> states..., scan outputs....
-// States keep their extents and live in two halves of the step's scratch, turn about; slices along the first axis are read and written in
-// place where kernels can have them there, others go through scratch. Scan outputs whose extents the body finds out get memory with their
-// first slice.
+// States keep their extents and live alternately in two halves of the step's scratch; slices along the first axis are read and written in
+// place where kernels can have them there, others go through scratch. Scan outputs whose extents only the body determines get memory with
+// their first slice.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -20,7 +20,7 @@
 namespace heddle::cpu {
 namespace {
 
-// How many ports are what, and the axis and direction of every scanned input and scan output.
+// Counts of ports by kind, and the axis and direction of every scanned input and scan output.
 struct ScanPorts {
   uint32_t states = 0, scanned = 0, captured = 0, scans = 0;
   std::vector<int64_t> input_axes, input_directions, output_axes, output_directions;
@@ -61,7 +61,7 @@ Status scanned_axis(const ScanPorts& ports, uint32_t i, int rank, int* axis) {
   return normalize_axis(ports.input_axes[i], rank, axis) ? Status() : axis_outside("scan_input_axes", ports.input_axes[i], rank);
 }
 
-// What the body takes: states without content, slices, captures as they are.
+// The inputs of the body: states without content, slices, captures as they are.
 class ScanInputs {
  public:
   Status find(const InferContext& context) {
@@ -146,7 +146,7 @@ struct Sliced {
     copy.finish();
   }
   int64_t offset(int64_t iteration) const { return (backward ? length - 1 - iteration : iteration) * stride; }
-  // The slice of an iteration, from `whole` to `slice` or the other way. What lies on a device is moved run by run.
+  // Copies the slice of an iteration from `whole` to `slice` or the other way. Memory of a device is copied one contiguous run at a time.
   Status copy_slice(const RunContext& context, char* whole, char* slice, int64_t iteration, bool gathers) const {
     char* const at = whole + offset(iteration);
     if (!context.stream) {
@@ -168,10 +168,10 @@ struct Sliced {
   StridedCopy copy;
 };
 
-// A scan output whose extents its first slice tells.
+// A scan output whose extents its first slice determines.
 class FoundStack {
  public:
-  // `slice`: the dims of the first one, which are stacked along `axis`.
+  // `slice`: the dims of the first slice; slices are stacked along `axis`.
   Status allocate(const RunContext& context, uint32_t output, Dims slice, int64_t length, int axis, bool backward) {
     int64_t dims[HEDDLE_MAX_RANK] = {};
     std::copy(slice.begin(), slice.begin() + axis, dims);
@@ -240,8 +240,8 @@ class Scan {
   }
 
  private:
-  // One run, in scratch. `iteration`, `stacks` and the bytes behind `states` and `slices` last from call to call; the views and pointers
-  // are filled anew by each. A body that is under way may be reading the bytes.
+  // The state of one run, in scratch. `iteration`, `stacks` and the bytes that `states` and `slices` point to last from call to call; each
+  // call fills the views and pointers anew. A suspended body may still be reading the bytes.
   struct Frame {
     Frame(ScratchArea& area, ScratchArea& data, const Scan& scan) {
       const ScanPorts& p = scan.ports_;
@@ -272,11 +272,11 @@ class Scan {
   static heddle_tensor state_view(const RunContext& context, const Frame& frame, uint32_t state, int64_t half) {
     return view_of(context.inputs[state]->dtype, frame.states[2 * state + half], dims_of(*context.inputs[state]));
   }
-  // `stacks`: by scan output, used where the body tells its extents.
+  // `stacks`: by scan output, used where the body determines its extents.
   Status run_trips(const RunContext& context, const Frame& frame, FoundStack* stacks) const {
     const int64_t length = scanned_[0].length;
     int64_t& iteration = *frame.iteration;
-    // What the last iteration left, turn about.
+    // The state that the last iteration left; the two halves alternate.
     const auto before = [&](uint32_t i) -> const heddle_tensor* {
       return iteration == 0 ? context.inputs[i] : &frame.views[2 * i + (iteration - 1) % 2];
     };
@@ -287,7 +287,7 @@ class Scan {
       for (uint32_t i = 0; i < ports_.states; ++i) {
         frame.inputs[i] = before(i);
         heddle_tensor& view = frame.views[2 * i + iteration % 2];
-        view = state_view(context, frame, i, iteration % 2);  // of no bytes the host has filled it, with a place that is gone by now
+        view = state_view(context, frame, i, iteration % 2);  // anew: without bytes the host has set a pointer that is invalid now
         frame.outputs[i] = &view;
       }
       for (uint32_t i = 0; i < ports_.scanned; ++i) HEDDLE_PLUGIN_CHECK(read_slice(context, frame, i, iteration, !under_way));
@@ -358,7 +358,7 @@ class Scan {
   Subnet body_;
   ScanPorts ports_;
   std::vector<Sliced> scanned_, scans_;
-  std::vector<char> found_;  // by scan output: the body tells its extents
+  std::vector<char> found_;  // by scan output: the body determines its extents
   std::vector<uint64_t> state_bytes_;
   Spare<std::vector<FoundStack>> spare_;
 };

@@ -1,5 +1,5 @@
-// What Loop and Scan keep beside the plan while they run, where extents are found on the way: from the first call of run() to the last, and
-// its memory from one run to the next.
+// Memory that Loop and Scan keep outside the plan while they run, where extents are known only during the run: from the first call of run()
+// to the last, and its allocations from one run to the next.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace heddle::cpu {
 
-// Keeps one T between runs, in the kernel's state, so that runs one after the other allocate nothing; one beside another makes its own. Any
-// thread. It stays as large as a run has made it until the kernel goes, and counts as nobody's memory.
+// Keeps one T between runs, in the kernel's state, so that successive runs allocate nothing; a concurrent run makes its own. Any thread. It
+// stays as large as a run has made it until the kernel is destroyed, and no memory count includes it.
 template <class T>
 class Spare {
  public:
@@ -44,7 +44,7 @@ class Kept {
   Kept(const Kept&) = delete;
   Kept& operator=(const Kept&) = delete;
   T& operator*() { return *kept_; }
-  // Leaves it in scratch where `status`, of this call, is pending. Returns `status`.
+  // Leaves the T in scratch if `status`, of this call, is pending. Returns `status`.
   plugin::Status end_call(plugin::Status status) {
     if (status.code == HEDDLE_PENDING) *at_ = kept_.release();
     return status;

@@ -1,4 +1,4 @@
-// The plumbing of If, Loop and Scan towards the host's subnet functions.
+// Calls of the host's subnet functions for If, Loop and Scan.
 #include "control/subnet_calls.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// What If, Loop and Scan share beside op/subnet.h: types of outputs that a subnet decides, and parts of scratch.
+// Helpers that If, Loop and Scan share in addition to op/subnet.h: types of outputs that a subnet decides, and parts of scratch.
 //
-// Subnets have no implicit captures: outer values are trailing inputs of the node and of each body. A failing subnet has told the host
-// its error text; the Status then carries a code and no text.
+// Subnets have no implicit captures: outer values are trailing inputs of the node and of each body. A failing subnet has reported its error
+// text to the host; the Status then carries a code and no text.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace heddle::cpu {
 
-// False for outputs of dynamic extents, which have no memory before they are given.
+// False for outputs of dynamic extents, which have no memory before the run allocates it.
 inline bool is_planned(const heddle_tensor& output) {
   return !(output.flags & HEDDLE_TENSOR_DYNAMIC);
 }
 
-// What a node runs its body with: `Inputs` finds them, as it does for its infer.
+// Declares the inputs of a node's body: `Inputs` finds them, as it does for the node's infer.
 template <class Inputs>
 Status declare_body(const SubnetContext& context) {
   Inputs body;
@@ -25,13 +25,13 @@ Status declare_body(const SubnetContext& context) {
   return context.declare("body", body.inputs);
 }
 
-// Whether a net may hold a subnet that failed so, as long as no run comes to it: its operators do not fit what they are given, or nothing
-// runs them. The host holds what else ends a call (limits, memory, a deadline) against the net all the same.
+// Whether a net may contain a subnet that failed with `failure`, as long as no run executes it: its operators do not fit their inputs, or
+// no kernel exists for them. For other failures (limits, memory, a deadline) the host rejects the net all the same.
 inline bool may_be_left_out(const Status& failure) {
   return failure.code == HEDDLE_ERROR_INVALID || failure.code == HEDDLE_ERROR_UNSUPPORTED;
 }
 
-// The same element type and extents, all known beforehand.
+// True if both have the same element type and extents, all known before the run.
 bool same_static(const heddle_type& type, heddle_dtype dtype, Dims dims);
 inline bool is_static(const heddle_type& type) {
   return !(type.flags & HEDDLE_TYPE_DYNAMIC) && type.bounded_axis < 0;
@@ -39,16 +39,16 @@ inline bool is_static(const heddle_type& type) {
 // Outputs of unknown extents keep dtype and rank.
 void set_type(InferContext& context, uint32_t output, const heddle_type& type);
 
-// Memory of the host for a dynamic output, with the dims of `result`, filled with its bytes.
+// Allocates host memory for a dynamic output, with the dims of `result`, and fills it with its bytes.
 Status give_output(const RunContext& context, uint32_t output, const heddle_tensor& result);
 
-// Whether a subnet reads and writes parts of `bytes` each where they lie in a tensor. Kernels of devices are promised that tensors begin at
+// Whether a subnet may read and write parts of `bytes` each in place in a tensor. Kernels of devices are promised that tensors begin at
 // multiples of 64 bytes; those of the host are not.
 inline bool lies_well(const heddle_tensor& whole, int64_t bytes) {
   return whole.space == HEDDLE_SPACE_HOST || bytes % 64 == 0;
 }
 
-// Hands out parts of the step's scratch; measured by the same calls in prepare with a null base.
+// Hands out parts of the step's scratch; in prepare the same calls with a null base measure it.
 class ScratchArea {
  public:
   explicit ScratchArea(void* base = nullptr) : base_(static_cast<char*>(base)) {}

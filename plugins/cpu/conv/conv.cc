@@ -69,7 +69,7 @@ Status infer_conv_transpose(InferContext& context) {
   return {};
 }
 
-// Elements of one filter: what each output is summed over, or in a transposed convolution each input spread to.
+// Elements of one filter: the number of terms of each output, or in a transposed convolution the outputs that each input adds to.
 double filter_elements(const CostContext& context) {
   const Dims w = context.dims(1);
   double n = 1;

@@ -1,4 +1,4 @@
-// What a convolution kernel does with one tile in channels-last memory; conv_kernel.h brings other layouts into this form.
+// Convolution algorithms: each computes one tile in channels-last memory; conv_kernel.h converts other layouts to this form.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace heddle::cpu {
 
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 
-// Of every part of a tile's scratch: whole cache lines.
+// Alignment of every part of a tile's scratch: whole cache lines.
 constexpr uint64_t scratch_alignment = 64;
 constexpr uint64_t aligned(uint64_t bytes) {
   return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
@@ -20,7 +20,7 @@ struct ConvProblem {
   bool transposed = false;
   int64_t batch = 0, groups = 1, input_channels = 0, output_channels = 0;
   Window window;
-  bool has_bias = false;  // a node input or the first fused operator
+  bool has_bias = false;  // the bias is a node input or the first fused operator
 };
 
 // Pointers of one tile. All are borrowed for the call. A tile has the output channels of its part (ConvTile::channel_part).
@@ -28,10 +28,10 @@ struct ConvBuffers {
   const float* x;                // [tile's input pixels, input channels]
   const float* weights;          // the net's own or their f32 form, unless the algorithm packed them in prepare
   const float* bias;             // [tile's channels], or null
-  const float* const* operands;  // by epilogue op; SAME_SHAPE ones [tile's output pixels, tile's channels], PER_CHANNEL ones [tile's channels]
+  const float* const* operands;  // by epilogue op: SAME_SHAPE [output pixels, channels] of the tile, PER_CHANNEL [channels]
   float* y;                      // [tile's output pixels, tile's channels]; may be the operand of in_place_epilogue_op()
-  void* scratch;                 // scratch_bytes(), at scratch_alignment
-  // Which packed weights an earlier tile of the same call of run left in the scratch, counted from 1; 0: none.
+  void* scratch;                 // of scratch_bytes(), aligned to scratch_alignment
+  // The packed weights that an earlier tile of the same call of run left in the scratch, counted from 1; 0: none.
   size_t* packed_in_scratch;
 };
 
@@ -39,7 +39,7 @@ struct ConvBuffers {
 class ConvAlgorithm {
  public:
   virtual ~ConvAlgorithm() = default;
-  // `epilogue_ops`: how many it applied, from the first on; the caller does the rest.
+  // `epilogue_ops`: receives how many the algorithm applied, from the first on; the caller applies the rest.
   virtual Status run_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* epilogue_ops) const = 0;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   // The epilogue op whose operand may be the output's own memory; -1: none.
@@ -50,7 +50,7 @@ class ConvAlgorithm {
   int32_t in_place_epilogue_op_ = -1;
 };
 
-// What the algorithms are made from.
+// The arguments from which an algorithm is made.
 struct ConvRequest {
   ConvProblem problem;
   ConvTiling tiling;
@@ -59,7 +59,7 @@ struct ConvRequest {
   bool constant_weights = false;
   const float* weights = nullptr;   // content, when constant
   heddle_dtype dtype = HEDDLE_F32;  // of the net's weights, of which `weights` may be the f32 form
-  uint32_t threads = 1;             // that a run may have
+  uint32_t threads = 1;             // the most that a run may have
 };
 
 // oneDNN, one primitive per tile shape.

@@ -13,7 +13,7 @@ namespace heddle::cpu {
 namespace {
 
 // oneDNN 2.7 takes 11 us for each output column that sees padding, 1 to 7 us for each other one (more beyond 10^5), and about 5 us for each
-// tap, in making a primitive.
+// tap, to create a primitive.
 constexpr int64_t max_columns = int64_t{1} << 17;
 constexpr int64_t max_pad = 4096;
 constexpr int64_t max_taps = int64_t{1} << 22;
@@ -30,7 +30,7 @@ void convolve(const ConvProblem& problem, const ConvSource& source, const ConvBl
   for (int64_t p = 0; p < block.pixels; ++p) {
     const int64_t image = (block.first_pixel + p) / output_pixels, pixel = (block.first_pixel + p) % output_pixels;
     const int64_t position[max_spatial] = {pixel / (window.output[1] * window.output[2]), pixel / window.output[2] % window.output[1],
-                                            pixel % window.output[2]};
+                                           pixel % window.output[2]};
     for (int64_t k = 0; k < block.channels; ++k) {
       const int64_t channel = block.first_channel + k;
       double sum = source.bias ? static_cast<double>(source.bias[channel]) : 0.0;
@@ -73,9 +73,10 @@ bool library_takes(const ConvProblem& problem, const ConvTiling& tiling) {
   int64_t weighted = 0;
   for (const ConvTileShape& shape : tiling.shapes) {
     for (int i = 0; i <= last; ++i) {
-      // A negative one is a stride or more of the input that no window reaches.
+      // Negative end padding is a stride or more of the input that no window reaches.
       if (shape.pad_begin[i] > max_pad || shape.pad_end[i] > max_pad || shape.pad_end[i] < 0) return false;
-      // Rows behind all that the input adds to, a stride of them or more, as a dilation allows output_padding: oneDNN counts another input.
+      // A dilation allows output_padding to add a stride or more of rows after the last row that the input adds to: oneDNN computes another
+      // input extent.
       const int64_t added_to = shape.output[i] + shape.pad_begin[i] + shape.pad_end[i] - problem.window.reach(i);
       if (problem.transposed && added_to / problem.window.stride[i] + 1 != shape.input[i]) return false;
     }

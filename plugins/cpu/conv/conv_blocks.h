@@ -1,6 +1,6 @@
-// Convolutions of f32 and of 16-bit floats that oneDNN is not asked for: extents that would keep its preparation busy for minutes, tiles
-// that could not be made small enough. Plain loops over small blocks of output pixels and channels; slow, and ready at once whatever the
-// extents.
+// Convolutions of f32 and of 16-bit floats that are not given to oneDNN: those whose extents would keep its preparation busy for minutes,
+// and those whose tiles could not be made small enough. Plain loops over small blocks of output pixels and channels; slow, and ready at
+// once whatever the extents.
 #pragma once
 
 #include "conv/conv_algorithm.h"
@@ -9,7 +9,7 @@
 
 namespace heddle::cpu {
 
-// What convolve_block reads. Strides in elements.
+// The operands that convolve_block reads. Strides in elements.
 struct ConvSource {
   heddle_dtype dtype;  // of x and of the weights
   const void* x;
@@ -24,9 +24,9 @@ struct ConvBlock {
 // y: [pixels, channels]. Sums run in double (a float stops growing after some million terms), in the order input channel, tap.
 void convolve_block(const ConvProblem& problem, const ConvSource& source, const ConvBlock& block, float* y, CancellationPoll& poll);
 
-// Whether oneDNN prepares such tiles in a moment.
+// True if oneDNN prepares such tiles quickly.
 bool library_takes(const ConvProblem& problem, const ConvTiling& tiling);
-// The same of any tiles of the problem, and that there are not too many.
+// True if it prepares any tiles of the problem quickly, and there are not too many.
 bool library_takes(const ConvProblem& problem, int64_t tiles);
 
 }  // namespace heddle::cpu

@@ -15,10 +15,10 @@ namespace {
 
 using namespace onednn;
 
-constexpr int64_t min_channels = 32;  // of a part: with fewer oneDNN's loops are slow
-constexpr int64_t channel_block = 16;   // that oneDNN's loops go by
+constexpr int64_t min_channels = 32;   // of a part: with fewer oneDNN's loops are slow
+constexpr int64_t channel_block = 16;  // oneDNN's loops work on blocks of so many
 
-// The largest number of equal parts of `count` things, at most `wanted`, that are `block` things or a multiple of it each, `least` or more.
+// The largest number of equal parts of `count` things, at most `wanted`, whose size is a multiple of `block` and at least `least`.
 int64_t equal_parts(int64_t count, int64_t wanted, int64_t block, int64_t least) {
   for (int64_t parts = std::min(wanted, count / std::max<int64_t>(1, least)); parts > 1; --parts)
     if (count % parts == 0 && count / parts % block == 0) return parts;
@@ -30,7 +30,7 @@ int64_t equal_parts(int64_t count, int64_t wanted, int64_t block, int64_t least)
 ConvFilterGradient::Parts ConvFilterGradient::choose_parts() const {
   Parts parts;
   const double flops = problem_.flops();
-  // With few channels in a group it is memory that takes the time: count each operation five times, as Conv does.
+  // With few channels in a group memory bandwidth limits: count each operation five times, as Conv does.
   const int64_t wanted = tiles_for_flops(problem_.group_inputs() < 4 ? 5 * flops : flops);
   if (problem_.groups > 1) {
     const int64_t narrow = std::min(problem_.group_inputs(), problem_.group_outputs());
@@ -38,14 +38,14 @@ ConvFilterGradient::Parts ConvFilterGradient::choose_parts() const {
                                std::max<int64_t>(1, min_channels / std::max<int64_t>(1, narrow)));
     return parts;
   }
-  // What is divided is copied part by part. With more than one tap the sums are much more work than that; parts are as wide as oneDNN's
-  // loops like them, if that leaves more than one.
+  // The divided tensor is copied part by part. With more than one tap the sums are much more work than that; parts have the width that
+  // oneDNN's loops prefer, if that leaves more than one.
   if (problem_.window.kernel_count() > 1) {
     parts.outputs = equal_parts(problem_.output_channels, wanted, channel_block, 2 * min_channels);
     parts.inputs = equal_parts(problem_.input_channels, wanted / parts.outputs, channel_block, 2 * min_channels);
     if (parts.count() > 1) return parts;
   }
-  // Else the smaller tensor is, unless it has too few channels.
+  // Otherwise the smaller tensor is divided, unless it has too few channels.
   const int64_t outputs = equal_parts(problem_.output_channels, wanted, channel_block, min_channels);
   const int64_t inputs = equal_parts(problem_.input_channels, wanted, channel_block, min_channels);
   const bool smaller_x = problem_.input_channels * problem_.x.pixels < problem_.output_channels * problem_.dy.pixels;
@@ -85,7 +85,7 @@ Status ConvFilterGradient::make_primitive(const ConvTileShape& shape, bool alone
   *is_fast = desc.create(&operation, nullptr).ok() && !desc.is_reference();
   if (!*is_fast) return {};
   const MemoryDesc packed = desc.query(dnnl_query_diff_weights_md);
-  // Straight to where dW lies, which has other input channels between, or to be added there.
+  // The sums go straight into dW, where other input channels lie between, or are packed, to be added to dW later.
   std::vector<int64_t> strides;
   if (alone && parts_.inputs > 1) {
     int64_t stride = window.kernel_count();
@@ -120,7 +120,7 @@ Status ConvFilterGradient::plan_library(PrepareContext& context, bool* planned) 
   convolution.input_channels = problem_.input_channels;
   convolution.output_channels = problem_.output_channels;
   convolution.window = window;
-  // What is gathered stays near, but the sums of a stretch should be little beside it.
+  // Gathered data should stay in the cache, but adding the sums of a stretch should be little work beside it.
   const bool gathers_x = !problem_.x.channels_last || part_inputs_ < problem_.input_channels;
   const bool gathers_dy = !problem_.dy.channels_last || part_outputs_ < problem_.output_channels;
   const auto part_flops = problem_.flops() / static_cast<double>(parts_.count());
@@ -178,7 +178,7 @@ void ConvFilterGradient::add_to(float* dw, const float* sums) const {
 
 Status ConvFilterGradient::run_part(const RunContext& context, int64_t part, char* scratch, CancellationPoll& poll) const {
   const int64_t taps = problem_.window.kernel_count();
-  // The channels that this part reads of either, and where its sums begin.
+  // The first channels that this part reads of x and dy, and where its sums begin.
   const bool of_groups = parts_.groups > 1;
   const int64_t x_channel = (of_groups ? part : part % parts_.inputs) * part_inputs_;
   const int64_t dy_channel = (of_groups ? part : part / parts_.inputs) * part_outputs_;
@@ -200,7 +200,7 @@ Status ConvFilterGradient::run_part(const RunContext& context, int64_t part, cha
     const float* dy = read(1, problem_.dy, {chunk.output_first, chunk.output_count, dy_channel, part_outputs_}, dy_offset_);
     const ChunkPrimitive& primitive = *primitives_[chunk.shape];
     HEDDLE_PLUGIN_CHECK(primitive.call.run({x, dy, scratch + packed_offset_, scratch}));
-    // The first stretch's sums go where they belong as they are, where all input channels are there.
+    // The first stretch's sums are written straight into dW if the part has all input channels.
     const bool direct = alone || (is_first && parts_.inputs == 1);
     HEDDLE_PLUGIN_CHECK(primitive.unpack.run({scratch + packed_offset_, direct ? dw : sums, scratch}));
     if (direct) continue;

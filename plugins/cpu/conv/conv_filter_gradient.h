@@ -1,8 +1,8 @@
 // The kernels of ConvFilterGradient: f32 by oneDNN, everything else by plain loops.
 //
-// Each tile makes the gradients of some filters (or of some input channels of all of them, or of some groups), over all images and
-// positions in a fixed order: no sum is divided among threads, so any number of them gives the same bits. oneDNN works channels-last. What
-// a tile reads of X or dY in part, or row-major, is gathered in the executing thread's scratch.
+// Each tile computes the gradients of some filters (or of some input channels of all of them, or of some groups), over all images and
+// positions in a fixed order: no sum is divided among threads, so any number of them gives the same bits. oneDNN works channels-last. If a
+// tile reads X or dY in part, or row-major, it gathers them in the executing thread's scratch.
 #pragma once
 
 #include <memory>
@@ -64,12 +64,12 @@ class ConvFilterGradient : public FilterGradientBase {
     int64_t count() const { return groups * outputs * inputs; }
   };
   struct ChunkPrimitive {
-    onednn::Call call, unpack;  // sums, in a layout of oneDNN's; these as the net has them
+    onednn::Call call, unpack;  // the sums, in a layout of oneDNN's; the copy to the net's layout
   };
   Parts choose_parts() const;
-  // False where oneDNN is not asked, or has nothing fast.
+  // *planned is false if oneDNN is not used or has no fast implementation.
   Status plan_library(PrepareContext& context, bool* planned);
-  // Of the stretches of pixels that one call of oneDNN sums over.
+  // Makes the primitive for the stretches of pixels of one shape; one call of oneDNN sums over one stretch.
   Status make_primitive(const ConvTileShape& shape, bool alone, ChunkPrimitive* made, bool* is_fast);
   std::vector<int64_t> filter_dims() const;
   Status run_part(const RunContext& context, int64_t part, char* scratch, CancellationPoll& poll) const;

@@ -16,7 +16,7 @@ double FilterProblem::flops() const {
 
 namespace {
 
-// Output positions whose tap at `tap` elements behind the window's begin is inside of the input.
+// The output positions whose tap number `tap` lies inside the input.
 struct Positions {
   int64_t first, last;
 };
@@ -44,7 +44,7 @@ void plain_filter_gradient(const FilterProblem& problem, const T* x, const T* dy
   for (int64_t index = first; index < last && !poll.stops(10); ++index) {
     const int64_t tap = index % taps, input = index / taps % inputs, filter = index / taps / inputs;
     const int64_t tap_at[max_spatial] = {tap / (window.kernel[1] * window.kernel[2]), tap / window.kernel[2] % window.kernel[1],
-                                          tap % window.kernel[2]};
+                                         tap % window.kernel[2]};
     Positions inside[max_spatial];
     int64_t origin[max_spatial];
     for (int i = 0; i < max_spatial; ++i) {

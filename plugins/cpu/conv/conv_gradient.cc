@@ -25,7 +25,7 @@ Status resolve_gradient_window(const WindowAttributes& attributes, Dims x, Dims 
     window->output[i] = dy[i + 2];
     const int64_t reached = (dy[i + 2] - 1) * window->stride[i] + window->reach(i) - window->pad_begin[i];
     window->pad_end[i] = reached - x[i + 2];
-    // Less than a stride of X that no window reaches.
+    // The end of X that no window reaches is less than a stride: no padding.
     if (window->pad_end[i] < 0 && window->pad_end[i] > -window->stride[i]) window->pad_end[i] = 0;
   }
   if (transposed) std::swap(window->input, window->output);
@@ -34,7 +34,7 @@ Status resolve_gradient_window(const WindowAttributes& attributes, Dims x, Dims 
 
 namespace {
 
-// X, W and dY of one convolution.
+// Checks X, W and dY of one convolution.
 Status check_convolution(InferContext& context, Dims x, Dims w, Dims dy, bool transposed) {
   const auto names = [&] { return "X " + dims_text(x) + ", W " + dims_text(w) + " and dY " + dims_text(dy); };
   if (x.rank < 3 || x.rank > max_spatial + 2 || w.rank != x.rank || dy.rank != x.rank)
@@ -50,7 +50,7 @@ Status check_convolution(InferContext& context, Dims x, Dims w, Dims dy, bool tr
   return resolve_gradient_window(WindowAttributes(context.attributes), x, dy, kernel, transposed, &window);
 }
 
-// The output has the extents that input 2 lists.
+// Sets the output's extents to those that input 2 lists.
 template <class Check>
 Status infer_listed(InferContext& context, Check&& check) {
   const Dims operand = context.dims(2);
@@ -85,7 +85,7 @@ void filter_gradient_cost(CostContext& context) {
 
 // ---------------------------------------------------------------- gradients
 
-// With the attributes of the convolution that is derived.
+// Emits `op` with the attributes of the convolution whose gradient is taken.
 GradientValue emit_same(GradientContext& g, const char* op, std::initializer_list<GradientValue> inputs, const char* domain) {
   return g.emit(op, inputs,
                 {g.same("auto_pad"), g.same("group"), g.same("dilations"), g.same("kernel_shape"), g.same("pads"), g.same("strides")},
@@ -121,7 +121,7 @@ bool all_known(const heddle_type& type) {
   return type.rank > 0 && std::all_of(type.dims, type.dims + type.rank, [](int64_t dim) { return dim >= 0; });
 }
 
-// How the convolution that is the other way round of a transposed one pads, and whether it gives more positions than X has.
+// Padding of the convolution that is the inverse of a transposed one, and whether it gives more positions than X has.
 struct WayBack {
   std::vector<int64_t> pads;
   bool gives_more = false;
@@ -171,7 +171,7 @@ Status conv_transpose_gradient(GradientContext& g) {
     const GradientValue dx = emit("Conv", {g.dy(0), g.x(1)}, "");
     g.give(0, back.gives_more ? first_positions(g, dx, g.x(0), g.input_type(0).rank) : dx);
   }
-  // What the transposed convolution takes has the place of a convolution's dY.
+  // The input of the transposed convolution takes the place of a convolution's dY.
   if (g.wants(1)) g.give(1, emit("ConvFilterGradient", {g.dy(0), g.x(0), shape_of(g, g.x(1))}, "heddle"));
   if (g.wants(2)) g.give(2, bias_gradient(g));
   return {};

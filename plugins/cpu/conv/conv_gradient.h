@@ -1,7 +1,7 @@
-// The gradients of Conv and ConvTranspose: what they are built from.
+// The gradients of Conv and ConvTranspose, and the operators that they are built from.
 //
-// ConvDataGradient(dY, W, shape of X) and ConvFilterGradient(X, dY, shape of W) have Conv's attributes. Both are of any X and dY that such
-// windows lie on; dY may have fewer positions than the convolution gives, as a transposed one's input with much output_padding has.
+// ConvDataGradient(dY, W, shape of X) and ConvFilterGradient(X, dY, shape of W) have Conv's attributes. Both accept any X and dY for which
+// such windows exist; dY may have fewer positions than the convolution gives, as a transposed one's input with much output_padding has.
 #pragma once
 
 #include "shared/image/window.h"
@@ -9,12 +9,12 @@
 
 namespace heddle::cpu {
 
-// How the windows of a convolution lie on `x` where its output has the extents of `dy`. `transposed`: as of the transposed convolution that
-// takes dy and gives x (shared/image/window.h).
+// Computes how the windows of a convolution lie on `x` where its output has the extents of `dy`. `transposed`: for the transposed
+// convolution that takes dy and gives x (shared/image/window.h).
 Status resolve_gradient_window(const WindowAttributes& attributes, Dims x, Dims dy, const std::vector<int64_t>& kernel, bool transposed,
                                Window* window);
 
-// Of Conv and ConvTranspose.
+// The gradients of Conv and ConvTranspose.
 Status conv_gradient(plugin::GradientContext& g);
 Status conv_transpose_gradient(plugin::GradientContext& g);
 

@@ -28,8 +28,8 @@ double flops_of(const ConvProblem& problem) {
          static_cast<double>(inputs) * static_cast<double>(problem.output_channels);
 }
 
-// How many parts the output channels are divided into. Where the weights outweigh the pixels, tiles of pixels would each read all of them;
-// divided channels read them once.
+// The number of parts into which the output channels are divided. Where the weights are larger than the pixels, tiles of pixels would each
+// read all of them; divided channels read them once.
 int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
   constexpr int64_t block = 64;  // output channels that oneDNN's kernels compute together
   if (problem.transposed || problem.groups > 1 || problem.batch > 1 || problem.output_channels % (tiles * block) != 0) return 1;
@@ -109,8 +109,8 @@ bool ConvDriver::read_in_place(size_t epilogue_op) const {
   return algorithm_ && algorithm_->in_place_epilogue_op() == static_cast<int32_t>(epilogue_op);
 }
 
-// Same-shape operands that are transposed or read in part, or that would be overwritten before they are read when the output takes their
-// bytes. What the algorithm adds from scratch is gathered there at once.
+// True for same-shape operands that are transposed or read in part, or that would be overwritten before they are read when the output takes
+// their bytes. If the algorithm adds the operand from scratch, it is gathered there directly.
 bool ConvDriver::wants_copy(size_t epilogue_op) const {
   if (epilogue_[epilogue_op].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return false;
   return !read_in_place(epilogue_op) || (written_in_place() && !operand_channels_last_[epilogue_op]);
@@ -167,7 +167,7 @@ bool ConvDriver::divide(double flops, double weight, double bytes) {
   return false;
 }
 
-// Blocks of up to 64 pixels and 256 channels, fewer where each output is much work.
+// Plans blocks of up to 64 pixels and 256 channels, fewer where each output is much work.
 void ConvDriver::plan_blocks(PrepareContext& context, double flops, double bytes) {
   const double outputs = static_cast<double>(context.output(0)->element_count);
   const double outputs_of_tile = max_tile_flops * outputs / std::max(flops, 1.0);
@@ -192,7 +192,7 @@ Status ConvDriver::prepare(PrepareContext& context) {
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   const double flops = flops_of(problem_);
-  // Depthwise layers are bound by memory, not arithmetic: count each of their operations five times.
+  // Depthwise layers are limited by memory, not arithmetic: count each of their operations five times.
   const double weight = is_depthwise_3x3(problem_) ? 5.0 : 1.0;
   double bytes = static_cast<double>(context.output(0)->byte_size);
   for (uint32_t i = 0; i < 2; ++i) bytes += static_cast<double>(context.input(i)->byte_size);
@@ -258,7 +258,8 @@ PixelRange ConvDriver::outputs_of(const ConvTile& tile) const {
   return {tile.output_first, tile.output_count, first_channel(tile), channels_of(tile)};
 }
 
-const float* ConvDriver::tile_operand(const RunContext& context, size_t epilogue_op, const ConvTile& tile, float* y_tile, float** copy) const {
+const float* ConvDriver::tile_operand(const RunContext& context, size_t epilogue_op, const ConvTile& tile, float* y_tile,
+                                      float** copy) const {
   const auto* operand = static_cast<const float*>(context.inputs[epilogue_[epilogue_op].operand_input]->data);
   if (epilogue_[epilogue_op].operand_kind == HEDDLE_OPERAND_PER_CHANNEL) return operand + first_channel(tile);
   if (epilogue_[epilogue_op].operand_kind != HEDDLE_OPERAND_SAME_SHAPE) return operand;

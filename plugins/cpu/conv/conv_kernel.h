@@ -4,8 +4,8 @@
 // The 16-bit types are computed in f32 on converted tiles, and rounded once (support/float_tiles.h). No epilogue ops are fused into them.
 //
 // Every tile is computed channels-last. Row-major inputs and outputs are transposed tile by tile in the executing thread's scratch, so
-// all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the epilogue ops
-// of a kernel.
+// all layouts give the same bits. Tiles that divide the output channels are computed in scratch too, and scattered. See op.h for the
+// epilogue ops of a kernel.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 
 namespace heddle::cpu {
 
-// What a driver computes. Of a data gradient the inputs are dY, W and the shape of X, and it is a transposed convolution whose output has
-// the extents of X.
+// The operation that a driver computes. The inputs of a data gradient are dY, W and the shape of X; it is computed as a transposed
+// convolution whose output has the extents of X.
 enum class ConvKind { forward, transposed, data_gradient };
 
 class ConvDriver {
@@ -43,39 +43,39 @@ class ConvDriver {
   Status read_problem(PrepareContext& context, ConvProblem* problem) const;
   Status read_layouts(PrepareContext& context, const ConvProblem& problem);
   Status choose_algorithm(PrepareContext& context, const ConvRequest& request);
-  // Tiles for the library; false where it is not asked (conv_blocks.h).
+  // Divides the work into tiles for oneDNN; false where it is not used (conv_blocks.h).
   bool divide(double flops, double weight, double bytes);
   void plan_blocks(PrepareContext& context, double flops, double bytes);
   void plan_scratch(PrepareContext& context);
   Status run_blocks(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
-  // `packed`: of ConvBuffers. `poll`: of blocks.
+  // `packed`: see ConvBuffers. `poll`: for blocks.
   Status run_tile(const RunContext& context, const ConvTile& tile, char* scratch, size_t* packed, CancellationPoll* poll) const;
-  // Sums of a tile, with as many epilogue ops as the algorithm does.
+  // Computes the sums of a tile, with as many epilogue ops as the algorithm applies.
   Status sum_tile(const ConvTile& tile, const ConvBuffers& buffers, size_t* done) const;
   Status sum_block(const RunContext& context, const ConvTile& tile, float* y, const char* scratch, CancellationPoll& poll) const;
   const float* bias_of(const RunContext& context, const char* scratch) const;
-  // The algorithm adds this epilogue op's operand from the memory that it writes.
+  // True if the algorithm adds this epilogue op's operand from the memory that it writes.
   bool read_in_place(size_t epilogue_op) const;
   bool wants_copy(size_t epilogue_op) const;
-  // The tiles compute where the output lies, not in scratch.
+  // True if the tiles compute in the output's memory, not in scratch.
   bool written_in_place() const { return y_layout_.channels_last && tiling_.channel_parts == 1 && !in_blocks_ && !is_narrow(); }
   bool is_narrow() const { return in_float_tiles(dtype_); }
-  // Of x: each tile copies its pixels.
+  // True if each tile copies its pixels of x.
   bool gathers_input() const { return !in_blocks_ && (!x_layout_.channels_last || is_narrow()); }
   const float* gather_input(const RunContext& context, const ConvTile& tile, char* scratch) const;
-  // Converts what all tiles of a call read: dynamic weights, the bias.
+  // Converts the operands that all tiles of a call read: dynamic weights, the bias.
   void load_shared(const RunContext& context, char* scratch) const;
   const float* weights_of(const RunContext& context, const char* scratch) const;
   int64_t first_channel(const ConvTile& tile) const { return static_cast<int64_t>(tile.channel_part) * tile_channels_; }
   int64_t channels_of(const ConvTile& tile) const { return std::min(tile_channels_, problem_.output_channels - first_channel(tile)); }
   PixelRange outputs_of(const ConvTile& tile) const;
-  // The operand of an epilogue op for this tile, at the tile's first element: where it lies, or gathered to *copy, which then moves on, or to
-  // y_tile.
+  // Returns the operand of an epilogue op for this tile, at the tile's first element: in place, or gathered to *copy, which is then
+  // advanced, or to y_tile.
   const float* tile_operand(const RunContext& context, size_t epilogue_op, const ConvTile& tile, float* y_tile, float** copy) const;
 
   const ConvKind kind_;
   const bool transposed_;
-  bool checks_shape_ = false;  // of a data gradient, where a run may be given another one
+  bool checks_shape_ = false;  // data gradient: a run may be given another shape than the planned one
   WindowAttributes attributes_;
   int64_t groups_ = 1;
   uint32_t threads_ = 1;
@@ -84,9 +84,9 @@ class ConvDriver {
   ConvTiling tiling_;
   std::unique_ptr<ConvAlgorithm> algorithm_;  // null when there is nothing to sum: the output is the bias
   int32_t bias_input_ = -1;
-  size_t first_epilogue_op_ = 0;     // behind the bias
-  int64_t tile_channels_ = 0;  // output channels of a tile, the last one of blocks may have less
-  bool in_blocks_ = false;     // plain loops instead of the algorithm
+  size_t first_epilogue_op_ = 0;  // 1 if the first is the bias, else 0
+  int64_t tile_channels_ = 0;     // output channels of a tile, the last one of blocks may have less
+  bool in_blocks_ = false;        // plain loops instead of the algorithm
   int64_t block_pixels_ = 1;
   Tiling block_tiling_;
   PixelLayout x_layout_, y_layout_;
@@ -116,7 +116,7 @@ class ConvDataGradient : public ConvDriver {
   static bool accepts_epilogue(const CreateContext& context);
 };
 
-// f16 and bf16.
+// The kernel for f16 and bf16.
 template <ConvKind kind>
 class NarrowConvolution : public ConvDriver {
  public:

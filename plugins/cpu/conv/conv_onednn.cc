@@ -20,7 +20,7 @@ std::vector<int64_t> tensor_dims(int64_t images, int64_t channels, const int64_t
   return dims;
 }
 
-// Logical weights as oneDNN wants them: [groups,] outputs, inputs, kernel; `strides` say how the net stores them.
+// The logical dims of the weights as oneDNN expects them: [groups,] outputs, inputs, kernel; `strides` describe how the net stores them.
 void weight_dims(const ConvProblem& problem, std::vector<int64_t>* dims, std::vector<int64_t>* strides) {
   const int64_t outputs = problem.output_channels / problem.groups, inputs = problem.input_channels / problem.groups;
   const int64_t taps = problem.window.kernel_count();
@@ -72,7 +72,7 @@ class OnednnConv : public ConvAlgorithm {
   };
   // The primitive descriptor with as many of the first `limit` epilogue ops as oneDNN has a fast implementation for.
   Status choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) const;
-  // The same primitive for when a NaN is met; false when oneDNN would compute that one in another way.
+  // Chooses the same primitive for when a NaN is met; *same is false when oneDNN would compute that one in another way.
   Status choose_nan_safe(const ConvRequest& request, const ConvTileShape& shape, Choice* choice, bool* same) const;
   Status add_primitive(const ConvRequest& request, Choice choice, PrepareContext& context);
   Status find_packed(const ConvRequest& request, size_t part, const MemoryDesc& wanted, PrepareContext& context, size_t* index);
@@ -215,8 +215,8 @@ Status OnednnConv::build(const ConvRequest& request, PrepareContext& context) {
   const SerialSection serial;
   problem_ = request.problem;
   problem_.output_channels /= request.tiling.channel_parts;
-  // All tiles apply the same epilogue ops by the same means, or their seams would show.
-  // Behind the post-ops of a transposed convolution oneDNN adds to zero, which takes the sign of a zero: none there.
+  // All tiles apply the same epilogue ops by the same means, or results would differ at their borders. After the post-ops of a transposed
+  // convolution oneDNN adds to zero, which loses the sign of a zero: none are fused there.
   size_t epilogue_ops = problem_.transposed ? 0 : request.epilogue->size() - request.first_epilogue_op;
   std::vector<Choice> choices(request.tiling.shapes.size());
   for (size_t i = 0; i < choices.size(); ++i) {

@@ -13,7 +13,7 @@
 namespace heddle::cpu {
 namespace {
 
-// Calls body(elements in front of the stretch in the tensor, pixels of it) for the stretches of the range that lie in one image each.
+// Calls body(elements before the stretch in the tensor, pixels of it) for the stretches of the range that lie in one image each.
 template <class Body>
 void for_each_image(const PixelLayout& layout, const PixelRange& range, Body&& body) {
   for (int64_t first = range.first, left = range.count; left > 0;) {

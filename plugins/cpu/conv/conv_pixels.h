@@ -5,7 +5,7 @@
 
 namespace heddle::cpu {
 
-// Where one tensor's pixels are.
+// The layout of one tensor's pixels.
 struct PixelLayout {
   bool channels_last = true;
   int64_t channels = 0, pixels = 0;  // per image
@@ -16,15 +16,15 @@ struct PixelRange {
   int64_t first = 0, count = 0, channel = 0, channels = 0;
 };
 
-// True for channels-last, also when row-major means the same order. `what`: the tensor, as a message names it.
+// *channels_last_order is true for channels-last, also when row-major means the same order. `what`: the tensor's name in messages.
 Status read_layout(const char* what, const heddle_tensor& tensor, bool* channels_last_order);
 
-// From a tensor to channels-last memory that holds the range alone. `width`: bytes of an element.
+// Copies a range from a tensor to channels-last memory that holds the range alone. `width`: bytes of an element.
 void gather_pixels(const PixelLayout& layout, const void* tensor, const PixelRange& range, void* packed, int64_t width = sizeof(float));
-// The other way round.
+// Copies a range back from packed memory to the tensor.
 void scatter_pixels(const PixelLayout& layout, const void* packed, const PixelRange& range, void* tensor, int64_t width = sizeof(float));
 
-// The same of 16-bit tensors, whose range is f32 where it is packed. `narrow`: room for the range's elements, at 2 bytes each.
+// The same copies for 16-bit tensors, whose range is f32 where it is packed. `narrow`: room for the range's elements, at 2 bytes each.
 void gather_floats(heddle_dtype dtype, const PixelLayout& layout, const void* tensor, const PixelRange& range, void* narrow, float* packed);
 void scatter_floats(heddle_dtype dtype, const PixelLayout& layout, const float* packed, const PixelRange& range, void* narrow,
                     void* tensor);

@@ -8,7 +8,7 @@
 
 namespace heddle::cpu {
 
-// What convolutions and their gradients take.
+// The element types of convolutions and their gradients.
 inline constexpr heddle_dtype_set conv_dtypes = dtypes<f16, bf16, float, double>();
 
 template <bool transposed>

@@ -1,4 +1,4 @@
-// The taps of one output of a convolution, as plain loops go through them.
+// The taps of one output of a convolution, in the order in which plain loops visit them.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace heddle::cpu {
 
-// Position of the input that output position `o` sees through tap `k` along one axis; -1: none.
+// The position of the input that output position `o` sees through tap `k` along one axis; -1: none.
 template <bool transposed>
 int64_t source_position(const Window& window, int axis, int64_t o, int64_t k) {
   const int64_t tap = k * window.dilation[axis];
@@ -23,7 +23,7 @@ int64_t source_position(const Window& window, int axis, int64_t o, int64_t k) {
   return i < window.input[axis] ? i : -1;
 }
 
-// Calls body(input offset, tap offset) for every tap of output position o[] that meets the input, or until `poll` ends.
+// Calls body(input offset, tap offset) for every tap of output position o[] that meets the input, or until `poll` stops.
 template <bool transposed, class Body>
 void for_each_tap(const Window& window, const int64_t (&o)[max_spatial], CancellationPoll& poll, Body&& body) {
   constexpr int64_t stretch = 1 << 16;

@@ -6,7 +6,7 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr size_t max_shapes = 32;  // each is a primitive
+constexpr size_t max_shapes = 32;  // each needs a primitive
 
 bool is_pointwise(const Window& window) {
   for (int i = 0; i < window.spatial; ++i)
@@ -70,7 +70,7 @@ int row_axis(const Window& window, int64_t rows) {
   return -1;
 }
 
-// What output rows [first, last) along `axis` read: input rows [top, bottom), and the padding of a convolution of these alone.
+// The input that output rows [first, last) along `axis` read: input rows [top, bottom), and the padding of a convolution of these alone.
 struct RowsRead {
   int64_t top, bottom, pad_begin, pad_end;
 };
@@ -80,8 +80,8 @@ RowsRead rows_read(const Window& window, int axis, int64_t first, int64_t last) 
   return {std::max<int64_t>(0, top), std::min(window.input[axis], bottom), std::max<int64_t>(0, -top),
           std::max<int64_t>(0, bottom - window.input[axis])};
 }
-// Of a transposed convolution, where input row i adds to output rows i * stride - pad_begin and the `reach` behind. The paddings cut off
-// what its first and last row add outside of the tile; negative: they do not reach so far.
+// The same for a transposed convolution, where input row i adds to `reach` output rows from i * stride - pad_begin on. The paddings cut off
+// the part outside the tile that its first and last row add; negative: they do not reach so far.
 RowsRead rows_read_transposed(const Window& window, int axis, int64_t first, int64_t last) {
   const int64_t stride = window.stride[axis], pad = window.pad_begin[axis], reach = window.reach(axis);
   const int64_t top = std::max<int64_t>(0, (first + pad - reach + stride) / stride);
@@ -97,7 +97,7 @@ bool divide_rows(const Window& window, int64_t batch, int axis, int64_t blocks, 
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t first = window.output[axis] * b / blocks, last = window.output[axis] * (b + 1) / blocks;
       RowsRead read = transposed ? rows_read_transposed(window, axis, first, last) : rows_read(window, axis, first, last);
-      // Rows of the output behind all that the last input row adds to are less than a stride.
+      // Fewer than a stride of the output's rows lie after the last row that the input adds to.
       if (read.pad_end < 0 && read.pad_end > -window.stride[axis]) read.pad_end = 0;
       if (read.bottom <= read.top || read.pad_begin < 0 || read.pad_end < 0) return false;
       ConvTileShape shape = whole_images(window, 1);
@@ -128,14 +128,14 @@ int64_t tiles_for_flops(double flops) {
 
 ConvTiling divide_convolution(const Window& window, int64_t batch, int64_t tile_count, int64_t least, ConvDivision division) {
   const int64_t wanted = std::max(tile_count, least);
-  // A transposed convolution is divided by images as long as that will do.
+  // A transposed convolution is divided by images as long as that is enough.
   if (division == ConvDivision::images || (division == ConvDivision::transposed && batch >= least))
     return divide_images(window, batch, wanted);
   const bool transposed = division == ConvDivision::transposed;
   if (is_pointwise(window) && !transposed) return divide_pixels(window, batch, wanted);
   if (batch >= wanted) return divide_images(window, batch, wanted);
   int64_t blocks = ((transposed ? least : wanted) + batch - 1) / batch;
-  // Two rows a tile at least, unless it would be too large: then as many as there are, if need be.
+  // At least two rows for each tile, unless it would be too large: then as many tiles as there are rows, if need be.
   const bool needed = least > tile_count || transposed;
   const int axis = row_axis(window, needed ? 2 : 2 * blocks);
   if (axis >= 0 && needed) blocks = std::min(blocks, window.output[axis]);

@@ -1,8 +1,8 @@
 // Division of a convolution into tiles: images, or rows of the first spatial dimension, or stretches of pixels, or parts of the output
 // channels.
 //
-// Measured on two cores: few and large tiles reach 96-98% of one primitive on two threads, small ones less. A function of the
-// shape alone. Positions are counted in pixels: spatial positions of all images, one after the other; channels-last memory holds the
+// Measured on two cores: few and large tiles reach 96-98% of one primitive on two threads, small ones less. The division is a function of
+// the shape alone. Positions are counted in pixels: spatial positions of all images, one after the other; channels-last memory holds the
 // channels of pixel p at p * channels.
 #pragma once
 
@@ -37,23 +37,23 @@ struct ConvTiling {
   std::vector<ConvTile> tiles;
 };
 
-// How many tiles `flops` of work are worth; 1 below about 20 µs.
+// The number of tiles into which `flops` of work should be divided; 1 below about 20 µs.
 int64_t tiles_for_flops(double flops);
 
-// How a convolution may be divided.
+// The ways in which a convolution may be divided.
 enum class ConvDivision {
   images,      // whole images alone
-  rows,        // of the output, too
-  transposed,  // rows of the output of a transposed convolution, where it has to be
+  rows,        // also rows of the output
+  transposed,  // rows of the output of a transposed convolution, only where necessary
 };
-// Tiles of a convolution over `batch` images, all extents positive: about `tile_count` where that is worth it, `least` where it can be
-// done.
+// Divides a convolution over `batch` images, all extents positive: about `tile_count` tiles where that is worth it, at least `least` if
+// possible.
 ConvTiling divide_convolution(const Window& window, int64_t batch, int64_t tile_count, int64_t least, ConvDivision division);
 
 // Divides each tile into `parts` of its output channels.
 void divide_channels_too(int64_t parts, ConvTiling* tiling);
 
-// Tiles of one image that divide its output channels into `parts`.
+// Returns tiles of one image that divide its output channels into `parts`.
 ConvTiling divide_channels(const Window& window, int64_t parts);
 
 }  // namespace heddle::cpu

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t taps = 9;
 
-// [channels, 1, 3, 3] to [9, channels].
+// Packs [channels, 1, 3, 3] to [9, channels].
 void pack(const float* weights, int64_t channels, float* packed) {
   for (int64_t tap = 0; tap < taps; ++tap)
     for (int64_t c = 0; c < channels; ++c) packed[tap * channels + c] = weights[c * taps + tap];
@@ -31,10 +31,10 @@ class Depthwise : public ConvAlgorithm {
   const float* packed_ = nullptr;  // of constant weights; owned by the host
   std::vector<float> no_bias_;
   float lower_ = -HUGE_VALF, upper_ = HUGE_VALF;
-  size_t epilogue_ops_ = 0;  // in them
+  size_t epilogue_ops_ = 0;  // how many of them the bounds cover
 };
 
-// A relu or clip right behind costs nothing here.
+// A relu or clip as the first epilogue op costs nothing here.
 void Depthwise::read_clamp(const onednn::Epilogue& epilogue, size_t first) {
   if (first >= epilogue.size() || !epilogue[first].clamps) return;
   lower_ = epilogue[first].lower;

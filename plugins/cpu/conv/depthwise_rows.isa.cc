@@ -45,10 +45,10 @@ template <class L, int S>
 struct Row {
   using V = typename L::type;
   static constexpr int width = 4;                    // outputs computed together
-  static constexpr int reads = (width - 1) * S + 3;  // input columns they touch
+  static constexpr int reads = (width - 1) * S + 3;  // input columns that they touch
   V taps[9];
   V bias, lower, upper;
-  const float* lines[3];  // the input rows that exist, at this group's first channel ...
+  const float* lines[3];  // the existing input rows, at this group's first channel ...
   int line_taps[3];       // ... and their row of the kernel
   int line_count;
   int64_t channels, columns, pad_left;
@@ -99,7 +99,7 @@ struct Row {
 
   void run(float* y, int64_t output_columns) const {
     const int64_t safe_first = (pad_left + S - 1) / S;                                         // the first window inside ...
-    const int64_t safe_last = columns + pad_left >= 3 ? (columns + pad_left - 3) / S + 1 : 0;  // ... and behind the last one
+    const int64_t safe_last = columns + pad_left >= 3 ? (columns + pad_left - 3) / S + 1 : 0;  // ... and the end of the last one
     const int64_t inside_end = safe_last < output_columns ? safe_last : output_columns;
     int64_t o = 0;
     for (; o < output_columns && o < safe_first; ++o) edge(y, o);
@@ -108,7 +108,7 @@ struct Row {
   }
 };
 
-// The input rows that output row `r` sees, for all groups of channels.
+// The input rows that output row `r` reads, for all groups of channels.
 struct Lines {
   const float* data[3];
   int taps[3];
@@ -130,7 +130,7 @@ template <class L, int S>
 void run_group(const DepthwiseTile& tile, const Lines& lines, int64_t channel, float* y) {
   Row<L, S> row;
   for (int i = 0; i < 9; ++i) row.taps[i] = L::load_at(tile.weights + i * tile.channels + channel);
-  row.bias = L::load_at(tile.bias + channel) + 0.0f;  // not -0, which would outlast products that are all -0
+  row.bias = L::load_at(tile.bias + channel) + 0.0f;  // never -0, which would persist if all products are -0
   row.lower = L::broadcast(tile.lower);
   row.upper = L::broadcast(tile.upper);
   row.channels = tile.channels;

@@ -15,13 +15,13 @@ struct GridPoints {
   int64_t offsets[64];
   double weights[64];
 
-  // Of position `position` of a grid, of all batch entries, on an input of dims `x`.
+  // Finds the points of position `position` of a grid, of all batch entries, on an input of dims `x`.
   GridPoints(const GridOptions& options, const heddle_tensor& grid, int64_t position, Dims x) {
     offsets[0] = 0;
     weights[0] = 1;
     const int axes = x.rank - 2;
     for (int axis = 0; axis < axes; ++axis) {
-      // The grid gives the innermost axis first.
+      // The grid lists the innermost axis first.
       add(find_grid_taps(options, number_at(grid, position * axes + axes - 1 - axis), x[2 + axis]), x[2 + axis]);
     }
   }

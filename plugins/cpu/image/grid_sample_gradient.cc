@@ -1,7 +1,7 @@
 // heddle::GridSampleInputGradient and heddle::GridSampleGridGradient: the gradients of GridSample by its input and by its grid.
 //
-// By the input: every output position adds to what it read, in order; tiles are ranges of groups of channels, for which positions and
-// weights are found once. By the grid: every position alone; tiles are ranges of them.
+// By the input: every output position adds to the elements that it read, in order; tiles are ranges of groups of channels, for which
+// positions and weights are found once. By the grid: every position is independent; tiles are ranges of them.
 #include <algorithm>
 
 #include "families.h"
@@ -139,7 +139,7 @@ class GridSampleGridGradient {
   }
 
  private:
-  // What one position of a batch entry changes by, along each of its axes.
+  // Computes the derivatives by one position of a batch entry along each of its axes.
   template <class T>
   void at_position(const T* arrived, int64_t positions, const T* image, Dims x, const double* coordinates, double* changes,
                    CancellationPoll& poll) const {

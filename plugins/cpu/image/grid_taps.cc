@@ -7,7 +7,7 @@
 namespace heddle::cpu {
 namespace {
 
-// Mirrors at the borders of the pixels, or at their centres. `slope`: of the result, 1 or -1.
+// Mirrors at the borders of the pixels, or at their centres. `slope`: receives the derivative of the result, 1 or -1.
 double reflect(double x, double low, double high, double* slope = nullptr) {
   const double range = high - low;
   if (slope) *slope = range <= 0 ? 0 : 1;
@@ -53,9 +53,10 @@ GridTaps find_grid_taps(const GridOptions& options, double coordinate, int64_t e
   const double low = options.align_corners ? 0 : -0.5, high = options.align_corners ? length - 1 : length - 0.5;
   double x = options.align_corners ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
   double of_position = options.align_corners ? (length - 1) / 2 : length / 2;
-  if (!(std::fabs(x) < 1e15)) x = -1e15, of_position = 0;  // NaN and what no position is close to
+  if (!(std::fabs(x) < 1e15)) x = -1e15, of_position = 0;  // NaN and coordinates far from every position
   if (options.interpolation == SampleInterpolation::nearest) x = std::nearbyint(x);
-  // A cubic interpolation keeps its place outside the border: each of its taps is brought inside (as in PyTorch), not the coordinate.
+  // A cubic interpolation does not move a coordinate outside the border: each of its taps is brought inside (as in PyTorch), not the
+  // coordinate.
   if (options.interpolation != SampleInterpolation::cubic) {
     if (options.padding == SamplePadding::border) {
       if (x <= 0 || x >= length - 1) of_position = 0;

@@ -1,4 +1,4 @@
-// Where GridSample reads along one axis, with which weights, and how these change with the coordinate.
+// The positions that GridSample reads along one axis, with their weights and the derivatives of these by the coordinate.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// NonMaxSuppression: of boxes that overlap more than a threshold the one with the highest score, batch by batch and class by class.
+// NonMaxSuppression: keeps, of boxes that overlap more than a threshold, the one with the highest score, batch by batch and class by class.
 #include <algorithm>
 
 #include "families.h"

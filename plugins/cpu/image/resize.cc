@@ -37,12 +37,12 @@ Status infer_resize(InferContext& context) {
   return {};
 }
 
-// Sums in double for f64 and for integers, whose rounding shows every error, else in float.
+// Sums are double for f64 and for integers, whose rounding shows every error, else float.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, double> || std::is_integral_v<T>, double, float>;
 
-// To integers as ONNX's reference does it (saturate_cast): to the nearest one, ties to the even one; values beyond the type's range give
-// its limit. Weights add up to 1 only nearly: cut off towards zero, a picture of 7s would have 6s in it.
+// Converts to integers as ONNX's reference does it (saturate_cast): to the nearest one, ties to the even one; values beyond the type's
+// range give its limit. Weights add up to 1 only approximately: with truncation towards zero, a picture of 7s would contain 6s.
 template <class T, class S>
 T from_sum(S value) {
   if constexpr (std::is_integral_v<T>) {
@@ -89,7 +89,7 @@ void combine_columns(const ResizePlan& plan, const Sum<T>* buffer, Sum<T> outsid
   }
 }
 
-// The output position of a row on the axes before the column.
+// Computes the output position of a row on the axes before the column.
 void row_position(const ResizePlan& plan, int64_t row, int64_t* at) {
   for (int i = plan.rank - 2; i >= 0; --i) {
     at[i] = row % plan.axes[i].output;
@@ -116,7 +116,7 @@ void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation,
   }
 }
 
-// Also for what no axis interpolates: every element is moved as it is. W: the type of an element.
+// Also used where no axis interpolates: every element is moved as it is. W: the type of an element.
 template <class W>
 void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows, CancellationPoll& poll) {
   const ResizePlan::Axis& column = plan.column();
@@ -201,7 +201,7 @@ class Resize {
  private:
   static constexpr uint64_t max_table_bytes = uint64_t{512} << 20;  // about a second's work
 
-  // What a row of the input has at most: the column is the innermost axis that changes its extent, or one further inside.
+  // The largest number of elements of an input row: the column is the innermost axis that changes its extent, or one further inside.
   static uint64_t buffer_elements(const heddle_tensor& x, const heddle_tensor& y) {
     uint64_t elements = 1;
     for (int i = x.rank - 1; i >= 0; --i) {
@@ -236,7 +236,7 @@ class Resize {
   Tiling tiling_;
 };
 
-// Scales and the roi are no numbers that it is a smooth function of.
+// Resize is not differentiated by the scales and the roi: it is no smooth function of them.
 Status resize_gradient(GradientContext& g) {
   g.give(0, g.emit("ResizeGradient", {g.dy(0), shape_of(g, g.x(0)), g.x(1), g.x(2), g.x(3)},
                    {g.same("antialias"), g.same("axes"), g.same("coordinate_transformation_mode"), g.same("cubic_coeff_a"),

@@ -1,8 +1,8 @@
-// heddle::ResizeGradient: what Resize read, each element with the weights that it was read with. The gradient of Resize.
+// heddle::ResizeGradient: adds dY to the elements that Resize read, with the weights that it read them with. The gradient of Resize.
 //
-// The tables of Resize (resize_plan.h), turned round: for every position of the input the positions of the output that read it. One output
-// row at a time, as there: the rows of dY that read it are added up in a buffer, then every column from the buffer. Tiles are ranges of
-// rows.
+// It inverts the tables of Resize (resize_plan.h): they list for every position of the input the positions of the output that read it. One
+// output row at a time, as there: the rows of dY that read it are added up in a buffer, then every column from the buffer. Tiles are ranges
+// of rows.
 #include <algorithm>
 #include <numeric>
 
@@ -24,14 +24,14 @@ namespace {
 
 constexpr uint32_t resize_shape_port = 1, resize_roi_port = 2, resize_scales_port = 3, resize_sizes_port = 4;
 
-// As Resize has them.
+// The operands in the order in which Resize has them.
 ResizeOperands operands_of(const heddle_tensor* const* inputs, uint32_t count) {
   const auto at = [&](uint32_t port) { return port < count ? inputs[port] : nullptr; };
   const heddle_tensor* const of_resize[] = {nullptr, at(resize_roi_port), at(resize_scales_port), at(resize_sizes_port)};
   return resize_operands(of_resize, 4);
 }
 
-// Whether Resize makes dY's extents of those of `x`.
+// Errors: Resize of `x` does not give dY's extents.
 Status check_resized(const ResizeNode& node, Dims dy, Dims x, const ResizeOperands& operands, ResizeAxis* axes) {
   HEDDLE_PLUGIN_CHECK(resolve_axes(node, x, operands, axes));
   Extents to;
@@ -72,7 +72,7 @@ struct ReadersPlan {
   const Axis& column() const { return axes[rank - 1]; }
 };
 
-// Where the tables of all axes lie: those of Resize, which are only needed to turn them round, and the others.
+// The memory of the tables of all axes: those of Resize, which are only needed to invert them, and the inverted ones.
 struct Tables {
   double *taken, *weights;
   int32_t *taken_positions, *positions, *first;
@@ -90,14 +90,14 @@ struct Tables {
         first(positions + entries) {}
 };
 
-// Sorts what the positions of dY read by what is read; of each in order.
+// Sorts the entries of dY's positions by the input position that they read; the entries of one position keep their order.
 void turn_round(const ResizeAxis& axis, int64_t taps, const Tables& tables) {
   const int64_t entries = axis.output * taps;
   const auto is_read = [&](int64_t e) { return tables.taken_positions[e] >= 0 && tables.taken[e] != 0; };
   std::fill_n(tables.first, axis.input + 1, 0);
   for (int64_t e = 0; e < entries; ++e)
     if (is_read(e)) ++tables.first[tables.taken_positions[e]];
-  // Each place is where its list ends, then, filled from behind, where it begins.
+  // Each place is where its list ends, then, filled from its end to its begin, where it begins.
   std::partial_sum(tables.first, tables.first + axis.input + 1, tables.first);
   for (int64_t e = entries; e-- > 0;) {
     if (!is_read(e)) continue;
@@ -230,7 +230,7 @@ class ResizeGradient {
  private:
   static constexpr uint64_t max_table_bytes = uint64_t{1} << 30;
 
-  // What a row of dY has at most: the column is the innermost axis that changes its extent, or one further inside.
+  // The largest number of elements of a row of dY: the column is the innermost axis that changes its extent, or one further inside.
   static uint64_t buffer_elements(const heddle_tensor& dx, const heddle_tensor& dy) {
     uint64_t elements = 1;
     for (int i = dx.rank - 1; i >= 0; --i) {
@@ -257,7 +257,7 @@ class ResizeGradient {
   Tiling tiling_;
 };
 
-// Outside of a cropped input is nothing that could have been read.
+// Nothing was read outside of a cropped input, so extrapolation_value is left out.
 Status resize_gradient_gradient(GradientContext& g) {
   g.give(0, g.emit("Resize", {g.dy(0), g.x(resize_roi_port), g.x(resize_scales_port), g.x(resize_sizes_port)},
                    {g.same("antialias"), g.same("axes"), g.same("coordinate_transformation_mode"), g.same("cubic_coeff_a"),

@@ -1,4 +1,4 @@
-// What one Resize computes: the tables of taps of all axes, in the order in which memory is walked.
+// The plan of one Resize: the tables of taps of all axes, in the order in which memory is walked.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ Status infer_roi_align(InferContext& context) {
   return {};
 }
 
-// For one element of the output; regions that choose for themselves take few.
+// Operations for one element of the output; regions with an adaptive number of samples take few.
 double sample_operations(int64_t sampling_ratio) {
   const double samples = static_cast<double>(sampling_ratio == 0 ? 2 : sampling_ratio);
   return 16 * samples * samples;
@@ -81,7 +81,7 @@ class RoiAlign {
     return {};
   }
 
-  // Sixteen million samples take a while: given up halfway when the run is cancelled.
+  // Up to sixteen million samples take a while: the loop stops early when the run is cancelled.
   template <class T>
   double bin(const RunContext& context, const T* map, int64_t height, int64_t width, const RoiRegion& region, int64_t row,
              int64_t column) const {
@@ -116,7 +116,7 @@ class RoiAlign {
   Tiling tiling_;
 };
 
-// Regions are no numbers that it is differentiated by.
+// There is no gradient by the regions.
 Status roi_align_gradient(GradientContext& g) {
   const bool takes_max = g.attributes().s("mode") == "max";
   g.give(0,

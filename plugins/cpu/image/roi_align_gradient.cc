@@ -1,4 +1,4 @@
-// heddle::RoiAlignGradient: what arrives at pooled regions, added to the pixels that they were pooled from. The gradient of RoiAlign by X.
+// heddle::RoiAlignGradient: the gradients of pooled regions, added to the pixels that they were pooled from. The gradient of RoiAlign by X.
 //
 // Tiles are ranges of channels of all batch entries: each goes through all regions of its batch entry, in their order.
 #include <algorithm>
@@ -140,7 +140,7 @@ class RoiAlignGradient {
               sums[corners.offsets[k]] += static_cast<FloatSum<T>>(value * corners.weights[k] / static_cast<double>(region.samples()));
             continue;
           }
-          // A point outside is a zero of its own. Of equal ones the first counts.
+          // A point outside counts as a zero. Among equal values the first counts.
           const auto consider = [&](double weighted, double weight, int64_t place) {
             if (!is_first && !(weighted > most)) return;
             is_first = false;

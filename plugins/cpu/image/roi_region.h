@@ -29,7 +29,7 @@ struct RoiRegion {
     samples_across = options.sampling_ratio == 0 ? sample_count(bin_width) : options.sampling_ratio;
   }
   int64_t samples() const { return samples_down * samples_across; }
-  // Where sample `i` down, `j` across of a bin is.
+  // The coordinate of sample `i` down, `j` across of a bin.
   double row_of(int64_t bin, int64_t i) const {
     return top + (static_cast<double>(bin) + (static_cast<double>(i) + 0.5) / static_cast<double>(samples_down)) * bin_height;
   }

@@ -1,4 +1,4 @@
-// Which lookups belong to which bag. Views of what a run was given; one object for each walk.
+// Assigns lookups to bags. The objects are views of a run's inputs; use one object for each walk.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace heddle::cpu {
 
-// What an operator says of its bags: where each begins, in one case with the end of the last behind them, how many lookups each has, or,
-// without a list of them, nothing: then all have the same number.
+// The form in which an operator lists its bags: the begin of each, or also the end of the last one after them, or the number of lookups of
+// each, or no list: then all have the same number.
 enum class BagList : uint8_t { none, offsets, offsets_and_end, lengths };
 
-// Goes through bags from any of them on.
+// A walk through the bags from any bag on.
 class BagBounds {
  public:
   BagBounds(BagList form, const heddle_tensor* list, int64_t bags, int64_t lookups)
       : form_(form), list_(list), bags_(bags), lookups_(lookups) {}
 
-  // Before next(). Lengths are looked at all together, as a bag begins where those before it end.
+  // Call it before next(). All lengths are read at once, as a bag begins where the previous ones end.
   Status start(int64_t bag, CancellationPoll& poll) {
     bag_ = bag;
     if (form_ == BagList::lengths) return add_lengths(poll);
@@ -34,7 +34,7 @@ class BagBounds {
                      std::to_string(lookups_));
     return {};
   }
-  // The lookups of the next bag.
+  // Gives the lookups of the next bag.
   Status next(int64_t* first, int64_t* count) {
     const int64_t bag = bag_++;
     if (form_ == BagList::lengths || form_ == BagList::none) {

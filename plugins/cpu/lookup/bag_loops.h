@@ -23,13 +23,14 @@ struct BagStretch {
   const void* weights;  // one for each lookup, in the dtype of the sums; null: all are 1
 };
 
-// Writes the sum of the rows to `sums`, or adds it to what is there; in f32 for 16-bit floats, otherwise in their own type. Rows are added
-// in the order of their indices. Gives the number of lookups before the first index outside [0, rows), which is `count` where none is.
+// Writes the sum of the rows to `sums`, or adds it to their content; in f32 for 16-bit floats, otherwise in their own type. Rows are added
+// in the order of their indices. Returns the number of lookups before the first index outside [0, rows), which is `count` if all are
+// inside.
 using BagSum = int64_t (*)(const BagStretch& bag, void* sums, bool adds);
-// The sum of a[i] * b[i], added up in the same type.
+// Returns the sum of a[i] * b[i], added up in the same type.
 using RowProduct = double (*)(const void* a, const void* b, int64_t count);
 
-// By dtype; null: for floats only.
+// Functions by dtype; null: the dtype is no float.
 struct BagTable {
   BagSum sum[HEDDLE_DTYPE_COUNT];
   RowProduct product[HEDDLE_DTYPE_COUNT];

@@ -1,4 +1,4 @@
-// The loops of lookups of one instruction set level; what they do is said in bag_loops.h.
+// The loops of lookups of one instruction set level; bag_loops.h describes them.
 #include "lookup/bag_loops.h"
 
 #include "vector/narrow_loads.h"
@@ -53,7 +53,7 @@ class Sums {
         adds_(adds) {}
   int64_t all() const {
     int64_t column = 0, inside = bag_.count;
-    // The first columns find what is outside; behind it nothing is read.
+    // The first columns find an index outside; no row after it is read.
     const auto blocks = [&]<int vectors>() {
       for (; column + vectors * width <= bag_.columns && inside == bag_.count; column += vectors * width)
         inside = add_up<vectors, true>(column);
@@ -67,7 +67,7 @@ class Sums {
   }
 
  private:
-  // `whole`: of all elements of so many vectors, else of those that are left.
+  // `whole`: adds all elements of so many vectors, else those that are left.
   template <int vectors, bool whole>
   int64_t add_up(int64_t column) const {
     const int64_t left = whole ? width : bag_.columns - column, ahead = column == 0 ? rows_ahead() : 0;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint32_t no_port = UINT32_MAX;
 
-// What differs between the operators. `list`: offsets or lengths.
+// The differences between the operators. `list`: the input with offsets or lengths.
 struct BagOperator {
   uint32_t indices, list, weights;
   bool by_lengths, is_mean;
@@ -31,7 +31,7 @@ constexpr BagOperator embedding_bag = {.indices = 1, .list = 2, .weights = 3, .b
 constexpr BagOperator lengths_sum = {.indices = 1, .list = 2, .weights = no_port, .by_lengths = true, .is_mean = false};
 constexpr BagOperator lengths_mean = {.indices = 1, .list = 2, .weights = no_port, .by_lengths = true, .is_mean = true};
 constexpr BagOperator lengths_weighted_sum = {.indices = 2, .list = 3, .weights = 1, .by_lengths = true, .is_mean = false};
-constexpr uint32_t bags_port = 1, lengths_port = 2;  // of outputs
+constexpr uint32_t bags_port = 1, lengths_port = 2;  // numbers of outputs
 
 BagList list_of(const BagOperator& op, const Attributes& attributes, bool has_list) {
   if (op.by_lengths) return BagList::lengths;
@@ -124,9 +124,9 @@ class BagSums {
   }
 
  private:
-  // Columns of a unit of work, and lookups that are added up between two questions whether the run goes on.
+  // The columns of a unit of work, and the number of lookups that are added up between two checks for cancellation.
   static constexpr int64_t max_columns = 16384, max_lookups = 1024;
-  // What tables of 16-bit floats need: f32 in place of what lies in them.
+  // f32 buffers for tables of 16-bit floats.
   struct Narrow {
     float sums[2 * max_columns], weights[max_lookups];
   };
@@ -202,8 +202,8 @@ class BagSums {
   Tiling tiling_;
 };
 
-// By rows for the table: the indices are the forward's own, and each lookup has the row that arrived for its bag (heddle::BagRows, which
-// updates by rows read through). That of a mean is divided by the number of lookups before.
+// The gradient by the table is rows: the indices are the forward's own, and the row of each lookup is the gradient of its bag
+// (heddle::BagRows, which row updates can read without writing it out). For a mean it is divided by the number of lookups first.
 template <const BagOperator& op>
 Status bags_gradient(GradientContext& g) {
   const heddle_type& table = g.input_type(0);
@@ -231,7 +231,7 @@ Status bags_gradient(GradientContext& g) {
   return {};
 }
 
-// What all have behind their inputs.
+// Declares the outputs and callbacks that all these operators have.
 template <const BagOperator& op>
 void declare_sums(Op& declared) {
   declared.out("output", {}, float_dtypes).optional_out("bags", {}, dtypes<int32_t>(), nullptr);

@@ -1,5 +1,5 @@
-// What the gradients of EmbeddingBag and the SparseLengths operators are made of: BagRows and BagWeightsGradient. Tiles are ranges of
-// lookups, which are independent.
+// The operators of which the gradients of EmbeddingBag and the SparseLengths operators are made: BagRows and BagWeightsGradient. Tiles are
+// ranges of lookups, which are independent.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr int64_t stretch = int64_t{1} << 16;  // elements of a row between two questions whether the run goes on
+constexpr int64_t stretch = int64_t{1} << 16;  // elements of a row between two checks for cancellation
 
 Status outside(const char* what, int64_t index, int64_t lookup, int64_t bound) {
   return invalid(std::string(what) + " " + std::to_string(index) + " of lookup " + std::to_string(lookup) + " is outside [0, " +

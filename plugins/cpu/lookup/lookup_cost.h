@@ -1,4 +1,4 @@
-// What a run moves that looks rows of a table up: not the table, of which most may lie untouched. Pure.
+// The memory traffic of operators that look up rows of a table: not that of the whole table, most of which may be unused. Pure.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace heddle::cpu {
 
-// Of a row for each index, and of the indices.
+// Elements and bytes of a row for each index, and the bytes of the indices.
 struct LookupCost {
   double elements = 0, bytes = 0;
 
@@ -19,7 +19,7 @@ struct LookupCost {
   }
 };
 
-// What infer left of an output.
+// Bytes of an output as infer has set its type.
 inline double bytes_of(const heddle_type& type) {
   double bytes = static_cast<double>(byte_width(type.dtype));
   for (int32_t i = 0; i < type.rank; ++i) bytes *= static_cast<double>(type.dims[i]);

@@ -1,5 +1,5 @@
-// Einsum: a sum of products over named dimensions, "bij, bjk -> bik". General loops over strides, for what is not worth rewriting as a
-// matrix product. Tiles are ranges of the output's elements, or parts of the sums behind them.
+// Einsum: a sum of products over named dimensions, "bij, bjk -> bik". General loops over strides, for equations that are not worth
+// rewriting as a matrix product. Tiles are ranges of the output's elements, or parts of the sums of one element.
 #include <algorithm>
 
 #include "families.h"
@@ -24,7 +24,7 @@ Status infer_einsum(InferContext& context) {
   return {};
 }
 
-// A multiplication for each operand but the first and an addition, for each element of all dimensions.
+// One multiplication for each operand but the first and one addition, for each element of all dimensions.
 void einsum_cost(CostContext& context) {
   std::vector<Dims> operands;
   for (uint32_t i = 0; context.has_input(i); ++i) operands.push_back(context.dims(i));
@@ -33,8 +33,8 @@ void einsum_cost(CostContext& context) {
     context.set_flops(std::min(sum.products() * sum.operand_count, 8e18));
 }
 
-// Where few outputs are sums of very much, the sums are divided too: tile t is part t % parts_ of output t / parts_, and finish adds the
-// parts up in order.
+// Where few outputs are sums of many products, the sums are divided too: tile t is part t % parts_ of output t / parts_, and finish adds
+// the parts up in order.
 class Einsum {
  public:
   Status create(const CreateContext& context) {
@@ -102,7 +102,7 @@ class Einsum {
   }
   int64_t summed_begin(int64_t part) const { return summed_ / parts_ * part + summed_ % parts_ * part / parts_; }
 
-  // Of the sum over all labels that the output does not have, products [first, last): those at `offsets` and on.
+  // Sums products [first, last) over all labels that the output does not have, from `offsets` on.
   template <class T>
   Arithmetic<T> sum_products(const RunContext& context, int64_t* offsets, int64_t first, int64_t last, CancellationPoll& poll) const {
     Arithmetic<T> sum = 0;
@@ -138,8 +138,8 @@ class Einsum {
 
 // ---------------------------------------------------------------- the gradient
 
-// One operand's: a sum of products of what arrived and of the other operands, over the dimensions that this one does not have. A dimension
-// that it names twice is its diagonal, which an identity matrix picks out.
+// The gradient by one operand: a sum of products of dY and of the other operands, over the dimensions that this one does not have. If the
+// operand names a dimension twice it reads the diagonal, which an identity matrix selects.
 class OperandGradient {
  public:
   OperandGradient(GradientContext& g, const EquationLabels& labels, int operand) : g_(g), labels_(labels), operand_(operand) {}
@@ -171,7 +171,7 @@ class OperandGradient {
                          " operands and " + std::to_string(labels_.label_count + diagonals_) + " dimensions, at most " +
                          std::to_string(max_einsum_operands) + " and " + std::to_string(max_einsum_labels) + " are done");
     GradientValue gradient = g_.emit("Einsum", values_, {{"equation", terms_ + "->" + result}});
-    // Sums over what was broadcast, and the same for all elements along dimensions that nothing else has.
+    // Sums over broadcast dimensions, and repeats along dimensions that no other operand has.
     const GradientValue shape = shape_of(g_, x());
     if (may_be_broadcast(kept))
       gradient = g_.emit("SumTo", {gradient, alone.empty() ? shape : g_.emit("Gather", {shape, g_.ints(kept)})}, {}, "heddle");
@@ -205,7 +205,7 @@ class OperandGradient {
     const int8_t* const of = labels_.labels[operand_];
     return std::count(of, of + g_.input_type(static_cast<uint32_t>(operand_)).rank, of[d]) > 1;
   }
-  // As large as the larger of both dimensions, of which one may be 1 and count for all.
+  // An identity matrix as large as the larger of both dimensions, of which one may be 1 and broadcast.
   GradientValue identity(int first, int second) const {
     const GradientValue both = g_.emit("Gather", {shape_of(g_, x()), g_.ints({first, second})}), larger = g_.emit("ReduceMax", {both});
     return g_.emit("EyeLike", {zeros_of(g_, g_.emit("Concat", {larger, larger}, {{"axis", 0}}), x())});
@@ -227,7 +227,7 @@ Status einsum_gradient(GradientContext& g) {
   std::vector<Dims> operands;
   for (uint32_t i = 0; i < g.input_count(); ++i) operands.push_back({g.input_type(i).dims, g.input_type(i).rank});
   EquationLabels labels;
-  HEDDLE_PLUGIN_CHECK(parse_equation(g.attributes().s("equation"), operands, &labels));  // which asks for ranks
+  HEDDLE_PLUGIN_CHECK(parse_equation(g.attributes().s("equation"), operands, &labels));  // which needs only ranks
   for (uint32_t i = 0; i < g.input_count(); ++i)
     if (g.wants(i)) HEDDLE_PLUGIN_CHECK(OperandGradient(g, labels, static_cast<int>(i)).give());
   return {};

@@ -1,4 +1,4 @@
-// Gemm: y = alpha a' b' + beta c, with a and b transposed where asked.
+// Gemm: y = alpha a' b' + beta c, with a and b transposed if the attributes say so.
 //
 // alpha, beta and c are ops of the epilogue: a plain bias costs nothing, the rest is done on the hot tile.
 #include <algorithm>
@@ -30,7 +30,7 @@ struct GemmAttributes {
   bool transpose_a = false, transpose_b = false;
 };
 
-// How c broadcasts to [rows, columns].
+// Finds how c broadcasts to [rows, columns].
 Status kind_of_c(Dims c, const MatMulProblem& problem, int32_t* kind) {
   const int64_t rows = c.rank < 2 ? 1 : c[0], columns = c.rank < 1 ? 1 : c[-1];
   const bool fits = c.rank <= 2 && (rows == 1 || rows == problem.rows) && (columns == 1 || columns == problem.columns);
@@ -68,7 +68,7 @@ void gemm_cost(CostContext& context) {
   context.set_flops(2 * y * depth + (context.has_input(2) ? y : 0));
 }
 
-// f32, f16 and bf16.
+// The kernel for f32, f16 and bf16.
 class TiledGemm {
  public:
   Status create(const CreateContext& context) {
@@ -115,7 +115,7 @@ class FusedGemm : public TiledGemm {
   }
 };
 
-// The dtypes that no library here has.
+// The kernel for the dtypes that oneDNN does not have here.
 class PlainGemm {
  public:
   Status create(const CreateContext& context) {

@@ -12,7 +12,7 @@ uint64_t bytes_of_floats(int64_t count) {
   return (static_cast<uint64_t>(count) * sizeof(float) + tile_alignment - 1) / tile_alignment * tile_alignment;
 }
 
-// Images that a tile has copies of: all read one operand where they lie 0 apart.
+// The number of images that a tile copies: one if all share one operand, 0 apart.
 int64_t images_of(const MatrixStrides& strides, int64_t images) {
   return images > 1 && strides.batch[0] == 0 ? 1 : images;
 }
@@ -24,7 +24,7 @@ MatrixStrides dense_form(const MatrixStrides& from, int64_t images, int64_t rows
   return dense;
 }
 
-// Images, then rows, or columns where these are contiguous.
+// Converts images, then rows, or columns where these are contiguous.
 void load_images(heddle_dtype dtype, const void* data, int64_t first, const MatrixStrides& from, int64_t images, int64_t rows,
                  int64_t columns, float* dense) {
   const int64_t count = images_of(from, images);
@@ -42,7 +42,8 @@ void MatMulFloatTiles::begin(heddle_dtype dtype, const MatMulProblem& problem, c
   *this = {};
   dtype_ = dtype;
   depth_ = problem.depth;
-  for (const onednn::EpilogueOp& epilogue_op : epilogue) operand_kinds_.push_back(epilogue_op.operand_input < 0 ? HEDDLE_OPERAND_NONE : epilogue_op.operand_kind);
+  for (const onednn::EpilogueOp& epilogue_op : epilogue)
+    operand_kinds_.push_back(epilogue_op.operand_input < 0 ? HEDDLE_OPERAND_NONE : epilogue_op.operand_kind);
   operand_bytes_.resize(epilogue.size());
   operand_at_.resize(epilogue.size());
 }
@@ -107,8 +108,8 @@ void MatMulFloatTiles::store_y(const MatMulProblem& problem, const MatMulPrimiti
   }
 }
 
-const float* MatMulFloatTiles::load_operand(const onednn::Epilogue& epilogue, size_t epilogue_op, const MatMulTile& tile, const void* operand,
-                                            int64_t y_first, int64_t y_row, char* scratch) const {
+const float* MatMulFloatTiles::load_operand(const onednn::Epilogue& epilogue, size_t epilogue_op, const MatMulTile& tile,
+                                            const void* operand, int64_t y_first, int64_t y_row, char* scratch) const {
   RowsOfTensor part = {0, 1, 1, 1};
   switch (epilogue[epilogue_op].operand_kind) {
     case HEDDLE_OPERAND_SAME_SHAPE:

@@ -1,4 +1,5 @@
-// The f32 forms of what a tile of a 16-bit product reads and writes (support/float_tiles.h): where they are in scratch, and how they lie.
+// The f32 forms of the data that a tile of a 16-bit product reads and writes (support/float_tiles.h): their places in scratch and their
+// layout.
 //
 // An operand keeps the orientation that it has in the net, so that its rows (or columns) are converted as they lie.
 #pragma once
@@ -11,7 +12,7 @@ namespace heddle::cpu {
 
 class MatMulFloatTiles {
  public:
-  // [compile] Then add() for the tiles, then place().
+  // [compile] Starts the layout. Then call add() for the tiles, then place().
   void begin(heddle_dtype dtype, const MatMulProblem& problem, const onednn::Epilogue& epilogue);
   // `operands`: the tile reads f32 forms of a and b; `packed_b`: of a alone.
   void add(const MatMulPrimitive::Extents& tile, bool operands, bool packed_b);
@@ -19,7 +20,7 @@ class MatMulFloatTiles {
   uint64_t place(uint64_t at);
   bool is_used() const { return in_float_tiles(dtype_); }
 
-  // How an f32 form of so many rows and columns lies.
+  // The strides of an f32 form of so many rows and columns.
   static MatrixSteps dense_steps(const MatrixSteps& from, int64_t rows, int64_t columns);
   // [compile] The problem whose operands are the f32 forms.
   static MatMulProblem laid_out(const MatMulProblem& problem, const MatMulPrimitive::Extents& tile);
@@ -31,9 +32,9 @@ class MatMulFloatTiles {
                       char* scratch) const;
   float* y(char* scratch) const { return reinterpret_cast<float*>(scratch + y_at_); }
   void store_y(const MatMulProblem& problem, const MatMulPrimitive::Extents& tile, void* y, int64_t first, char* scratch) const;
-  // The tile's part of an epilogue op's operand. `y_first`: the tile's first element in the output.
-  const float* load_operand(const onednn::Epilogue& epilogue, size_t epilogue_op, const MatMulTile& tile, const void* operand, int64_t y_first,
-                            int64_t y_row, char* scratch) const;
+  // Converts the tile's part of an epilogue op's operand. `y_first`: the tile's first element in the output.
+  const float* load_operand(const onednn::Epilogue& epilogue, size_t epilogue_op, const MatMulTile& tile, const void* operand,
+                            int64_t y_first, int64_t y_row, char* scratch) const;
 
  private:
   heddle_dtype dtype_ = HEDDLE_F32;

@@ -17,7 +17,7 @@ using namespace onednn;
 
 namespace {
 
-constexpr double plain_flops = 4096;    // up to here loops are faster than a call of oneDNN
+constexpr double plain_flops = 4096;    // up to here plain loops are faster than a call of oneDNN
 constexpr double flops_per_ns = 100.0;  // of one thread, a first guess
 constexpr uint64_t alignment = 64;
 constexpr int64_t few_columns = 16;
@@ -32,7 +32,8 @@ bool is_worth_copying(int64_t rows, int64_t columns, int64_t uses) {
   return uses >= min_uses_of_copy && static_cast<double>(rows) * static_cast<double>(columns) * sizeof(float) <= max_bytes_copied;
 }
 
-// Parts of one row's few columns, millions deep: oneDNN adds the terms of a lone column one after the other, and they drown in their sum.
+// True if a tile has few of the columns, of millions of terms: oneDNN adds the terms of a lone column one after the other, and small terms
+// are lost in their large sum.
 bool are_narrow(const std::vector<MatMulTile>& tiles, const MatMulProblem& problem) {
   return std::any_of(tiles.begin(), tiles.end(),
                      [&](const MatMulTile& tile) { return tile.columns < std::min(few_columns, problem.columns); });
@@ -74,7 +75,7 @@ Status MatMulDriver::prepare(PrepareContext& context, MatMulProblem problem, Epi
       bias_input_ = epilogue_[0].operand_input;
       first_epilogue_op_ = 1;
     }
-    // Rounding differs between oneDNN's families of kernels: one operator uses one, unless that were too large a tile.
+    // Rounding differs between oneDNN's families of kernels: one operator uses one family, unless a tile would be too large for that.
     const bool divided = !may_be_one_tile(problem_);
     HEDDLE_PLUGIN_CHECK(build(context, tiles, divided));
     if (mixes_implementations() && !divided) HEDDLE_PLUGIN_CHECK(build(context, whole, true));
@@ -105,7 +106,7 @@ Status MatMulDriver::choose_primitives() {
     MatMulPrimitive& primitive = *primitives_[i];
     HEDDLE_PLUGIN_CHECK(primitive.choose(problem_of(primitive.extents()), packs_b(), bias_input_ >= 0, epilogue_, first_epilogue_op_, epilogue_ops));
     if (primitive.epilogue_ops() == epilogue_ops) continue;
-    // All tiles apply the same epilogue ops by the same means, or their seams would show.
+    // All tiles apply the same epilogue ops by the same means, or results would differ at their borders.
     epilogue_ops = primitive.epilogue_ops();
     if (i > 0) i = static_cast<size_t>(-1);
   }
@@ -207,7 +208,7 @@ Status MatMulDriver::pack(PrepareContext& context, PlacedTile* placed) const {
   return {};
 }
 
-// What a call computes, each pointer at its first element.
+// The operands and the output of one call, each pointer at its first element.
 struct MatMulDriver::Place {
   const float* a = nullptr;
   const float* b = nullptr;
@@ -293,7 +294,7 @@ Status MatMulDriver::run_plain(const RunContext& context, const MatMulTile& tile
   return poll.status();
 }
 
-// In double: sums may be of so many terms that a float stops growing.
+// Sums are double: with so many terms a float would stop growing.
 template <class T>
 Status MatMulDriver::run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image, const Place& place) const {
   constexpr int64_t width = 64, terms_per_poll = 256;

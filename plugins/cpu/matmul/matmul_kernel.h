@@ -1,4 +1,4 @@
-// The kernel behind MatMul and Gemm of f32, f16 and bf16: oneDNN matrix products in tiles, fused operators, prepacked constants, and copies of
+// The kernel of MatMul and Gemm of f32, f16 and bf16: oneDNN matrix products in tiles, fused operators, prepacked constants, and copies of
 // operands whose layout oneDNN is slow at.
 //
 // The 16-bit types are computed in f32 on converted tiles, and rounded once (matmul_float_tiles.h).
@@ -20,7 +20,7 @@ class MatMulDriver {
  public:
   static constexpr size_t max_epilogue_ops = 12;
 
-  // [compile] First.
+  // [compile] Call it first.
   void create(const CreateContext& context) { threads_ = context.max_threads(); }
   // [compile] `epilogue`: all epilogue ops in order, the operator's own first; operands are node inputs. Call again when shapes changed.
   Status prepare(PrepareContext& context, MatMulProblem problem, onednn::Epilogue epilogue);
@@ -34,28 +34,28 @@ class MatMulDriver {
     const void* packed = nullptr;  // this tile's part of constant b, owned by the host; null: the net's own b
   };
 
-  // `mixed`: primitives of several implementations are taken too.
+  // `mixed`: primitives of several implementations are accepted too.
   Status build(PrepareContext& context, const std::vector<MatMulTile>& tiles, bool mixed);
   Status choose_primitives();
   Status pack(PrepareContext& context, PlacedTile* placed) const;
   Status run_images(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
-  // What one call computes: where its operands, its output and its epilogue ops' operands are.
+  // The places of one call's operands, output and epilogue ops' operands.
   struct Place;
   Place find(const RunContext& context, const PlacedTile& placed, int64_t image) const;
-  // The same, of f32 forms in scratch.
+  // The same, for f32 forms in scratch.
   Place load(const RunContext& context, const PlacedTile& placed, int64_t image, char* scratch) const;
   MatMulPrimitive::Extents extents_of(const PlacedTile& placed) const;
   int64_t first_of_y(const MatMulTile& tile, int64_t image) const;
-  // `done`: counts the epilogue ops that the product went through.
+  // `done`: receives how many epilogue ops the product has applied.
   Status sum(const RunContext& context, const PlacedTile& placed, int64_t image, const Place& place, char* scratch, size_t* done) const;
   Status run_plain(const RunContext& context, const MatMulTile& tile, const Place& place) const;
   template <class T>
   Status run_in_double(const RunContext& context, const MatMulTile& tile, int64_t image, const Place& place) const;
   Status run_rows(const RunContext& context, int64_t begin, int64_t end, char* scratch) const;
   void choose_copies();
-  // With the strides of the net's operands, or of their f32 forms.
+  // The problem with the strides of the net's operands, or of their f32 forms.
   MatMulProblem problem_before_copies(const MatMulPrimitive::Extents& tile) const;
-  // With the strides of what oneDNN reads.
+  // The problem with the strides of the data that oneDNN reads.
   MatMulProblem problem_of(const MatMulPrimitive::Extents& tile) const;
   bool packs_b() const { return constant_b_ && problem_.batch.empty(); }
   bool mixes_implementations() const;
@@ -66,15 +66,15 @@ class MatMulDriver {
   bool constant_b_ = false;
   const float* b_content_ = nullptr;  // valid in prepare only
   bool plain_ = false;                // loops instead of oneDNN, in one tile
-  bool by_rows_ = false;              // loops, in tiles of rows: what oneDNN is not asked for
+  bool by_rows_ = false;              // loops, in tiles of rows: problems not given to oneDNN
   bool in_double_ = false;            // loops whose sums are doubles
   Tiling row_tiling_;
-  int32_t bias_input_ = -1;  // of the first epilogue op, when it is the primitives' bias
-  size_t first_epilogue_op_ = 0;   // behind the bias
+  int32_t bias_input_ = -1;       // of the first epilogue op, when it is the primitives' bias
+  size_t first_epilogue_op_ = 0;  // 1 if the first is the bias, else 0
   std::vector<std::unique_ptr<MatMulPrimitive>> primitives_;
   std::vector<PlacedTile> tiles_;
-  uint64_t epilogue_op_offset_ = 0;  // in the thread's scratch, behind the primitives'
-  // The rows of an operand side by side in scratch, by primitive; none: it is read where it lies.
+  uint64_t epilogue_op_offset_ = 0;  // in the thread's scratch, after that of the primitives
+  // Copies of an operand's rows side by side in scratch, by primitive; empty: the operand is read in place.
   struct TileCopies {
     std::vector<StridedCopy> copies;
     uint64_t at = 0, bytes = 0;  // in scratch

@@ -7,7 +7,7 @@ using namespace onednn;
 
 namespace {
 
-// [rows, columns], with the images in front when there are several; operands that all images share are one image, which oneDNN broadcasts.
+// [rows, columns], preceded by the images when there are several; operands that all images share are one image, which oneDNN broadcasts.
 Status describe_operand(int64_t images, int64_t rows, int64_t columns, const MatrixStrides& strides, MemoryDesc* desc) {
   if (images == 1) return onednn::describe({rows, columns}, {strides.row, strides.column}, desc);
   const int64_t apart = strides.batch[0];
@@ -32,8 +32,8 @@ Status MatMulPrimitive::describe(const MatMulProblem& problem, bool packs_b) {
   return describe_vector(batched, 1, 1, &scalar_);
 }
 
-Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const Epilogue& epilogue, size_t first_epilogue_op,
-                               size_t limit) {
+Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const Epilogue& epilogue,
+                               size_t first_epilogue_op, size_t limit) {
   has_bias_ = has_bias;
   HEDDLE_PLUGIN_CHECK(describe(problem, packs_b));
   OperandLayouts operands;

@@ -30,7 +30,7 @@ class MatMulPrimitive {
   Status choose(const MatMulProblem& problem, bool packs_b, bool has_bias, const onednn::Epilogue& epilogue, size_t first_epilogue_op,
                 size_t limit);
   Status create(uint32_t threads);
-  // [run] `epilogue_ops`: how many the tile has gone through.
+  // [run] `epilogue_ops`: receives how many the tile has applied.
   Status run(const Buffers& buffers, size_t* epilogue_ops) const;
 
   const Extents& extents() const { return extents_; }
@@ -41,7 +41,7 @@ class MatMulPrimitive {
 
  private:
   Status describe(const MatMulProblem& problem, bool packs_b);
-  // The same primitive for when a NaN is met; false when oneDNN would compute that one in another way.
+  // Chooses the same primitive for when a NaN is met; *same is false when oneDNN would compute that one in another way.
   Status choose_nan_safe(const onednn::Epilogue& epilogue, size_t first_epilogue_op, bool* same);
 
   Extents extents_;
@@ -50,7 +50,7 @@ class MatMulPrimitive {
   onednn::PrimitiveDesc desc_, nan_safe_;
   onednn::FusedEpilogue fused_;
   uint64_t scratch_bytes_ = 0;
-  std::vector<int32_t> operand_kinds_;  // beside fused_.epilogue_op_indices
+  std::vector<int32_t> operand_kinds_;  // the kinds of the operands of fused_.epilogue_op_indices
   onednn::GuardedCall call_;
 };
 

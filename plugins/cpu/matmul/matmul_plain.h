@@ -21,7 +21,7 @@ struct StridedProduct {
   int64_t a_row = 0, a_column = 1, b_row = 0, b_column = 1, y_row = 0;
 };
 
-// Sums run over depth in ascending order; in float for 16-bit types (rounded once), wrapping for integers. Unfinished when `poll` ends.
+// Sums run over depth in ascending order; in float for 16-bit types (rounded once), wrapping for integers. Unfinished when `poll` stops.
 template <class T>
 void multiply(const StridedProduct<T>& p, CancellationPoll& poll) {
   constexpr int64_t stretch = 1 << 16;

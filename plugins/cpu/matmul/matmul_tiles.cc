@@ -12,13 +12,13 @@ namespace heddle::cpu {
 namespace {
 
 constexpr int64_t column_unit = 16;      // oneDNN's kernels work on groups of 16 columns
-constexpr double flops_per_byte = 10.0;  // reading b takes as long as so many operations on each byte
+constexpr double flops_per_byte = 10.0;  // reading a byte of b takes as long as so many operations
 
 std::vector<MatMulTile> divide_one_image(const MatMulProblem& problem, int64_t first_image, int64_t blocks, bool constant_b) {
   std::vector<MatMulTile> tiles;
   const MatMulTile whole = {first_image, 1, 0, problem.rows, 0, problem.columns};
   const int64_t column_units = (problem.columns + column_unit - 1) / column_unit;
-  // Tiles of rows read b again, and tiles of columns a: the smaller one is to be it, and rather what is not transposed.
+  // Tiles of rows read all of b again, and tiles of columns all of a: prefer to reread the smaller one, and the one that is not transposed.
   const bool a_is_smaller = problem.b.is_transposed() ? problem.rows <= problem.columns : 2 * problem.rows <= problem.columns;
   const int64_t min_rows = problem.a.is_transposed() ? 16 : 64;
   const bool by_columns = column_units >= 2 * blocks && (constant_b || a_is_smaller || problem.rows < min_rows * blocks);
@@ -48,11 +48,11 @@ double touched_bytes(const MatMulProblem& problem, const MatMulTile& tile) {
 bool within_marks(const MatMulProblem& problem, const std::vector<MatMulTile>& tiles) {
   const double whole = touched_bytes(problem, {0, problem.images(), 0, problem.rows, 0, problem.columns});
   const auto count = static_cast<double>(tiles.size());
-  // What all tiles read (the b of tiles of rows) is read from caches: what counts are the bytes of the product.
+  // Data that all tiles read (the b of tiles of rows) comes from caches: only the bytes of the whole product count.
   return problem.flops() / count <= max_tile_flops && whole / count <= max_tile_bytes;
 }
 
-// Tiles of equal shares of images, rows and columns; all of them counts of parts.
+// Tiles of equal shares of images, rows and columns; the arguments are numbers of parts.
 std::vector<MatMulTile> grid(const MatMulProblem& problem, int64_t images, int64_t rows, int64_t columns) {
   std::vector<MatMulTile> tiles;
   const int64_t units = (problem.columns + column_unit - 1) / column_unit;
@@ -75,7 +75,7 @@ std::vector<MatMulTile> grid(const MatMulProblem& problem, int64_t images, int64
   return tiles;
 }
 
-// As few parts as the marks allow, the larger side of an image's product first, so that tiles are nearly square.
+// The fewest parts that stay within the marks, dividing the larger side of an image's product first, so that tiles are nearly square.
 std::vector<MatMulTile> divide_more(const MatMulProblem& problem) {
   constexpr int64_t max_depth = int64_t{1} << 24, max_extent = int64_t{1} << 30, max_tiles_of_library = int64_t{1} << 18;
   const double whole = touched_bytes(problem, {0, problem.images(), 0, problem.rows, 0, problem.columns});

@@ -14,13 +14,13 @@ struct MatMulTile {
   int64_t first_row = 0, rows = 0;
   int64_t first_column = 0, columns = 0;
 };
-// Tiles of whole images when there are enough; else of columns at multiples of 16 (each packs its own weights once) or of rows. A
-// function of the shape and of whether b is constant.
-// Where one of these would be above the marks of tile_cap.h, a grid of tiles; empty when that can not be done (a depth of 2^24 and more, or
-// more tiles than a table should have): plain loops then.
+// Returns tiles of whole images when there are enough; else of columns at multiples of 16 (each packs its own weights once) or of rows. The
+// division is a function of the shape and of whether b is constant. Where one of these would exceed the marks of tile_cap.h, a grid of
+// tiles; empty when that can not be done (a depth of 2^24 and more, or more tiles than a table should have): the caller uses plain loops
+// then.
 std::vector<MatMulTile> divide_matmul(const MatMulProblem& problem, bool constant_b);
 
-// Whether the whole product is within the marks.
+// True if the whole product is within the marks of tile_cap.h.
 bool may_be_one_tile(const MatMulProblem& problem);
 
 }  // namespace heddle::cpu

@@ -1,5 +1,5 @@
-// Compress and NonZero: outputs whose extent depends on data. They are planned at their bound; the kernel writes what it found compactly
-// and says how much that is.
+// Compress and NonZero: outputs whose extent depends on data. They are planned at their bound; the kernel writes its results contiguously
+// and reports the true extent.
 #include <algorithm>
 
 #include "families.h"
@@ -91,9 +91,9 @@ class Compress {
   int axis_ = 0;
 };
 
-// Back to where the chosen slices were: along the first axis, which the one that was chosen along becomes.
+// Writes the gradients back to where the chosen slices were: with ScatterND along the first axis, to which the chosen axis is moved.
 Status compress_gradient(GradientContext& g) {
-  // [chosen, 1]: numbers compressed as the slices were, so that as much is known of how many there are.
+  // [chosen, 1]: numbers compressed as the slices were, so that inference knows equally much about their count.
   constexpr int64_t zero = 0, one = 1;
   const GradientValue numbers =
       g.emit("Range", {g.constant(HEDDLE_I64, {}, &zero), g.emit("Size", {g.x(1)}), g.constant(HEDDLE_I64, {}, &one)});

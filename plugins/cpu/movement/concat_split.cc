@@ -21,7 +21,7 @@ class Parts {
  public:
   void clear() { parts_.clear(), units_ = 0; }
   int64_t units() const { return units_; }
-  // `part` lies at `offset` of `whole` along `axis`; `into_whole` says which way the bytes go.
+  // Adds a part: `part` lies at `offset` of `whole` along `axis`; `into_whole` is the direction of the copy.
   void add(const heddle_tensor& whole, const heddle_tensor& part, int axis, int64_t offset, bool into_whole) {
     const Part p{StridedCopy(part_box(whole, part, axis, offset, into_whole)), units_};
     units_ += p.copy.units();
@@ -151,7 +151,7 @@ class Split {
     const heddle_tensor& x = *context.input(0);
     parts_.clear();
     positions_.clear();
-    // An output that the net leaves out is absent; without split sizes the parts before it tell where the next one begins.
+    // An output that the net leaves out is absent; without split sizes the extents of the parts before it give the begin of the next one.
     const uint32_t count = context.output_count();
     const int64_t part = (x.dims[axis_] + count - 1) / std::max<int64_t>(count, 1);
     const heddle_tensor* sizes = context.input(1);
@@ -183,7 +183,7 @@ class Split {
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, context.output_count()); }
 
  private:
-  // Whether the outputs still have the extents that `split` gives them. None is absent where that may change.
+  // Errors: `split` gives the outputs other extents than planned. No output is absent if `split` may change.
   Status check_sizes(const RunContext& context) const {
     const heddle_tensor& sizes = *context.inputs[1];
     for (uint32_t i = 0; i < context.output_count; ++i) {
@@ -203,7 +203,7 @@ class Split {
   Tiling tiling_;
 };
 
-// The parts that the inputs were, by their extents.
+// Splits dY into parts with the extents of the inputs.
 Status concat_gradient(GradientContext& g) {
   const auto rank = static_cast<int64_t>(g.output_type(0).rank);
   int64_t axis = g.attributes().i("axis");

@@ -62,7 +62,7 @@ class Blocks : public CopyKernel {
   bool channel_first_ = false;
 };
 
-// SpaceToDepth puts channels last, as DCR has them; where they come first they are moved there.
+// SpaceToDepth puts channels last, as DCR has them; where they come first (CRD) they are moved there.
 Status depth_to_space_gradient(GradientContext& g) {
   const int64_t block = g.attributes().i("blocksize");
   if (g.attributes().s("mode") == "DCR") {

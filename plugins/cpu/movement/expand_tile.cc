@@ -47,7 +47,7 @@ struct TileRule {
   static constexpr auto extents = tile_extents;
 };
 
-// Every dimension of the output is repetitions of a dimension of the input; what is missing in front counts as 1.
+// Every dimension of the output is a repetition of a dimension of the input; missing leading dimensions count as 1.
 template <class Rule>
 class Repeat : public CopyKernel {
  public:
@@ -69,7 +69,7 @@ class Repeat : public CopyKernel {
   bool varies_ = true;
 };
 
-// Each dimension as [repeats, extent], of which the first is summed.
+// Reshapes each dimension to [repeats, extent], and sums over the first.
 Status tile_gradient(GradientContext& g) {
   const int rank = g.input_type(0).rank;
   const GradientValue last = g.ints({1});

@@ -161,7 +161,7 @@ class GatherElements {
   Tiling tiling_;
 };
 
-// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+// Defined after the class: clang 14 drops a template of the class that an earlier generic lambda uses.
 Status GatherElements::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1], &y = *context.outputs[0];
   return with_width(byte_width(data.dtype), [&](auto tag) -> Status {
@@ -234,8 +234,8 @@ class GatherND {
 
 constexpr int64_t zero_index = 0, one_index = 1;
 
-// Where rows are taken along axis 0 the gradient is rows: the indices that they were taken at, and what arrived at each. Along another axis
-// that one comes first, and goes back.
+// Where rows are taken along axis 0 the gradient is rows: the indices at which they were taken, and dY of each. Along another axis, that
+// axis is moved to the front and back again.
 Status gather_gradient(GradientContext& g) {
   const int rank = g.input_type(0).rank, index_rank = g.input_type(1).rank;
   const int64_t axis = g.attributes().i("axis") + (g.attributes().i("axis") < 0 ? rank : 0);
@@ -274,7 +274,7 @@ Status gather_elements_gradient(GradientContext& g) {
   return {};
 }
 
-// The batch dimensions as one, whose position comes first in every tuple.
+// Merges the batch dimensions into one, whose position comes first in every tuple.
 Status gather_nd_gradient(GradientContext& g) {
   const int64_t batch_dims = g.attributes().i("batch_dims");
   if (batch_dims == 0) {

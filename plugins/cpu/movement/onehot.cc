@@ -60,7 +60,7 @@ class OneHot {
       W* data = static_cast<W*>(y.data);
       fill_cancellable(data + range.first * depth * after, (range.last - range.first) * depth * after, off, poll);
       for (int64_t i = range.first * after; i < range.last * after && !poll.stops(4); ++i) {
-        const double wanted = std::trunc(number_at(indices, i));  // what is no integer is cast to one before anything is done with it
+        const double wanted = std::trunc(number_at(indices, i));  // an index that is no integer is truncated first
         const double index = wanted < 0 ? wanted + static_cast<double>(depth) : wanted;
         if (!(index >= 0 && index < static_cast<double>(depth))) continue;
         data[(i / after * depth + static_cast<int64_t>(index)) * after + i % after] = on;
@@ -75,7 +75,7 @@ class OneHot {
   Tiling tiling_;
 };
 
-// The sums of what came back from where each of both values is.
+// The gradients of the two values: the sums of dY over the elements that have each value.
 Status one_hot_gradient(GradientContext& g) {
   constexpr float is_on[] = {0, 1};
   const GradientValue choice = g.emit("CastLike", {g.constant(HEDDLE_F32, {2}, is_on), g.x(2)});

@@ -113,7 +113,8 @@ class Pad {
   Tiling tiling_;
 };
 
-// Of constant pads the other way round; of others the sums of all copies. The constant has what arrives where it is.
+// The gradient of constant pads is Pad with negated pads; that of other modes sums all copies. The constant's gradient is the sum of dY
+// over the padding.
 Status pad_gradient(GradientContext& g) {
   const bool is_constant = g.attributes().s("mode") == "constant";
   const GradientAttribute mode = g.same("mode");

@@ -1,7 +1,7 @@
-// heddle::PadGradient: what Pad made copies of, summed over the copies. The gradient of Pad.
+// heddle::PadGradient: sums dY over all copies that Pad made of each element. The gradient of Pad.
 //
-// One row of the output at a time: every row of dY that shows it is added to it, then what the margins of that row show. Tiles are ranges
-// of rows.
+// One row of the output at a time: every row of dY that is a copy of it is added to it, then the copies in the margins of that row. Tiles
+// are ranges of rows.
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t unpadded_shape_port = 1, unpadded_pads_port = 2, unpadded_axes_port = 3;
 
-// Whether dY is what Pad makes of the output.
+// Errors: Pad of the output does not give dY's shape.
 Status check_padded(Dims padded, Dims from, const heddle_tensor& pads_operand, const heddle_tensor* axes, PadMode mode, Pads* pads) {
   Extents to;
   HEDDLE_PLUGIN_CHECK(pad_extents(from, pads_operand, axes, mode, pads, &to));
@@ -57,12 +57,12 @@ int64_t modulo(int64_t a, int64_t period) {
   return r < 0 ? r + period : r;
 }
 
-// An axis of so many positions, padded.
+// A padded axis of `in` positions.
 struct PaddedAxis {
   int64_t in = 1, out = 1, before = 0;
   PadMode mode = PadMode::constant;
 
-  // f(position in dY), for each that shows position `at`: first the position itself, and what repeats it the same way round.
+  // Calls f(position in dY) for each copy of position `at`: first the position itself, and repetitions in the same direction.
   template <class F>
   void each_copy(int64_t at, F&& f) const {
     const auto every = [&](int64_t first, int64_t last, int64_t step) {
@@ -114,7 +114,7 @@ void add_block(FloatSum<T>* sums, const T* from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<FloatSum<T>>(to_arithmetic(from[i]));
 }
 
-// Adds one row of dY.
+// Adds one row of dY to the sums.
 template <class T>
 void add_row(const GradientPlan& plan, const T* row, FloatSum<T>* sums, CancellationPoll& poll) {
   const PaddedAxis& column = plan.column();

@@ -90,7 +90,7 @@ Status infer_unsqueeze(InferContext& context) {
   return {};
 }
 
-// A view whose extents input 1 decides. A run copies what the output holds, and only when the operand still asks for it.
+// A view whose extents input 1 decides. A run copies the bytes of the output, and only if the operand still gives the planned extents.
 struct ReshapeRule {
   static constexpr const char* operand = "shape";
   static constexpr auto extents = reshape_extents;
@@ -194,7 +194,7 @@ void add_reshape(Builder& plugin) {
                  .cpu<ViewCopy>()
                  .example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "ONNX Runtime")
                  .example("i32[1,2] = 1 0 -> i32[1,2] = 1 0", "ONNX Runtime"));
-  // As Identity forward; what they are to gradients runtime/derive says.
+  // Forward they are Identity; runtime/derive defines their gradients.
   const auto view = [](Op op, const char* doc) {
     op.doc(doc).in("input").not_differentiable().out("output", same_as("input")).in_place("output", "input").traits(view_traits);
     op.cpu<ViewCopy>().example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "by hand");

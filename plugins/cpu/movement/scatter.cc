@@ -63,7 +63,7 @@ Status infer_scatter_elements(InferContext& context) {
   return {};
 }
 
-// Along an axis without elements every index is outside.
+// Error: along an axis without elements every index is outside.
 Status check_of_nothing(const heddle_tensor& indices, int64_t position, int64_t bound, int axis) {
   return bound == 0 && indices.element_count > 0 ? index_outside(integer_at(indices, position), bound, axis) : Status();
 }
@@ -74,7 +74,7 @@ class ScatterElements {
     normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
     return reduction_of(context, &reduction_);
   }
-  // Parts of the output are ranges of its first dimension; with axis 0 updates may go anywhere, so that is one part.
+  // Parts of the output are ranges of its first dimension; with axis 0 updates may go to any part, so there is one part.
   Status prepare(PrepareContext& context) {
     if (axis_ > 0)
       tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 4.0);
@@ -117,7 +117,7 @@ class ScatterElements {
   Tiling tiling_;
 };
 
-// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+// Defined after the class: clang 14 drops a template of the class that an earlier generic lambda uses.
 Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
   if (y.element_count == 0) return check_of_nothing(*context.inputs[1], 0, y.dims[axis_], axis_);
@@ -206,7 +206,7 @@ Status ScatterND::run(const RunContext& context, int64_t begin, int64_t end) con
   return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
 }
 
-// A scatter and the gather that reads where it writes, with what both are told.
+// A scatter and the gather that reads the places where it writes, with their common attributes.
 struct Scattering {
   GradientContext& g;
   const char *scatter, *gather;
@@ -218,7 +218,7 @@ struct Scattering {
   GradientValue gathered(GradientValue data) const { return g.emit(gather, {data, g.x(1)}, {axis}); }
 };
 
-// The product of all others that went to the same place: where one of them is zero it is not what a division gives.
+// The gradient of a product is the product of all other factors of the same place; where one factor is zero a division does not give it.
 void give_of_product(const Scattering& of) {
   GradientContext& g = of.g;
   const auto is_zero = [&](GradientValue x) { return pointwise(g, "select(eq(x0, 0), 1, 0)", {x}); };
@@ -230,7 +230,7 @@ void give_of_product(const Scattering& of) {
   if (g.wants(2)) g.give(2, pointwise(g, others, {g.x(2), of.gathered(zeros), of.gathered(products), of.gathered(g.dy(0))}));
 }
 
-// Equal extremes have equal parts of it, as in PyTorch's scatter_reduce.
+// Equal extremes share the gradient equally, as in PyTorch's scatter_reduce.
 void give_of_extreme(const Scattering& of) {
   GradientContext& g = of.g;
   const GradientValue y = of.gathered(g.y(0));
@@ -241,7 +241,8 @@ void give_of_extreme(const Scattering& of) {
   if (g.wants(2)) g.give(2, pointwise(g, "select(eq(x0, 0), 0, x1)", {update_is, of.gathered(part)}));
 }
 
-// Of several updates of one place the last stays, and the others have no gradient: every update's number is written where it is.
+// If several updates have one place the last one remains, and the others have no gradient: to find it, the number of every update is
+// scattered.
 GradientValue of_the_last(const Scattering& of, GradientValue gradient) {
   GradientContext& g = of.g;
   const bool by_elements = of.axis.is_given();
@@ -262,7 +263,7 @@ GradientValue of_the_last(const Scattering& of, GradientValue gradient) {
   return g.emit("Where", {stays, gradient, g.emit("CastLike", {g.constant(HEDDLE_F32, {}, &nothing), gradient})});
 }
 
-// What was overwritten has none, and what was added has that of where it went.
+// Overwritten elements have no gradient, and added updates have that of the element that they were added to.
 Status scatter_gradient(const Scattering& of) {
   GradientContext& g = of.g;
   const std::string reduction = g.attributes().s("reduction");

@@ -1,4 +1,4 @@
-// heddle::ScatterSlice: data with updates written, or added, where Slice, told the same, would read. The gradient of Slice.
+// heddle::ScatterSlice: writes or adds updates to data in the places where Slice with the same operands would read. The gradient of Slice.
 #include <cstring>
 
 #include "families.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t slice_updates_port = 1;
 
-// The inputs as Slice has them: without the updates.
+// The inputs in the order of Slice: without the updates.
 struct SliceInputs {
   const heddle_tensor* of[5] = {};
   uint32_t count = 0;
@@ -28,7 +28,7 @@ struct SliceInputs {
   }
 };
 
-// Of the five reductions of Scatter, these two.
+// Accepts two of the five reductions of Scatter.
 Status parse_slice_reduction(const Attributes& attributes, bool* adds) {
   ScatterReduction reduction;
   HEDDLE_PLUGIN_CHECK(parse_reduction(attributes, &reduction));
@@ -59,7 +59,7 @@ Status infer_scatter_slice(InferContext& context) {
   return {};
 }
 
-// Tiles are ranges of rows of the output: those before the last axis that is not read whole, behind which elements are blocks.
+// Tiles are ranges of rows of the output: the rows end at the last axis that is not read whole; the axes after it form blocks.
 class ScatterSlice {
  public:
   Status create(const CreateContext& context) { return parse_slice_reduction(context.attributes, &adds_); }
@@ -98,7 +98,7 @@ class ScatterSlice {
   struct Plan {
     AxisSlice slices[HEDDLE_MAX_RANK];
     int64_t extents[HEDDLE_MAX_RANK];
-    int rank = 0;  // axes, of which the last is the column
+    int rank = 0;  // number of axes, the last is the column
     int64_t block = 1, row_bytes = 1, read_bytes = 1, rows = 1;
 
     Plan(const heddle_tensor& y, const AxisSlice* of_axes) : rank(y.rank), block(static_cast<int64_t>(byte_width(y.dtype))) {
@@ -113,7 +113,7 @@ class ScatterSlice {
       for (int i = 0; i + 1 < rank; ++i) rows *= extents[i];
     }
     const AxisSlice& column() const { return slices[rank - 1]; }
-    // The row of updates that is written to a row of the output; false: none.
+    // Finds the row of updates that is written to a row of the output; false: none.
     bool updates_of(int64_t row, int64_t* read) const {
       int64_t stride = 1;
       for (int i = rank - 2; i >= 0; --i) {
@@ -153,7 +153,7 @@ class ScatterSlice {
     const AxisSlice& column = plan.column();
     const int64_t elements = plan.block / static_cast<int64_t>(sizeof(T)), step = column.extent > 1 ? column.step * plan.block : 0;
     to += column.start * plan.block;
-    // Neighbours in both are one run.
+    // Elements that are contiguous in both are moved together.
     const bool joined = column.step == 1 || column.extent <= 1;
     const int64_t runs = joined ? std::min<int64_t>(column.extent, 1) : column.extent;
     const int64_t length = joined ? column.extent * elements : elements;
@@ -167,7 +167,7 @@ class ScatterSlice {
       }
     }
   }
-  // Of bools the sum is whether any is true.
+  // The sum of bools is their logical or.
   template <class T>
   static void add_elements(T* y, const T* update, int64_t count, heddle_dtype dtype) {
     if (dtype == HEDDLE_BOOL) {
@@ -188,7 +188,7 @@ class ScatterSlice {
   Tiling tiling_;
 };
 
-// What was overwritten has none.
+// Overwritten elements have no gradient.
 Status scatter_slice_gradient(GradientContext& g) {
   const bool adds = g.attributes().s("reduction") == std::string("add");
   if (g.wants(0) && adds) g.give(0, g.dy(0));

@@ -55,7 +55,7 @@ class Slice : public CopyKernel {
   bool planned_ = false;
 };
 
-// Zeros, to which what was read is added: the form that goes into a sum without the zeros.
+// Zeros to which dY is added: in this form a sum of gradients can leave out the zeros.
 Status slice_gradient(GradientContext& g) {
   g.give(0, g.emit("ScatterSlice", {zeros_like_input(g, 0), g.dy(0), g.x(slice_starts), g.x(slice_ends), g.x(slice_axes), g.x(slice_steps)},
                    {{"reduction", "add"}}, "heddle"));

@@ -109,7 +109,7 @@ class TopK {
   Tiling tiling_;
 };
 
-// Back to where each value was; it was there once.
+// Writes each gradient back to where its value was; each place is used at most once.
 Status top_k_gradient(GradientContext& g) {
   g.give(0, g.emit("ScatterElements", {zeros_like(g, g.x(0)), g.needed_y(1), g.dy(0)}, {g.same("axis")}));
   return {};

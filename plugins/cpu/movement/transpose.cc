@@ -44,7 +44,7 @@ class Transpose : public CopyKernel {
   std::vector<int> order_;
 };
 
-// Back: the inverse permutation.
+// The gradient is Transpose with the inverse permutation.
 Status transpose_gradient(GradientContext& g) {
   const std::vector<int64_t> perm = g.attributes().ints("perm");
   std::vector<int64_t> inverse(perm.size());

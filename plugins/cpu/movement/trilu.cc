@@ -38,7 +38,7 @@ class Trilu {
     const auto width = static_cast<int64_t>(byte_width(x.dtype));
     CancellationPoll poll(context);
     for (int64_t line = range.first; line < range.last; ++line) {
-      // Upper keeps columns from row + k on, lower those up to it.
+      // Upper keeps columns from row + k on, lower those up to and including row + k.
       const int64_t edge =
           std::clamp<int64_t>(line % rows + std::clamp<int64_t>(diagonal, -rows - columns, rows + columns) + (upper_ ? 0 : 1), 0, columns);
       const int64_t first = upper_ ? edge : 0, last = upper_ ? columns : edge;

@@ -34,7 +34,7 @@ Status infer_unique(InferContext& context) {
   return {};
 }
 
-// x as [before, extent, after]; what is compared are the slices x[:, i, :].
+// x as [before, extent, after]; the slices x[:, i, :] are compared.
 struct Slices {
   int64_t before, extent, after;
 };
@@ -104,7 +104,7 @@ class Unique {
       const int difference = compare(x, s, i, j, poll);
       return difference < 0 || (difference == 0 && i < j);
     };
-    // What is called off in the midst of a comparison answers anything, which std::sort does not forgive.
+    // A comparison that is cancelled halfway has an arbitrary result, which std::sort does not tolerate.
     const double comparisons = static_cast<double>(s.extent) * std::log2(static_cast<double>(s.extent) + 1);
     if (comparisons * 4 * static_cast<double>(s.before * s.after) > max_sort_operations)
       heap_sort_cancellable(groups.order, groups.order + s.extent, groups.order + s.extent, before, 1, poll);

@@ -20,7 +20,7 @@ namespace {
 
 // ---------------------------------------------------------------- layer and RMS normalisation
 
-// Statistics are f32 or bf16 where they are outputs.
+// The dtypes of the statistics: f32 or bf16 where they are outputs.
 heddle_dtype_set stash_types(const heddle_operator& op) {
   return op.output_count > 1 ? dtypes<float, bf16>() : float_dtypes;
 }
@@ -46,7 +46,7 @@ class RowNormalization {
     if (Status s = row_shape(dims_of(*context.inputs[0]), axis_, &shape); !s.ok()) return s;
     if (writes_nothing(context)) return {};
     const auto [first, last] = tiling_.range(shape.rows, begin, end);
-    if (shape.columns == 0) {  // mean and deviation of nothing
+    if (shape.columns == 0) {  // the moments of an empty row
       for (int64_t r = first; r < last; ++r)
         for (const uint32_t output : {1u, 2u}) store_statistic(context, output, r, std::numeric_limits<double>::quiet_NaN());
       return {};
@@ -109,8 +109,8 @@ Status infer_row_normalization(InferContext& context) {
   return {};
 }
 
-// The gradients' kernels find the moments of a row again: outputs of the forward operator hold them in f32 or bf16, which rows far from
-// zero are not content with, and a row lies in the cache anyway.
+// The gradients' kernels compute the moments of a row again: outputs of the forward operator hold them in f32 or bf16, which is not exact
+// enough for rows far from zero, and a row is in the cache anyway.
 template <bool centred>
 Status row_normalization_gradient(GradientContext& g) {
   const Attributes& a = g.attributes();
@@ -174,7 +174,7 @@ class LpNormalization {
   Tiling tiling_;
 };
 
-// Where the norm is 0 it is 0, as the result is.
+// Where the norm is 0 the gradient is 0, as the result is.
 Status lp_normalization_gradient(GradientContext& g) {
   const bool manhattan = g.attributes().i("p") == 1;
   const GradientValue axis = g.ints({g.attributes().i("axis")});

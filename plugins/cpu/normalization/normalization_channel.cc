@@ -89,7 +89,7 @@ class BatchNormalization {
     }
   }
 
-  // Channel by channel, with the mean and variance of the channel in this batch; running ones are these and those before by momentum.
+  // Channel by channel, with the mean and variance of the channel in this batch; running statistics are updated from these by momentum.
   template <class T>
   void train_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor& x = *context.inputs[0];
@@ -126,7 +126,7 @@ class BatchNormalization {
       });
     }
   }
-  // The same of channels-last f32, with the same bits.
+  // The same for channels-last f32, with the same bits.
   void train_columns(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     constexpr int64_t most = ChannelColumns::max_channels;
     const NormalizationColumnTable& loops = isa_normalization_columns();
@@ -155,7 +155,7 @@ class BatchNormalization {
   struct Scaled {
     T factor, offset;  // y = (x - shift) * factor + offset
   };
-  // From a channel's sums of x - shift and its square.
+  // Computes the scaling from a channel's sums of x - shift and its square.
   template <class T>
   Scaled<T> end_channel(const RunContext& context, int64_t c, double count, T shift, double sum, double squares) const {
     const double rest = sum / count, variance = std::max(squares / count - rest * rest, 0.0);
@@ -185,7 +185,7 @@ Status infer_batch_normalization(InferContext& context) {
   return check_channels(context, 1, 4);
 }
 
-// Running statistics that are given have no gradient, as in PyTorch; what reaches those that come out goes on to the input.
+// Running statistics that are inputs have no gradient, as in PyTorch; gradients of those that are outputs are passed on to the input.
 Status batch_normalization_gradient(GradientContext& g) {
   const Attributes& a = g.attributes();
   const bool training = a.i("training_mode") != 0;
@@ -251,7 +251,7 @@ class GroupNormalization {
         const int64_t c = g % groups * channels + k;
         const double factor = inverse * parameter(*context.inputs[1], c);
         const double bias = parameter(*context.inputs[2], c);
-        // The mean in two parts loses nothing, but for an infinite factor, of which one would cancel the other.
+        // Splitting the mean in two parts loses no precision, but with an infinite factor the two parts would cancel to NaN.
         const bool finite = std::isfinite(factor);
         row_affine(from + k * shape.spatial, to + k * shape.spatial, shape.spatial, finite ? m.shift : static_cast<T>(m.mean()),
                    static_cast<T>(factor), static_cast<T>(finite ? bias - m.rest * factor : bias));
@@ -311,7 +311,7 @@ void add_normalization_channel(Builder& plugin) {
           .in_place("Y", "X")
           .precision(HEDDLE_PRECISION_FULL)
           .infer(infer_batch_normalization)
-          .cost<per_input_element<2>>()  // what is left of mean, variance, scale and B
+          .cost<per_input_element<2>>()  // after folding mean, variance, scale and B
           .gradient<batch_normalization_gradient>()
           .cpu<BatchNormalization>()
           .example("f32[2,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3, f32[2] = 1 2, f32[2] = 0 -1, f32[2] = 0.5 1, f32[2] = 4 1 -> f32[2,2,3] = "

@@ -69,7 +69,7 @@ class BatchNormalizationGradient {
   }
 
  private:
-  // What is known of a channel. x is centred as (x - shift) - rest.
+  // The sums and numbers of a channel. x is centred as (x - shift) - rest.
   struct Channel {
     double shift = 0, rest = 0, squares = 0;             // of the statistics
     double sum = 0, products = 0;                        // of dy, and of dy * (x - shift)
@@ -79,7 +79,7 @@ class BatchNormalizationGradient {
     channel->shift = shift;
     channel->rest = parameter(*context.inputs[3], c) - shift;
   }
-  // From the sums to the gradients.
+  // Computes the gradients from the sums.
   void end_channel(const RunContext& context, int64_t c, Channel* channel) const {
     const auto count = static_cast<double>(shape_.batch * shape_.spatial);
     if (training_) channel->rest = count > 0 ? channel->rest / count : 0;
@@ -137,7 +137,7 @@ class BatchNormalizationGradient {
     });
   }
 
-  // The same of channels-last f32, with the same bits.
+  // The same for channels-last f32, with the same bits.
   void by_columns(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     constexpr int64_t most = ChannelColumns::max_channels;
     const NormalizationColumnTable& loops = isa_normalization_columns();
@@ -185,7 +185,7 @@ class BatchNormalizationGradient {
     });
   }
 
-  // Channels [first, last) of one pixel after the other.
+  // Sums channels [first, last), one pixel after the other.
   template <class T>
   void by_pixels(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
     Channel* channels = thread_scratch<Channel>(context);
@@ -235,7 +235,7 @@ class BatchNormalizationGradient {
   Tiling tiling_;
 };
 
-// Inputs from `first` on have one element for each channel.
+// Errors: inputs from `first` on do not have one element for each channel.
 Status check_of_channels(const InferContext& context, uint32_t first) {
   const Dims x = context.dims(1);
   HEDDLE_PLUGIN_CHECK(expect_shape(context, 0, x, "that of X"));
@@ -260,7 +260,7 @@ Status infer_batch_normalization_gradient(InferContext& context) {
 
 // ---------------------------------------------------------------- instance and group normalisation
 
-// Tiles are ranges of groups. What each channel of each image gives scale and bias is added at the end, image by image.
+// Tiles are ranges of groups. The gradients of scale and bias from each channel of each image are added at the end, image by image.
 class GroupNormalizationGradient {
  public:
   Status create(const CreateContext& context) {
@@ -311,7 +311,7 @@ class GroupNormalizationGradient {
     const heddle_tensor &of_dy = *context.inputs[0], &of_x = *context.inputs[1], &scale = *context.inputs[2];
     const int64_t channels = shape_.channels / groups_, spatial = shape_.spatial;
     const auto count = static_cast<double>(elements_);
-    T* of_x_here = thread_scratch<T>(context);  // of other dtypes
+    T* of_x_here = thread_scratch<T>(context);  // used for other dtypes
     T* of_dy_here = of_x_here + (of_x.dtype == dtype_of<T>::id ? 0 : elements_);
     const auto [first, last] = tiling_.range(shape_.batch * groups_, begin, end);
     for (int64_t g = first; g < last && !poll.stops(4 * elements_); ++g) {

@@ -1,6 +1,6 @@
 // The loops of batch normalisation and its gradient on f32 images whose channels are the innermost dimension: each channel is a column of
 // their pixels. A channel's sums have the bits that normalization_rows.h and normalization_gradient.h give for the same pixels as a row, on
-// the same instruction set level: what a net computes does not depend on the layout that was chosen. In place is safe. Stateless; any
+// the same instruction set level: the results of a net do not depend on the layout that was chosen. In place is safe. Stateless; any
 // thread.
 #pragma once
 
@@ -24,11 +24,11 @@ struct ColumnNumbers {
 };
 
 struct NormalizationColumnTable {
-  // The sums of x are added to `sums`.
+  // Adds the sums of x to `sums`.
   void (*add_sums)(const ChannelColumns& columns, const float* x, double* sums);
-  // Of x - shift and of (x - shift)^2.
+  // Adds the sums of x - shift and of (x - shift)^2.
   void (*add_centred_sums)(const ChannelColumns& columns, const float* x, const float* shift, double* sums, double* squares);
-  // Of dy and of dy * (x - shift).
+  // Adds the sums of dy and of dy * (x - shift).
   void (*add_gradient_sums)(const ChannelColumns& columns, const float* x, const float* dy, const float* shift, double* sums,
                             double* products);
   // y = (x - shift) * factor + offset

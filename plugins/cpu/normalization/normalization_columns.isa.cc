@@ -8,7 +8,7 @@ namespace heddle::cpu::HEDDLE_ISA {
 namespace {
 
 constexpr int64_t width = lanes<float>;
-constexpr int64_t at_once = 2;  // vectors of channels: the sums of more leave the first cache
+constexpr int64_t at_once = 2;  // vectors of channels: the sums of more exceed the first cache
 
 VF first_of(const float* x, int64_t count) {
   VF v = {};
@@ -22,13 +22,13 @@ void put(float* y, int64_t count, VF v) {
   __builtin_memcpy(y, &v, static_cast<size_t>(count) * sizeof(float));
 }
 
-// A row is summed in four accumulators, of which each lane has every 4 * width-th element: here each lane of each has a vector of channels.
-// What is left of a row goes by vectors to the first accumulator, and at the end to lanes of the second.
+// A row is summed in four accumulators, each lane of which adds every 4 * width-th element: here each lane of each has a vector of
+// channels. The rest of a row goes by vectors to the first accumulator, and at the end to lanes of the second.
 int64_t accumulator_of(int64_t pixel, int64_t in_fours, int64_t in_vectors) {
   return pixel < in_fours ? pixel % (4 * width) : pixel < in_vectors ? (pixel - in_fours) % width : width + pixel - in_vectors;
 }
 
-// Sums of `Terms::count` kinds over the pixels, for `vectors` vectors of channels that begin at `channel`; of the last one `count`
+// Sums of `Terms::count` kinds over the pixels, for `vectors` vectors of channels that begin at `channel`; the last one has `count`
 // channels.
 template <int64_t vectors, class Terms>
 void add_up(const ChannelColumns& columns, int64_t channel, int64_t count, const Terms& terms, double* const* totals) {

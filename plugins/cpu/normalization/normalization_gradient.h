@@ -14,7 +14,8 @@
 
 namespace heddle::cpu {
 
-// The level is close to the mean of dy * scale, and `offset` has what it lacks: where most of dy cancels with its mean, nothing is lost.
+// The level is close to the mean of dy * scale, and `offset` makes up for the difference: where most of dy cancels with its mean, no
+// precision is lost.
 template <class T>
 struct GradientNumbers {
   T shift, gain, level, factor, slope, offset;

@@ -27,7 +27,7 @@ struct Sums {
   void join(const Sums& b) { sum += b.sum, products += b.products; }
 };
 
-// `value(i, n)`: dy * scale of up to a vector's elements, with zeros behind them.
+// `value(i, n)`: returns dy * scale of up to a vector's elements, followed by zeros.
 template <class Value>
 void sum_products(const float* x, int64_t count, float shift, Value value, double* sum, double* products) {
   const VF s = splat<VF>(shift);

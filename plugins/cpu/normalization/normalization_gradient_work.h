@@ -26,7 +26,7 @@ inline void gradient_apply(const double* x, const double* dy, const double* scal
   for (int64_t i = 0; i < n; ++i)
     dx[i] = (dy[i] * (scale ? scale[i] : k.gain) - k.level) * k.factor + ((x[i] - k.shift) * k.slope + k.offset);
 }
-// With the mean in two parts: the level, and what it lacks.
+// Splits the mean in two parts: the level, and a remainder that goes into the offset.
 template <class T>
 GradientNumbers<T> gradient_numbers(T shift, double gain, double mean, double factor, double slope, double offset) {
   const T level = static_cast<T>(mean);

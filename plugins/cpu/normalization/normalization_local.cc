@@ -79,7 +79,7 @@ void local_response_cost(CostContext& context) {
   context.set_flops((2.0 * static_cast<double>(neighbours) + 10) * context.elements(0));
 }
 
-// Sums over neighbouring channels are those that average pooling makes, times their number: the padding counts.
+// The sums over neighbouring channels are average pools times their window size: the padding counts.
 //
 //   y = x * s^-beta, dx = dy * s^-beta - 2 alpha beta / size * x * (sum of dy * y / s over the channels that x is a neighbour of)
 Status local_response_gradient(GradientContext& g) {
@@ -144,7 +144,7 @@ class MeanVariance {
   }
 
  private:
-  // f(first element, count) for each contiguous stretch of output `o`.
+  // Calls f(first element, count) for each contiguous stretch of output `o`.
   template <class F>
   static void stretches(const ReducePlan& plan, int64_t o, CancellationPoll& poll, F f) {
     const int64_t base = plan.input_of(o), length = plan.columns ? 1 : std::min(plan.row, chunk);
@@ -178,8 +178,7 @@ class MeanVariance {
   double cost_ = 0;
 };
 
-// With d = dy less its mean: (d - y * mean(dy * y) * (s + 1e-9) / s) / (s + 1e-9), where s is the standard deviation. Where that is 0, y
-// is.
+// With d = dy less its mean: (d - y * mean(dy * y) * (s + 1e-9) / s) / (s + 1e-9), where s is the standard deviation. Where s is 0, y is 0.
 Status mean_variance_gradient(GradientContext& g) {
   const GradientValue axes = g.ints(mean_axes(g.attributes()));
   const auto mean = [&](GradientValue x) { return g.emit("ReduceMean", {x, axes}); };

@@ -1,7 +1,7 @@
 // The gradients of LayerNormalization and RMSNormalization, in one pass over the rows.
 //
-// Tiles are ranges of rows. Each sums what its rows give scale and bias in f64, column by column; the end adds these sums in the order of
-// tiles, so the result does not depend on the number of threads.
+// Tiles are ranges of rows. Each tile sums the gradients of scale and bias from its rows in f64, column by column; finish adds these sums
+// in the order of tiles, so the result does not depend on the number of threads.
 #include <algorithm>
 
 #include "families.h"
@@ -57,12 +57,12 @@ class RowNormalizationGradient {
   }
 
  private:
-  // Tiles that have rows.
+  // The number of tiles that have rows.
   int64_t parts() const { return std::min(tiles_, shape_.rows); }
   static bool sums_parameters(const RunContext& context) {
     return (context.output_count > 1 && context.outputs[1]) || (context.output_count > 2 && context.outputs[2]);
   }
-  // A parameter that is repeated along the columns is given the sum of its places.
+  // A parameter that is repeated along the columns gets the sum over its columns.
   void store_parameter(double* sums, heddle_tensor& parameter) const {
     const int64_t count = parameter.element_count;
     if (parts() == 0 || shape_.columns == 0) {

@@ -1,6 +1,6 @@
 // The loops of normalisations on contiguous f32. Moments are taken in two passes: first the sum, then about the mean that it gives, rounded
-// to f32. What the rounding (and the first sum's own error) left of the mean is found in the second pass, so that rows far from zero lose
-// nothing. In place is safe. Stateless; any thread.
+// to f32. The second pass finds the error of that mean (from the rounding and the first sum), so that rows far from zero lose nothing. In
+// place is safe. Stateless; any thread.
 #pragma once
 
 #include <stddef.h>

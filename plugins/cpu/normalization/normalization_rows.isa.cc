@@ -15,7 +15,7 @@ VF load_part(const float* x, int64_t count, float filler) {
   return v;
 }
 
-// Sums over all elements in four interleaved accumulators. What the last vector lacks is filled up with `filler`, which adds nothing.
+// Sums over all elements in four interleaved accumulators. Missing elements of the last vector are `filler`, which adds nothing.
 template <class Sums>
 void sum_over(const float* x, int64_t count, float filler, const Sums& start, double* totals) {
   for (int64_t begin = 0; begin < count; begin += stretch) {
@@ -76,7 +76,7 @@ void centred_sums(const float* x, int64_t count, float shift, double* sum, doubl
   *squares = totals[1];
 }
 
-// f(vectors) for whole vectors, then once for what is left.
+// Calls f(vectors) for whole vectors, then once for the rest.
 template <class F>
 void each(const float* x, float* y, int64_t count, F f) {
   int64_t i = 0;

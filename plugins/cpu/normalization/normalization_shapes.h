@@ -59,11 +59,11 @@ inline ChannelShape channel_shape(Dims dims) {
   return {dims[0], dims[1], dims.count(2, dims.rank)};
 }
 
-// Channels-last images: f(first channel, channels), of at most ChannelColumns::max_channels, for those that tiles [begin, end) own; and
-// f(columns, element in front of them) for each stretch of an image's pixels, until `poll` stops.
+// Channels-last images: calls f(first channel, channels), of at most ChannelColumns::max_channels, for those that tiles [begin, end) own;
+// and f(columns, offset of their first element) for each stretch of an image's pixels, until `poll` stops.
 template <class F>
 void for_each_columns(const ChannelShape& shape, const Tiling& tiling, int64_t begin, int64_t end, F&& f) {
-  // Two tiles should not share a line of a cache, which is 16 channels, but with few channels threads need them all.
+  // Two tiles should not share a cache line, which is 16 channels, but with few channels there must be tiles for all threads.
   const int64_t unit = std::clamp<int64_t>(shape.channels / 32 * 4, 4, 16);
   const auto [first, last] = tiling.range((shape.channels + unit - 1) / unit, begin, end);
   const int64_t behind = std::min(last * unit, shape.channels);

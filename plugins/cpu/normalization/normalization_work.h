@@ -1,4 +1,4 @@
-// What the normalisation operators share: row arithmetic in f32 (vectorised) or f64, and rows of other dtypes converted to it.
+// Helpers of the normalisation operators: row arithmetic in f32 (vectorised) or f64, and conversion of rows of other dtypes to it.
 #pragma once
 
 #include <cmath>
@@ -15,11 +15,11 @@ namespace heddle::cpu {
 inline heddle_dtype working_dtype(heddle_dtype dtype) {
   return dtype == HEDDLE_F64 ? HEDDLE_F64 : HEDDLE_F32;
 }
-// The same where stash_type (ONNX's number of a dtype) asks for f64. Narrower ones are computed in f32, more precisely than they ask.
+// The same where stash_type (ONNX's number of a dtype) requires f64. Narrower ones are computed in f32, more precisely than required.
 inline heddle_dtype working_dtype(heddle_dtype dtype, heddle_dtype stash) {
   return stash == HEDDLE_F64 ? HEDDLE_F64 : working_dtype(dtype);
 }
-// Of the attribute stash_type, which is one of `allowed`. Errors: invalid.
+// Reads the attribute stash_type, which is one of `allowed`. Errors: invalid.
 inline Status read_stash_type(const Attributes& attributes, heddle_dtype_set allowed, heddle_dtype* stash) {
   const int64_t number = attributes.i("stash_type");
   *stash = dtype_from_onnx(number);
@@ -86,7 +86,7 @@ template <class T>
 struct Moments {
   T shift = 0;
   double rest = 0, variance = 0;
-  // Of infinities the shift is the mean, and the rest is nothing.
+  // If x has infinities the shift is the mean, and the rest is ignored.
   double mean() const { return static_cast<double>(shift) + (std::isfinite(shift) ? rest : 0); }
 };
 template <class T>
@@ -114,7 +114,7 @@ const T* as_working(const heddle_tensor& tensor, int64_t i, int64_t n, T* buffer
   convert(tensor.dtype, at(tensor, i), dtype_of<T>::id, buffer, n);
   return buffer;
 }
-// Where to write results that store_working then puts to their place.
+// Returns where to write results; store_working then moves them to their final place.
 template <class T>
 T* target(heddle_tensor& tensor, int64_t i, T* buffer) {
   return tensor.dtype == dtype_of<T>::id ? reinterpret_cast<T*>(at(tensor, i)) : buffer;

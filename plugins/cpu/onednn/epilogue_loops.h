@@ -1,5 +1,5 @@
-// Loops over a tile that a library has just written, compiled once per instruction set level: what a pointwise program would do too, but
-// in one pass without its blocks. Pure; any thread.
+// Loops over a tile that a library has just written, compiled once per instruction set level: they do the work of a pointwise program in
+// one pass without its blocks. Pure; any thread.
 #pragma once
 
 #include <stdint.h>
@@ -9,8 +9,8 @@
 namespace heddle::cpu {
 
 struct EpilogueTable {
-  // v = min(max(v, lower), upper), bit for bit as pointwise programs have it: a NaN stays, of zeros of both signs the bound is taken.
-  // `row_stride` in elements, at least `columns`; the bounds are no NaN.
+  // v = min(max(v, lower), upper), with the bits of pointwise programs: a NaN is kept, and of zeros of both signs the bound is taken.
+  // `row_stride` in elements, at least `columns`; the bounds must not be NaN.
   void (*clamp)(float* data, int64_t row_stride, int64_t rows, int64_t columns, float lower, float upper);
 };
 HEDDLE_DECLARE_ISA_TABLE(EpilogueTable, epilogue)

@@ -6,7 +6,7 @@
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {
 
-// Comparisons with a NaN are false, so it stays.
+// Comparisons with a NaN are false, so a NaN is kept.
 template <class V>
 V clamped(V v, V lower, V upper) {
   v = v <= lower ? lower : v;

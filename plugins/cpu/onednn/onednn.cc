@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-// Of the OpenMP runtime that libdnnl itself is linked to; omp.h would bring the compiler's own, which may be another one.
+// Functions of the OpenMP runtime that libdnnl itself is linked to; omp.h would bring the compiler's own, which may be another one.
 extern "C" {
 int omp_get_max_threads(void);
 void omp_set_num_threads(int);
@@ -146,7 +146,7 @@ std::string PrimitiveDesc::implementation() const {
 }
 
 Status create_primitive(Primitive& primitive, const_dnnl_primitive_desc_t desc) {
-  // Where the code of a primitive finds no memory oneDNN 2.7 writes it through a null pointer: ask before it does.
+  // If there is no memory for a primitive's code, oneDNN 2.7 writes the code through a null pointer: check for memory first.
   constexpr size_t room = size_t{4} << 20;
   void* const probe = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for oneDNN's code"};

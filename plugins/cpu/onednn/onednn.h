@@ -1,5 +1,5 @@
-// oneDNN's C API with owners: engine, memory descriptors, primitive descriptors, post-ops. Compile-time objects only; what runs is
-// onednn_call.h.
+// oneDNN's C API with owners: engine, memory descriptors, primitive descriptors, post-ops. Compile-time objects only; onednn_call.h has
+// those that run.
 //
 // All tensors here are f32. Sizes and strides in elements unless a name says bytes. oneDNN fixes the number of threads of most primitives
 // when they are created and of the rest when they run: hold a SerialSection around both, everything is then single-threaded and one tile
@@ -18,7 +18,7 @@
 
 namespace heddle::cpu::onednn {
 
-// A failing call of oneDNN as a sentence.
+// Returns the error of a failed call of oneDNN as a sentence.
 Status failure(const char* what, dnnl_status_t status);
 
 // Leaves the enclosing function with a Status when the call of oneDNN failed.
@@ -54,7 +54,7 @@ class Handle {
     if (object_) release(object_);
   }
   T get() const { return object_; }
-  // For the creating call; the handle must be empty.
+  // Where a creating call stores the object; the handle must be empty.
   T* out() { return &object_; }
   explicit operator bool() const { return object_ != nullptr; }
 
@@ -95,7 +95,7 @@ class PostOps {
   Handle<dnnl_post_ops_t, dnnl_post_ops_destroy> handle_;
 };
 
-// What oneDNN would do: implementation, layouts and scratch of one operation.
+// The implementation, layouts and scratch that oneDNN would use for one operation.
 class PrimitiveDesc {
  public:
   // `operation` is one of oneDNN's descriptor structs; `post_ops` may be null. Scratch comes from the caller.
@@ -105,10 +105,10 @@ class PrimitiveDesc {
   uint64_t scratch_bytes() const { return bytes_of(query(dnnl_query_scratchpad_md)); }
   // "brgconv:avx512_core", ...
   std::string implementation() const;
-  // oneDNN found no fast implementation: hundreds of times slower.
+  // True if oneDNN found no fast implementation: this one is hundreds of times slower.
   bool is_reference() const { return implementation().rfind("ref", 0) == 0; }
-  // A convolution as a matrix product of unrolled columns. oneDNN 2.6's takes the first channel's operand for all of them behind three
-  // spatial dimensions, and makes -0 of what its relu bounds.
+  // A convolution as a matrix product of unrolled columns. With three spatial dimensions oneDNN 2.6 applies the first channel's operand to
+  // all channels, and its relu gives -0 for elements that it bounds.
   bool is_product_of_columns() const { return implementation().rfind("gemm:", 0) == 0 || implementation().rfind("x64:gemm:", 0) == 0; }
   const_dnnl_primitive_desc_t get() const { return handle_.get(); }
 

@@ -1,8 +1,8 @@
-// A primitive of oneDNN that several threads and contexts execute at once, each with pointers of its own.
+// A primitive of oneDNN that several threads and contexts execute at once, each with its own pointers.
 //
-// dnnl_primitive_execute wants memory objects, which must not be shared while it runs. A Call therefore keeps a lock-free pool of argument
+// dnnl_primitive_execute needs memory objects, which must not be shared while it runs. A Call therefore keeps a lock-free pool of argument
 // sets (stream, memory objects, argument array), filled in prepare for as many threads as a run may have and lazily when more contexts run
-// at once; afterwards executing allocates nothing of ours (oneDNN itself allocates 6-7 small blocks per execution).
+// at once; afterwards executing allocates no memory of Heddle's (oneDNN itself allocates 6-7 small blocks per execution).
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ class Call {
     std::array<Memory, max_arguments> memories;
     std::array<dnnl_exec_arg_t, max_arguments> arguments = {};
   };
-  static constexpr size_t capacity = 64;  // idle argument sets kept; more contexts than that make and drop their own
+  static constexpr size_t capacity = 64;  // idle argument sets kept; with more contexts at once, the others make and drop their own
   Status make_binding(std::unique_ptr<Binding>* binding) const;
   std::unique_ptr<Binding> take() const;
   void give(std::unique_ptr<Binding> binding) const;

@@ -26,7 +26,7 @@ const MemoryDesc* layout_of(const OperandLayouts& layouts, int32_t operand_kind)
   }
 }
 
-// Whether one of the epilogue ops [first, index) is the same algorithm with other numbers.
+// True if one of the epilogue ops [first, index) is the same algorithm with other numbers.
 bool clashes(const Epilogue& epilogue, size_t first, size_t index) {
   const MatchedPostOp& own = epilogue[index].post_op;
   if (own.kind != MatchedPostOp::Kind::eltwise) return false;
@@ -39,7 +39,7 @@ bool clashes(const Epilogue& epilogue, size_t first, size_t index) {
 
 // Appends the post-ops of one epilogue op; false when it has none.
 Status append_epilogue_op(const Epilogue& epilogue, size_t index, const OperandLayouts& layouts, int* post_op_count, FusedEpilogue* fused,
-                    bool* done) {
+                          bool* done) {
   *done = false;
   const EpilogueOp& epilogue_op = epilogue[index];
   const MatchedPostOp& match = epilogue_op.post_op;
@@ -133,9 +133,10 @@ bool is_bias(const EpilogueOp& epilogue_op, int32_t kind) {
 namespace {
 
 void apply_epilogue_op(const EpilogueOp& epilogue_op, const float* operand, const TileRegion& region, void* scratch) {
-  if (epilogue_op.clamps) return isa_epilogue().clamp(region.data, region.row_stride, region.rows, region.columns, epilogue_op.lower, epilogue_op.upper);
+  if (epilogue_op.clamps)
+    return isa_epilogue().clamp(region.data, region.row_stride, region.rows, region.columns, epilogue_op.lower, epilogue_op.upper);
   Source source = {operand, 0, 0};
-  bool by_position = false;  // of the row or column
+  bool by_position = false;  // the operand is selected by the row or column
   switch (epilogue_op.operand_kind) {
     case HEDDLE_OPERAND_SAME_SHAPE:
       source = {operand, region.row_stride, 1};
@@ -162,7 +163,7 @@ void apply_epilogue_op(const EpilogueOp& epilogue_op, const float* operand, cons
 
 void apply_epilogue_ops(const Epilogue& epilogue, size_t first, const float* const* operands, const TileRegion& region, void* scratch) {
   if (first >= epilogue.size() || region.columns == 0) return;
-  // Alone it needs no chunks that stay in the cache for the next one.
+  // A single epilogue op needs no chunks that stay in the cache for the next one.
   const bool one = first + 1 == epilogue.size();
   const int64_t chunk_rows = one ? std::max<int64_t>(1, region.rows) : std::max<int64_t>(1, chunk_elements / region.columns);
   for (int64_t row = 0; row < region.rows; row += chunk_rows) {

@@ -1,4 +1,4 @@
-// Noticing a NaN by the flags of the processor. See onednn_guard.h.
+// Detecting a NaN by the flags of the processor. See onednn_guard.h.
 #include "onednn/onednn_guard.h"
 
 #include <xmmintrin.h>
@@ -6,7 +6,8 @@
 namespace heddle::cpu::onednn {
 namespace {
 
-// Whether an operation of this thread was invalid since construction. The flags that the thread had before are set again afterwards.
+// Detects whether an operation of this thread was invalid since construction. The destructor sets the flags that the thread had before
+// again.
 class InvalidOperations {
  public:
   InvalidOperations() : before_(_mm_getcsr() & _MM_EXCEPT_MASK) { _mm_setcsr(_mm_getcsr() & ~static_cast<unsigned>(_MM_EXCEPT_INVALID)); }

@@ -9,7 +9,7 @@ namespace {
 using expression::Instruction;
 using expression::Opcode;
 
-// Where alpha and beta of the post-op come from. Names in the text besides acc and operand match any number.
+// The sources of the post-op's alpha and beta. Names in the text besides acc and operand match any number.
 struct Pattern {
   const char* text;
   dnnl_alg_kind_t algorithm;
@@ -49,12 +49,12 @@ const BinaryPattern binary_patterns[] = {
     {"min(acc, operand)", dnnl_binary_min}, {"acc - operand", dnnl_binary_sub}, {"acc / operand", dnnl_binary_div},
 };
 
-// Of zeros of both signs min and max give the second, so they do not commute.
+// For zeros of both signs min and max give the second operand, so they do not commute.
 bool commutes(Opcode op) {
   return op == Opcode::add || op == Opcode::mul;
 }
 
-// The sign of a zero counts.
+// Equality that distinguishes the signs of zeros.
 bool same_number(double x, double y) {
   return x == y && std::signbit(x) == std::signbit(y);
 }
@@ -95,7 +95,7 @@ class Matcher {
   double a_ = std::nan(""), b_ = std::nan("");
 };
 
-// Parsed when the first net asks; in the order of post_op_texts().
+// Parsed at the first use; in the order of post_op_texts().
 const std::vector<expression::Program>& parsed_patterns() {
   static const std::vector<expression::Program> parsed = [] {
     std::vector<expression::Program> programs;
@@ -126,12 +126,12 @@ MatchedPostOp bound(const Pattern& pattern, double a, double b) {
   MatchedPostOp match = {MatchedPostOp::Kind::eltwise, pattern.algorithm, static_cast<float>(alpha), static_cast<float>(beta)};
   float lower = 0, upper = 0;
   match.drops_nan = is_clamp(match, &lower, &upper);
-  // oneDNN's cache of primitives takes zeros of both signs for the same parameter: what depends on the sign is not asked for.
+  // oneDNN's cache of primitives treats zeros of both signs as the same parameter: matches where the sign matters are not used.
   const bool negative_zero = (match.alpha == 0 && std::signbit(match.alpha)) || (match.beta == 0 && std::signbit(match.beta));
   if (pattern.algorithm == dnnl_eltwise_clip && negative_zero) return {};
   if (pattern.algorithm == dnnl_eltwise_linear && (match.alpha == 0 || (pattern.set != Set::a && match.beta == 0))) return {};
-  // Equal bounds depend on the order. oneDNN scales what is not above zero, also zeros, so that the sign of the factor shows; and a relu
-  // of factor 0 is one with a bound.
+  // With equal bounds the result depends on the order. oneDNN scales values that are not above zero, including zeros, so that the sign of
+  // the factor shows; and a relu of factor 0 is one with a bound.
   if (pattern.algorithm == dnnl_eltwise_clip && !(match.alpha < match.beta)) return {};
   if (pattern.set == Set::a && pattern.algorithm == dnnl_eltwise_relu && !(match.alpha > 0 && std::isfinite(match.alpha))) return {};
   return match;

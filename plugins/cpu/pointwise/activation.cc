@@ -5,8 +5,8 @@
 namespace heddle::cpu {
 namespace {
 
-// At a bound the derivative by the input is 0 (PyTorch 2.15: clamp_backward). Of the pair of two bounds that is the derivative's own
-// convention; one bound alone would be Max or Min, of which equal operands have half each, so that it is taken first.
+// At a bound the derivative by the input is 0 (PyTorch 2.15: clamp_backward). For the pair of two bounds the derivative's own convention
+// gives that; one bound alone would be Max or Min, where equal operands get half each, so select() takes the bound first.
 constexpr const char* clip_expression =
     "one = select(has_min, select(le(input, min), min, max(input, min)),"
     "             select(has_max, select(ge(input, max), max, min(input, max)), input));"
@@ -76,7 +76,7 @@ void add_activation(Builder& plugin) {
                           "NumPy: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))"));
   plugin.add(unary_operator("Sigmoid", 13, "sigmoid(X)", float_dtypes)
                  .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = 0.1192029 0.3775407 0.5 0.6224593 0.9525741", "SciPy: special.expit"));
-  // As choices, and not by min and max: their derivative at the knots is 0, that of a clamp is 1 there (PyTorch: hardsigmoid_backward,
+  // These are choices, not min and max: the derivative at the knots is 0, that of a clamp is 1 there (PyTorch: hardsigmoid_backward,
   // hardswish_backward).
   plugin.add(unary_operator("HardSigmoid", 6, "t = alpha * X + beta; select(le(t, 0), 0, select(ge(t, 1), 1, t))", float_dtypes)
                  .attribute("alpha", 0.2)

@@ -1,4 +1,4 @@
-// Cast and CastLike: conversion of every element to another dtype, as vector/convert.h says.
+// Cast and CastLike: conversion of every element to another dtype, with the rules of vector/convert.h.
 #include <algorithm>
 
 #include "families.h"

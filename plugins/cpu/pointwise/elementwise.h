@@ -1,4 +1,4 @@
-// Declaring elementwise operators: what they have in common, and a kernel for those whose expression depends on attributes or on which
+// Declarations of elementwise operators: their common parts, and a kernel for those whose expression depends on attributes or on which
 // inputs are present.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The operator heddle.Pointwise: an expression over any number of inputs, what fusion leaves of chains of elementwise operators.
+// The operator heddle.Pointwise: an expression over any number of inputs, into which fusion merges chains of elementwise operators.
 #include "pointwise/pointwise.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Status infer_pointwise(InferContext& context) {
   for (uint32_t i = 0; i < context.input_count(); ++i) {
     if (!context.has_input(i)) return invalid("input " + std::to_string(i) + " is absent");
     const heddle_dtype own = context.input(i).dtype;
-    // Conditions are bool beside numbers of any one dtype.
+    // Conditions may be bool; all other inputs have one dtype.
     if (own != HEDDLE_BOOL && dtype != HEDDLE_BOOL && own != dtype) return invalid("inputs that are not bool must have one dtype");
     if (own != HEDDLE_BOOL) dtype = own;
     if (!broadcast_dims(dims, context.dims(i)))
@@ -98,7 +98,8 @@ bool is_predicate(const std::string& text, size_t input_count) {
   }
 }
 
-// What a node fixes (attributes, inputs that are absent) becomes constants, so that the compiled program tests none of it per element.
+// Properties that a node fixes (attributes, inputs that are absent) become constants, so that the compiled program tests none of them per
+// element.
 expression::Constants bind_names(const CreateContext& context, const std::string& text) {
   expression::Constants constants;
   for (uint32_t i = 0; i < context.attributes.size(); ++i) {
@@ -159,7 +160,7 @@ Status PointwiseKernel::prepare(PrepareContext& context) {
   const int64_t n = region_.element_count;
   const double cost = static_cast<double>(n) * program_.cost_ns() + bytes / bytes_per_ns;
   int64_t tiles = std::clamp<int64_t>(static_cast<int64_t>(std::min(cost / 50e3, 1e9)), cost > 20e3 ? 2 : 1, max_tiles);
-  // A nanosecond of a program is some eight operations of its vectors.
+  // A program does about eight operations of its vectors in a nanosecond.
   tiles = std::max(tiles, min_tiles(8 * static_cast<double>(n) * program_.cost_ns(), bytes));
   // Whole grains, so that tiles begin at whole vectors. From the shape alone: the same for any number of threads.
   constexpr int64_t grain = 1024;

@@ -33,7 +33,7 @@ Compute compute_of(heddle_dtype compute_dtype) {
       return Compute::i32;
   }
 }
-// The extension that wraps to a narrower type; -1: computed in its own width.
+// The extension that wraps to a narrower type; -1: the dtype is computed in its own width.
 int wrap_of(heddle_dtype arithmetic) {
   switch (arithmetic) {
     case HEDDLE_I8:
@@ -138,7 +138,7 @@ Status Program::Compiler::lower_constant(double literal, int* value) {
   return {};
 }
 
-// A step, or at once its result when every operand is a constant.
+// Adds a step, or returns its result at once when every operand is a constant.
 int Program::Compiler::add_step(InstructionFunction function, const int* operands, int count, double cost) {
   Value step = {Value::step, 0};
   step.function = function;
@@ -203,7 +203,7 @@ uint16_t Program::Compiler::slot_of(int value, const std::vector<int>& registers
   return static_cast<uint16_t>(slot);
 }
 
-// Keeps what the result needs, in order, and places it.
+// Keeps the values that the result needs, in order, and assigns registers to them.
 void Program::Compiler::allocate(int result) {
   const size_t n = values_.size();
   std::vector<int> last_use(n, -1);
@@ -220,7 +220,7 @@ void Program::Compiler::allocate(int result) {
     if (v.kind == Value::input) program_.inputs_[v.index].used = true;
     if (v.kind == Value::constant && constant_slots[v.index] < 0) constant_slots[v.index] = program_.constant_count_++;
     if (v.kind != Value::step) continue;
-    // Operands that die here give their register to the result: every vector is read before it is written.
+    // Operands whose last use is here give their register to the result: every vector is read before it is written.
     for (int i = 0; i < v.operand_count; ++i) {
       const size_t operand = static_cast<size_t>(v.operands[i]);
       if (values_[operand].kind == Value::step && last_use[operand] == static_cast<int>(k)) {

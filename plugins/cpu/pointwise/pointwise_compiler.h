@@ -1,4 +1,4 @@
-// Program::Compiler: how an expression becomes a Program (pointwise_compile.cc lowers and allocates, pointwise_simplify.cc finds cheaper
+// Program::Compiler: turns an expression into a Program (pointwise_compile.cc lowers and allocates, pointwise_simplify.cc finds cheaper
 // forms). Lives during Program::compile.
 #pragma once
 
@@ -26,7 +26,7 @@ class Program::Compiler {
     enum Kind { constant, input, step } kind;
     size_t index;  // of constants_, inputs, or values_ itself
     InstructionFunction function = nullptr;
-    Opcode op = Opcode::constant;  // of a step; constant: an extension
+    Opcode op = Opcode::constant;  // of a step; constant: the step is an extension
     int operand_count = 0;
     int operands[3] = {-1, -1, -1};
     double cost = 0;

@@ -1,4 +1,4 @@
-// The epilogue of a compute kernel: all epilogue ops fused behind it as one Program over "acc" and the epilogue ops' operands.
+// The epilogue of a compute kernel: all epilogue ops fused into it as one Program over "acc" and the epilogue ops' operands.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ struct EpilogueOperand {
 };
 
 // Composes the epilogue ops of `context`; the accumulator has dtype `accumulator`, results are written as `output_dtype`. Call it in
-// accepts_epilogue too: what it refuses (an operation without a form for these dtypes) is refused there. Allocates: [compile] only.
-// Without epilogue ops the program copies.
+// accepts_epilogue too: an epilogue that it rejects (an operation without a form for these dtypes) is then rejected there. Allocates:
+// [compile] only. Without epilogue ops the program copies.
 plugin::Status compile_epilogue(const plugin::CreateContext& context, heddle_dtype accumulator, heddle_dtype output_dtype, Program* program,
                                 std::vector<EpilogueOperand>* operands);
 

@@ -21,7 +21,7 @@ V sign(V a) {
   return a > 0 ? one : (a < 0 ? -one : (a != a ? a : zero));
 }
 
-// The remainder with the sign of the divisor, as NumPy's mod; exact like fmod.
+// The remainder with the sign of the divisor, as in NumPy's mod; exact like fmod.
 template <class T>
 T floored_remainder(T a, T b) {
   T r;
@@ -36,7 +36,7 @@ T floored_remainder(T a, T b) {
     return r == 0 ? __builtin_copysign(0.0, b) : r;
 }
 
-// What needs only arithmetic, comparisons and bits.
+// The instructions that need only arithmetic, comparisons and bits.
 template <class V>
 constexpr void add_arithmetic(InstructionSet& set) {
   HEDDLE_VECTOR2(add, V, a + b)

@@ -25,7 +25,7 @@ struct FrameLayout {
     output = take(block_bytes);
   }
   uint64_t slots = 0;      // InstructionOperand each
-  uint64_t cursors = 0;    // where the current row of each input begins
+  uint64_t cursors = 0;    // the begin of the current row of each input
   uint64_t registers = 0;  // block_bytes each
   uint64_t inputs = 0;     // a block of converted or gathered values each
   uint64_t staging = 0;    // gathered values before conversion: as many elements as a block, up to 8 bytes each

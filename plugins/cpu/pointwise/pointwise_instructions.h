@@ -1,4 +1,4 @@
-// The vectorised loops behind pointwise programs: one function per opcode and compute type, one table per instruction set level.
+// The vectorised loops of pointwise programs: one function per opcode and compute type, one table per instruction set level.
 //
 // A block is `bytes` bytes of whole vectors (a multiple of instruction_alignment, so that no loop has a remainder). Operands advance by
 // `step` = 1, or stay at one vector (`step` = 0) that holds a scalar in every lane. Blocks may be unaligned. The output may be the
@@ -25,8 +25,8 @@ struct InstructionOperand {
 };
 using InstructionFunction = void (*)(const InstructionOperand* operands, void* out, int64_t bytes);
 
-// Opcodes beside expression.h's: copy, wrap to the range of a narrower type, and whole functions that are common enough.
-// The six of gelu: by order of the factors (half of x first, half last, half of the sum first), as a product or a quotient of x.
+// Opcodes in addition to expression.h's: copy, wrap to the range of a narrower type, and whole functions that are common enough. The six of
+// gelu: by order of the factors (half of x first, half last, half of the sum first), as a product or a quotient of x.
 enum Extension : uint8_t {
   copy_value,
   wrap_i8,
@@ -42,11 +42,11 @@ enum Extension : uint8_t {
 constexpr int instruction_opcodes = 64;  // at least expression::opcode_count; checked where both are known
 
 struct InstructionSet {
-  InstructionFunction functions[instruction_opcodes];  // by expression::Opcode; null: not of this type
+  InstructionFunction functions[instruction_opcodes];  // by expression::Opcode; null: this type does not have it
   InstructionFunction extensions[extension_count];
 };
 
-// By Compute.
+// Tables by Compute.
 struct InstructionTable {
   const InstructionSet* sets[compute_count];
 };

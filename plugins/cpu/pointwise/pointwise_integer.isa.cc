@@ -1,5 +1,5 @@
-// Instructions of i32, i64 and u64 programs. Arithmetic wraps. What integers have no value for is defined here, never a trap:
-// x / 0 = 0, x mod 0 = 0, the smallest number / -1 = itself; 0 to a negative power = 0; shifts of the width or more give 0.
+// Instructions of i32, i64 and u64 programs. Arithmetic wraps. Results that integers do not have are defined here, never a trap: x / 0 = 0,
+// x mod 0 = 0, the smallest number / -1 = itself; 0 to a negative power = 0; shifts of the width or more give 0.
 #include "pointwise/pointwise_loops.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -15,7 +15,7 @@ T quotient(T a, T b) {
     if (b == -1) return static_cast<T>(-a);
   return a / b;
 }
-// The sign of the dividend.
+// The result has the sign of the dividend.
 template <class T>
 T remainder(T a, T b) {
   if (b == 0) return 0;
@@ -23,7 +23,7 @@ T remainder(T a, T b) {
     if (b == -1) return 0;
   return a % b;
 }
-// The sign of the divisor.
+// The result has the sign of the divisor.
 template <class T>
 T floored_remainder(T a, T b) {
   const T r = remainder(a, b);

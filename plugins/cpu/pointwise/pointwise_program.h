@@ -1,7 +1,7 @@
 // Program: a pointwise expression (expression.h) compiled to vectorised loops over blocks that stay in the first level cache.
 //
 // Used by heddle.Pointwise and by compute kernels that apply a fused epilogue to a tile they have just written. Compile in create (it
-// allocates); run anywhere, with scratch of the executing thread, as often as wanted and by several threads at once.
+// allocates); run anywhere, with scratch of the executing thread, any number of times and by several threads at once.
 //
 //   Program program;                                                     // members of the kernel's state
 //   status = Program::compile({.text = "max(acc + operand, 0)", .inputs = {"acc", "operand"},
@@ -41,7 +41,7 @@ struct ProgramText {
   heddle_dtype arithmetic = HEDDLE_DTYPE_NONE;
 };
 
-// Where one input lies for a region of rows x columns; strides in elements. Column stride 1 (contiguous) and 0 (one value per row) are
+// The place of one input for a region of rows x columns; strides in elements. Column stride 1 (contiguous) and 0 (one value per row) are
 // fast when rows are long; any others are gathered.
 struct Source {
   const void* data;
@@ -54,9 +54,9 @@ class Program {
   // Errors: invalid (syntax, unknown name, an operation the arithmetic has no form for, mixed dtypes), naming the expression.
   static plugin::Status compile(const ProgramText& text, Program* program);
 
-  // Per executing thread, 64-byte aligned; for every run function.
+  // Bytes of scratch for each executing thread, 64-byte aligned, for every run function.
   uint64_t scratch_bytes() const { return scratch_bytes_; }
-  // A first guess of the time per element of one thread, memory aside.
+  // A first guess of the time per element of one thread, without memory accesses.
   double cost_ns() const { return cost_ns_; }
   size_t input_count() const { return inputs_.size(); }
   heddle_dtype output_dtype() const { return output_dtype_; }

@@ -1,8 +1,8 @@
 // Running a Program: binds the operands of one block after the other to slots, then calls each step once per block.
 //
-// An operand of a block is read where it lies when it is stored as computed, contiguous and whole vectors long; it is one vector when it
-// is the same for all elements; else it is copied (gathered, converted) into the input's buffer. Only those copies touch odd remainders,
-// so steps have no scalar tail.
+// An operand of a block is read in place when it is stored as computed, contiguous and whole vectors long; it is one vector when it is the
+// same for all elements; else it is copied (gathered, converted) into the input's buffer. Only those copies have odd remainders, so steps
+// have no scalar tail.
 #include <algorithm>
 #include <cstring>
 
@@ -86,7 +86,7 @@ class Program::Runner {
     convert(program_.inputs_[input].dtype, data, program_.compute_dtype_, buffer(input), count);
     inputs_[input] = {buffer(input), 1};
   }
-  // Where to gather a block of raw elements before bind_gathered.
+  // Returns where to gather a block of raw elements before bind_gathered.
   char* gather_target(size_t input) { return program_.inputs_[input].direct ? buffer(input) : staging(); }
   void bind_gathered(size_t input, int64_t count) {
     if (!program_.inputs_[input].direct) convert(program_.inputs_[input].dtype, staging(), program_.compute_dtype_, buffer(input), count);
@@ -107,8 +107,8 @@ class Program::Runner {
     if (!direct) convert(program_.compute_dtype_, result, program_.output_dtype_, output, count);
   }
 
-  // Elements of one row: whole vectors first, so that all but the last few are read and written in place. Byte strides per column;
-  // cursors point at the row's first element.
+  // Processes the elements of one row: whole vectors first, so that all but the last few are read and written in place. Byte strides per
+  // column; cursors point at the row's first element.
   template <class ColumnStride>
   void run_row(char* output, int64_t columns, ColumnStride column_stride) {
     const int64_t lanes = instruction_alignment / width_;

@@ -1,5 +1,5 @@
-// Cheaper forms of operations, found while an expression is lowered. Each gives the same bits as the operations that it replaces: a net
-// computes the same whatever is fused.
+// Cheaper forms of operations, found while an expression is lowered. Each gives the same bits as the operations that it replaces: results
+// do not depend on what is fused.
 #include <algorithm>
 #include <cmath>
 
@@ -36,7 +36,7 @@ bool Program::Compiler::is_step(int value, Opcode op) const {
   return v.kind == Value::step && v.op == op;
 }
 
-// The other operand of a step of two with the constant `number`; -1: it is none.
+// Returns the other operand of a step of two with the constant `number`; -1: it is no such step.
 int Program::Compiler::beside(int value, Opcode op, float number) const {
   if (!is_step(value, op)) return -1;
   const int* operands = values_[static_cast<size_t>(value)].operands;
@@ -44,7 +44,7 @@ int Program::Compiler::beside(int value, Opcode op, float number) const {
   return op != Opcode::div && is_constant(operands[0], number) ? operands[1] : -1;
 }
 
-// 1 + erf(x / sqrt(2)): x; -1: it is something else. `divides`: a quotient, not a product.
+// Returns x of 1 + erf(x / sqrt(2)); -1: it is something else. `divides`: a quotient, not a product.
 int Program::Compiler::match_gelu_sum(int value, bool* divides) const {
   const int error_function = beside(value, Opcode::add, 1.0f);
   if (error_function < 0 || !is_step(error_function, Opcode::erf)) return -1;
@@ -54,7 +54,7 @@ int Program::Compiler::match_gelu_sum(int value, bool* divides) const {
   return std::max(product, quotient);
 }
 
-// A product of 0.5, x and 1 + erf(x / sqrt(2)) is one step: the activation of transformers.
+// Replaces a product of 0.5, x and 1 + erf(x / sqrt(2)) by one step: the activation of transformers.
 bool Program::Compiler::match_gelu(const int* operands, int* value) {
   if (!set_->extensions[gelu_value]) return false;
   for (int i = 0; i < 2; ++i) {

@@ -17,9 +17,9 @@ namespace {
 
 constexpr uint32_t chunk = 64;                 // inputs of one program, the accumulator among them
 constexpr int64_t block = 1024;                // elements that are folded to the end before the next ones
-constexpr int64_t bytes_of_a_tile = 16 << 20;  // that one tile reads: it can be cancelled behind it
+constexpr int64_t bytes_of_a_tile = 16 << 20;  // read by one tile: cancellation is checked after each tile
 
-// What fold_chunk needs beside the program's scratch.
+// Data that fold_chunk needs besides the program's scratch.
 struct alignas(64) Frame {
   Region::Input storage[2 * chunk];
   const heddle_tensor* inputs[chunk];
@@ -31,13 +31,13 @@ heddle_dtype accumulator_of(heddle_dtype dtype) {
   return dtype == HEDDLE_F16 || dtype == HEDDLE_BF16 ? HEDDLE_F32 : dtype;
 }
 
-// Where element 0 would be of an array that begins with element `first`.
+// Returns the address of element 0 for memory that holds only elements from `first` on.
 char* element_zero(char* memory, int64_t first, heddle_dtype dtype) {
   const int64_t offset = first * static_cast<int64_t>(byte_width(dtype));
   return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(memory) - static_cast<uintptr_t>(offset));
 }
 
-// How many inputs the step behind `done` inputs takes.
+// The number of inputs that the next step takes after `done` inputs.
 uint32_t next_count(uint32_t done, uint32_t inputs) {
   return std::min(done == 0 ? chunk : chunk - 1, inputs - done);
 }
@@ -48,18 +48,18 @@ class VariadicKernel : public PointwiseKernel {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  protected:
-  // `function` is "+" or one of two arguments; `ending` is put behind the folded value: " / 3".
+  // `function` is "+" or one of two arguments; `ending` is appended to the folded value: " / 3".
   Status create(const CreateContext& context, const std::string& function, const std::string& ending = "");
 
  private:
   Status create_chunks(heddle_dtype dtype, const std::string& function, const std::string& ending);
-  // Folds inputs [from, from + count) into what `accumulated` has, elements [begin, end); `memory` holds the program's scratch and a Frame.
+  // Folds inputs [from, from + count) into `accumulated`, elements [begin, end); `memory` holds the program's scratch and a Frame.
   Status fold_chunk(const RunContext& context, const Program& program, const heddle_tensor* accumulated, uint32_t from, uint32_t count,
                     void* output, int64_t begin, int64_t end, char* memory) const;
   uint64_t program_bytes() const;
 
   uint32_t input_count_ = 0;
-  // Of more inputs than a chunk has: the first of them, the accumulator and further ones, the accumulator and what is left.
+  // For more inputs than a chunk has: first_ folds a whole chunk, middle_ the accumulator and a chunk, last_ the accumulator and the rest.
   Program first_, middle_, last_;
   heddle_dtype accumulator_ = HEDDLE_DTYPE_NONE;
   int64_t tile_elements_ = 1;
@@ -205,7 +205,7 @@ Status mean_gradient(GradientContext& g) {
   return {};
 }
 
-// Equal extremes have equal parts.
+// Equal extremes share the gradient equally.
 Status extreme_gradient(GradientContext& g) {
   std::vector<GradientValue> is_extreme;
   for (uint32_t i = 0; i < g.input_count(); ++i) is_extreme.push_back(pointwise(g, "select(eq(x0, x1), 1, 0)", {g.x(i), g.y(0)}));

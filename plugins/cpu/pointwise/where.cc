@@ -1,4 +1,4 @@
-// Where: one of two elements, as a condition says.
+// Where: selects one of two elements by a condition.
 #include "families.h"
 #include "pointwise/elementwise.h"
 

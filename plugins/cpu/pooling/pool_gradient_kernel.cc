@@ -52,7 +52,7 @@ Status PoolGradientDriver::prepare(PrepareContext& context) {
   return {};
 }
 
-// Units: blocks of channels of all images.
+// Units are blocks of channels of all images.
 void PoolGradientDriver::run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
   const auto* x = static_cast<const float*>(context.inputs[0]->data);
   const auto* dy = static_cast<const float*>(context.inputs[is_max_ ? 1 : 0]->data);
@@ -88,7 +88,7 @@ void PoolGradientDriver::run_channels_last(const RunContext& context, int64_t fi
   }
 }
 
-// Units: planes.
+// Units are planes.
 template <class T>
 void PoolGradientDriver::run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
   using A = Arithmetic<T>;

@@ -1,8 +1,8 @@
-// The kernel of MaxPoolGradient and AveragePoolGradient: each element of dY goes to the taps of its window.
+// The kernel of MaxPoolGradient and AveragePoolGradient: each element of dY is added to the taps of its window.
 //
-// A tile has planes (an image's channel) or blocks of channels of its own, and goes through their windows in order: every sum has one order
-// whatever the number of threads. f32 runs channels-last or row-major with the same bits, other dtypes row-major; 16-bit floats are summed
-// in float, and rounded once.
+// A tile owns planes (an image's channel) or blocks of channels, and goes through their windows in order: every sum has one order whatever
+// the number of threads. f32 runs channels-last or row-major with the same bits, other dtypes row-major; 16-bit floats are summed in float,
+// and rounded once.
 #pragma once
 
 #include "pooling/pooling_window.h"
@@ -14,7 +14,7 @@ namespace heddle::cpu {
 
 class PoolGradientDriver {
  public:
-  // Of max the inputs are X and dY, else dY and the shape of X.
+  // The inputs of a max pool's gradient are X and dY, of others dY and the shape of X.
   explicit PoolGradientDriver(bool is_max) : is_max_(is_max) {}
   Status create(const CreateContext& context);
   Status prepare(PrepareContext& context);
@@ -25,7 +25,7 @@ class PoolGradientDriver {
 
  private:
   static constexpr int64_t block = 64;  // channels of one unit, channels-last
-  // Of one window: best and where it is, for a block of channels.
+  // The largest value of one window and its position, for a block of channels.
   struct Best {
     float value[block];
     int32_t at[block];
@@ -33,7 +33,7 @@ class PoolGradientDriver {
   void run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   template <class T>
   void run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
-  // What each tap of the window is given is dY over this.
+  // Each tap of the window gets dY divided by this.
   double divisor(const PoolWindow& window) const;
 
   const bool is_max_;
@@ -52,7 +52,7 @@ class PoolGradient : public PoolGradientDriver {
   static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context, is_max); }
 };
 
-// Of MaxPool, AveragePool, LpPool and their global forms.
+// The gradients of MaxPool, AveragePool, LpPool and their global forms.
 Status max_pool_gradient(plugin::GradientContext& g);
 Status average_pool_gradient(plugin::GradientContext& g);
 Status lp_pool_gradient(plugin::GradientContext& g);

@@ -12,7 +12,7 @@
 namespace heddle::cpu {
 namespace {
 
-// Whether the windows on x give dY its extents.
+// Errors: the windows on x do not give dY its extents.
 Status check_windows(InferContext& context, Dims x, Dims dy) {
   const WindowAttributes attributes(context.attributes);
   Window window;
@@ -55,12 +55,12 @@ void add_windows(Op& op) {
   op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
 }
 
-// As the pool that is derived has it; global pools and maxima do not declare all that those of windows and averages do.
+// The attribute of the pool whose gradient is taken; global pools and maxima do not declare all attributes of windows and averages.
 GradientAttribute of_pool(GradientContext& g, const char* name) {
   return g.attributes().declares(name) ? g.same(name) : GradientAttribute(nullptr);
 }
 
-// dY divided among the windows of a pool with the attributes of the one that is derived; `divisor` 0: as its average.
+// Distributes dY among the windows of a pool with the attributes of the forward one; `divisor` 0: as the average pool divides.
 GradientValue spread(GradientContext& g, GradientValue dy, int64_t divisor) {
   return g.emit("AveragePoolGradient", {dy, shape_of(g, g.x(0))},
                 {of_pool(g, "auto_pad"),
@@ -74,7 +74,8 @@ GradientValue spread(GradientContext& g, GradientValue dy, int64_t divisor) {
                 "heddle");
 }
 
-// With the power p of a norm: what each window of norm y gives to the sums of all powers, and what an element makes of that.
+// Expressions for the norm of power p: from dY and the norm y of a window to the gradient of its sum of powers, and from that to the
+// gradient of an element.
 std::string of_norm(int64_t p) {
   if (p == 1) return "x1";
   return "select(eq(x0, 0), 0, " + (p == 2 ? std::string("x1 / x0") : "x1 * pow(x0, " + number_text(static_cast<double>(1 - p)) + ")") +
@@ -86,7 +87,7 @@ std::string of_element(int64_t p) {
   return "sign(x0) * pow(abs(x0), " + number_text(static_cast<double>(p - 1)) + ") * x1";
 }
 
-// The other way round is the pool itself, of the same windows; with a divisor it is their sum: the mean times the number of its elements.
+// The gradient is the pool itself, of the same windows; with a divisor it is their sum: the mean times the number of elements.
 Status of_average_gradient(GradientContext& g) {
   const int64_t divisor = g.attributes().i("divisor");
   const auto pool = [&](const char* windowed, const char* global, GradientValue of, GradientAttribute more) {
@@ -103,7 +104,7 @@ Status of_average_gradient(GradientContext& g) {
   g.give(0, pointwise(g, "x0 * x1 / " + number_text(static_cast<double>(divisor)), {mean, count}));
   return {};
 }
-// Each window's largest element is where it was.
+// Reads, for each window, the element at the position of its largest element.
 Status of_max_gradient(GradientContext& g) {
   if (!g.attributes().has("kernel_shape")) {
     const GradientValue rows = g.ints({0, 0, -1});

@@ -21,7 +21,7 @@
 namespace heddle::cpu {
 namespace {
 
-// The operators of the family declare different attributes.
+// Reads an attribute that only some operators of the family declare.
 int64_t integer_or(const Attributes& attributes, const char* name, int64_t otherwise) {
   return attributes.declares(name) ? attributes.i(name, otherwise) : otherwise;
 }
@@ -29,7 +29,7 @@ int64_t integer_or(const Attributes& attributes, const char* name, int64_t other
 constexpr int64_t group_taps = 64;
 constexpr int64_t channels_per_unit = 256;  // when there are few outputs
 
-// The value that any other one exceeds.
+// The value that every other one exceeds.
 template <class T>
 T lowest() {
   if constexpr (std::is_same_v<T, f16>)
@@ -53,7 +53,7 @@ A powered(A x, int64_t power) {
   }
 }
 
-// Adds values in groups, see above.
+// Adds values in groups, see the top of this file.
 template <class A>
 struct GroupedSum {
   A total = 0, group = 0;
@@ -70,7 +70,7 @@ struct GroupedSum {
   }
 };
 
-// Floats of up to 32 bits without indices, and powers that have vector loops.
+// True for floats of up to 32 bits without indices, and powers that have vector loops.
 bool has_channels_last(const heddle_type* x, bool indices, const PoolRule& rule) {
   return x && (x->dtype == HEDDLE_F32 || in_float_tiles(x->dtype)) && x->rank >= 3 && !indices &&
          (rule.kind != PoolKind::lp || rule.power <= 2);
@@ -118,7 +118,7 @@ Status PoolDriver::prepare(PrepareContext& context) {
   return {};
 }
 
-// One output's channels, of which `image` is the first input pixel.
+// Pools the channels of one output; `image` is the first input pixel.
 void PoolDriver::pool_channels(const PoolWindow& window, const char* image, int64_t channels, float* y, CancellationPoll& poll) const {
   const PoolTable& loops = isa_pooling();
   const PoolCombine& of_dtype = dtype_ == HEDDLE_F16 ? loops.f16 : dtype_ == HEDDLE_BF16 ? loops.bf16 : loops.f32;
@@ -143,7 +143,7 @@ void PoolDriver::pool_channels(const PoolWindow& window, const char* image, int6
   if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(y, channels);
 }
 
-// Units: output pixels of all images, each in blocks of channels.
+// Units are output pixels of all images, each in blocks of channels.
 void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
   const auto* x = static_cast<const char*>(context.inputs[0]->data);
   void* const y = context.outputs[0]->data;
@@ -197,7 +197,7 @@ T PoolDriver::pool_one(const T* plane, const PoolWindow& window, int64_t* best, 
   return from_arithmetic<T>(result);
 }
 
-// Position within a plane as ONNX's Indices count it.
+// The position within a plane as ONNX's Indices count it.
 int64_t PoolDriver::storage_index(int64_t pixel) const {
   if (!rule_.column_major_indices) return pixel;
   int64_t index = 0, stride = window_.input_count();
@@ -209,7 +209,7 @@ int64_t PoolDriver::storage_index(int64_t pixel) const {
   return index;
 }
 
-// Units: outputs, row-major.
+// Units are outputs, row-major.
 template <class T>
 void PoolDriver::run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
   const T* x = input<T>(context, 0).data;

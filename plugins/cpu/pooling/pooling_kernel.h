@@ -47,7 +47,7 @@ class Pool : public PoolDriver {
   static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
 };
 
-// The window over x that the attributes say; global ones cover x.
+// Resolves the window over x from the attributes; global ones cover x.
 Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Window* window);
 
 }  // namespace heddle::cpu

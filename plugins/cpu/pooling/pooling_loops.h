@@ -7,7 +7,7 @@
 
 namespace heddle::cpu {
 
-// `count` >= 1 rows of `channels` elements, read as f32. Combined in order; the result is stored, or combined with what y holds.
+// `count` >= 1 rows of `channels` elements, read as f32. Combined in order; the result is stored, or combined with the content of y.
 struct PoolRows {
   const void* const* sources;
   int64_t count;
@@ -27,7 +27,7 @@ struct PoolTable {
   void (*divide)(float* y, int64_t channels, float divisor);
   void (*square_root)(float* y, int64_t channels);
   void (*add)(const float* x, int64_t channels, float* y);
-  // What of x is larger than `best`, or a NaN, replaces it, and `position` what `at` has there.
+  // An element of x that is larger than `best`, or a NaN, replaces it, and `position` replaces the element of `at`.
   void (*keep_larger)(const float* x, int64_t channels, int32_t position, float* best, int32_t* at);
 };
 HEDDLE_DECLARE_ISA_TABLE(PoolTable, pooling)

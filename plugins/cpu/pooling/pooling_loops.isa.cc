@@ -1,6 +1,6 @@
 // The loops of channels-last pooling, compiled once per instruction set level. See pooling_loops.h.
 //
-// Every lane does what the row-major loops of pooling.cc do, in the same order: layouts give the same bits.
+// Every lane does the same as the row-major loops of pooling_kernel.cc, in the same order: layouts give the same bits.
 #include "pooling/pooling_loops.h"
 
 #include "vector/narrow_loads.h"

@@ -11,7 +11,7 @@ namespace heddle::cpu {
 
 enum class PoolKind { max, average, lp };
 
-// What a pooling operator computes, from its attributes.
+// The parameters of a pooling operator, from its attributes.
 struct PoolRule {
   PoolKind kind = PoolKind::max;
   bool count_include_pad = false;  // average
@@ -23,7 +23,7 @@ struct PoolRule {
 class PoolWindow {
  public:
   explicit PoolWindow(const Window& window) : window_(window) {}
-  // Goes to output position `pixel`.
+  // Moves to output position `pixel`.
   void move_to(int64_t pixel) {
     int64_t rest = pixel;
     for (int axis = window_.spatial - 1; axis >= 0; --axis) {
@@ -32,7 +32,7 @@ class PoolWindow {
     }
     for (int axis = window_.spatial; axis < max_spatial; ++axis) set_axis(axis, 0);
   }
-  // Calls body(input pixel) for each tap inside the input, in row-major order, or until `poll` ends. `operations`: of one body.
+  // Calls body(input pixel) for each tap inside the input, in row-major order, or until `poll` stops. `operations`: of one body.
   template <class Body>
   void for_each_tap(CancellationPoll& poll, int64_t operations, Body&& body) const {
     for (int64_t a = first_[0]; a < last_[0]; ++a) {
@@ -43,7 +43,7 @@ class PoolWindow {
       }
     }
   }
-  // What an average divides by: taps inside the input, or inside the padded input.
+  // The divisor of an average: the number of taps inside the input, or inside the padded input.
   double divisor(bool with_padding) const {
     double n = 1;  // windows may be larger than 64 bits count
     for (int axis = 0; axis < max_spatial; ++axis) n *= static_cast<double>(with_padding ? padded_[axis] : last_[axis] - first_[axis]);

@@ -81,7 +81,7 @@ class Dropout {
   Tiling tiling_;
 };
 
-// What was kept, times the factor that it was kept by.
+// The gradients of kept elements, times the factor that scaled them.
 Status dropout_gradient(GradientContext& g) {
   if (!g.x(training_port)) {
     g.give(0, g.dy(0));

@@ -1,7 +1,7 @@
 // RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial: numbers from Philox(seed, stream, step, trip, element).
 //
 // Elements of up to 32 bits take one word each, four to a block; f64 takes two, two elements to a block. Tiles are ranges of blocks.
-// docs/operators.md says which number becomes what.
+// docs/operators.md describes how words become numbers.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -44,7 +44,7 @@ Status infer_random(InferContext& context) {
   return {};
 }
 
-// The number of T before this one, which is not the least.
+// The next smaller number of T; `value` must not be the smallest.
 template <class T>
 T before(T value) {
   if constexpr (std::is_floating_point_v<T>)

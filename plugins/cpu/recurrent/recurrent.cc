@@ -1,7 +1,8 @@
 // RNN, GRU, LSTM: a cell applied along time, forward, backward or both.
 //
 // Each (direction, batch entry) is independent of all others: tiles are ranges of them. The entries of a tile take each step together, so
-// that R is read once for all of them, with their states in the scratch of their thread; X comes to the gates of many steps at once.
+// that R is read once for all of them, with their states in the scratch of their thread; the products with X are computed for many steps at
+// once.
 #include <algorithm>
 #include <array>
 
@@ -39,7 +40,7 @@ Status infer_recurrent(InferContext& context) {
   return {};
 }
 
-// Products with W and R; activations are few beside them.
+// Operations of the products with W and R; activations are few beside them.
 template <int gates>
 void recurrent_cost(CostContext& context) {
   RecurrentShape s;
@@ -49,15 +50,15 @@ void recurrent_cost(CostContext& context) {
                     (static_cast<double>(s.inputs) + n));
 }
 
-// R, `gates` matrices of n rows, with its rows as columns: each gate's from a panel of its own on. `poll`: may be null.
+// Packs R, `gates` matrices of n rows, with its rows as columns; each gate begins a new panel. `poll`: may be null.
 template <class T>
 void pack_gates(const T* r, int64_t gates, int64_t n, T* panels, CancellationPoll* poll) {
   const int64_t each = padded<T>(n) * n;
   for (int64_t gate = 0; gate < gates; ++gate) pack_panels(r + gate * n * n, 1, n, n, n, panels + gate * each, poll);
 }
 
-// Both biases of a direction (or null) in a row of all gates, as they are added to the sums. GRU's with linear_before_reset that belongs to
-// the hidden gate's product with R comes behind them.
+// Writes both biases of a direction (or null) to a row of all gates, as they are added to the sums. With linear_before_reset, GRU's bias of
+// the hidden gate's product with R follows them.
 template <class CellKind, class T>
 void spread_bias(const T* bias, Cell<T>* cell, T* row) {
   const int64_t n = cell->hidden, width = cell->width;
@@ -73,7 +74,7 @@ void spread_bias(const T* bias, Cell<T>* cell, T* row) {
   }
 }
 
-// Where what lies in the scratch of a thread, in elements.
+// Offsets in the scratch of a thread, in elements.
 struct Places {
   int64_t r, panel, bias, sums, values, states, end;
 };
@@ -106,7 +107,7 @@ class Recurrent {
   }
 
  private:
-  // Rows of X that are multiplied with W together, and of those the elements at a time: what of W is packed for it stays in caches.
+  // Rows of X that are multiplied with W together, and how many of their elements at a time: the packed part of W stays in caches.
   static constexpr int64_t max_rows = 256, max_depth = 256;
 
   template <class T>
@@ -128,7 +129,7 @@ class Recurrent {
   template <class T>
   Places places() const {
     const int64_t width = padded<T>(shape_.hidden), entries = std::min(max_entries, shape_.batches);
-    // Of X, for any number of entries that go through the steps together.
+    // Rows of X, for any number of entries that go through the steps together.
     const int64_t rows = entries == 0 ? 0 : shape_.times > max_rows / entries ? max_rows : shape_.times * entries;
     Places at = {};
     at.panel = packed_ ? 0 : panels_of_r<T>();
@@ -183,7 +184,7 @@ class Recurrent {
     return {};
   }
 
-  // Batch entries [first, first + count) of a direction, all steps.
+  // Runs all steps of batch entries [first, first + count) of a direction.
   template <class T>
   Status run_group(const RunContext& context, const Cell<T>& cell, T* memory, int64_t d, int64_t first, int64_t count) const {
     const Places at = places<T>();
@@ -231,7 +232,7 @@ class Recurrent {
     }
     return {};
   }
-  // Where the sums of a step are kept for the gradient; null: nobody wants them.
+  // Where the sums of a step are kept for the gradient; null: they are not kept.
   template <class T>
   T* kept_at(const RunContext& context, int64_t t, int64_t d, int64_t b) const {
     T* const kept = result_of<T>(context, sums_port(CellKind::gates));
@@ -246,7 +247,8 @@ class Recurrent {
   }
   int64_t time_of(int64_t d, int64_t step, int64_t length) const { return backward_ || d == 1 ? length - 1 - step : step; }
 
-  // X W' and the biases of the steps from `step` on that are done together: the sums of entry i at the k-th of them are row k * count + i.
+  // Computes X W' and the biases of the steps from `step` on that are done together: the sums of entry i at the k-th of them are row k *
+  // count + i.
   template <class T>
   void project(const RunContext& context, const Cell<T>& cell, T* memory, int64_t d, int64_t first, const int64_t* lengths, int64_t count,
                int64_t step) const {

@@ -11,7 +11,7 @@ void clip_row(T clip, T* values, int64_t count) {
   for (int64_t i = 0; i < count && clip > 0; ++i) values[i] = std::min(std::max(values[i], -clip), clip);
 }
 
-// In place. `clip`: bounds the sums before, 0: none.
+// In place. `clip`: bounds the sums before the function; 0: no bound.
 template <class T>
 void activate(const operators::RecurrentActivation& function, T clip, T* values, int64_t count) {
   using Kind = operators::RecurrentActivation::Kind;
@@ -22,7 +22,7 @@ void activate(const operators::RecurrentActivation& function, T clip, T* values,
   for (int64_t i = 0; i < count; ++i) values[i] = function(values[i]);
 }
 
-// The same, with the derivatives at the sums that `values` has; at a bound 0, as in PyTorch.
+// The same, and gives the derivatives at the sums in `values`; at a bound the derivative is 0, as in PyTorch.
 template <class T>
 void activate_with_slopes(const operators::RecurrentActivation& function, T clip, T* values, T* slopes, int64_t count) {
   using Kind = operators::RecurrentActivation::Kind;

@@ -1,5 +1,5 @@
-// One step of RNN, GRU and LSTM for several batch entries: from the sums that X and the biases come to in the gates, and from the states
-// before it, to the states behind it. `step` does all of it; `advance` what is left when the sums are complete. Gates are in the order of
+// One step of RNN, GRU and LSTM for several batch entries: from the gates' sums over X and the biases, and from the states before the step,
+// to the states after it. `step` does all of it; `advance` the part that follows when the sums are complete. Gates are in the order of
 // ONNX's W.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace heddle::cpu {
 
-// So many batch entries go through the steps together.
+// The largest number of batch entries that go through the steps together.
 constexpr int64_t max_entries = 24;
 
 // One direction's weights and functions.
@@ -27,15 +27,15 @@ struct Cell {
   operators::CancellationPoll* poll;
 };
 
-// What a batch entry has at a step: rows of scratch, of `width` elements for each gate or for the state.
+// The values of a batch entry at a step: rows of scratch, of `width` elements for each gate or for the state.
 template <class T>
 struct Entry {
-  T* sums;         // of all gates: what X and the biases came to; then what the functions were applied to
+  T* sums;         // of all gates: X and the biases; then the complete arguments of the functions
   T* values;       // of all gates: the functions' values
-  T* h;            // before the step, then behind it
+  T* h;            // before the step, then after it
   const T* c;      // LSTM: before the step
-  T* next_c;       // LSTM: behind it; may be c
-  T* hidden_part;  // GRU: what is multiplied with the hidden gate's R or, with linear_before_reset, that product
+  T* next_c;       // LSTM: after the step; may be c
+  T* hidden_part;  // GRU: the factor of the hidden gate's R or, with linear_before_reset, that product
 };
 template <class T>
 using Entries = std::array<Entry<T>, max_entries>;
@@ -143,7 +143,7 @@ struct LstmCell {
     add_product(cell, entries, count, &Entry<T>::h, &Entry<T>::sums, 0, gates, 0);
     for (int64_t i = 0; i < count; ++i) advance(cell, entries[static_cast<size_t>(i)]);
   }
-  // The sums are complete but for what the peepholes show, if the cell has some.
+  // The sums must be complete but for the terms of the peepholes, which are added here if the cell has some.
   template <class T>
   static void advance(const Cell<T>& cell, const Entry<T>& at) {
     const int64_t width = cell.width;

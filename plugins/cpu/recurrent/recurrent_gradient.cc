@@ -8,7 +8,7 @@
 namespace heddle::cpu {
 namespace {
 
-// Products over all steps of all batch entries at once: tensors of [time, batch, width] are matrices of [time * batch, width].
+// Multiplies all steps of all batch entries at once: tensors of [time, batch, width] are matrices of [time * batch, width].
 template <class CellKind>
 class LayerGradient {
  public:
@@ -39,19 +39,19 @@ class LayerGradient {
   }
 
  private:
-  // [..., a, b] as [... * a, b].
+  // Reshapes [..., a, b] to [... * a, b].
   GradientValue matrix(GradientValue value) { return g_.emit("Flatten", {value}, {{"axis", 2}}); }
   GradientValue like(uint32_t input, GradientValue value) { return reshape(g_, value, shape_of(g_, g_.x(input))); }
   // The transposed matrix a times b.
   GradientValue product(GradientValue a, GradientValue b) { return g_.emit("Gemm", {matrix(a), matrix(b)}, {{"transA", 1}}); }
-  // So many equal parts of the last extent.
+  // Splits the last extent into `count` equal parts.
   std::vector<GradientValue> parts(GradientValue value, int count) {
     if (count == 1) return {value};
     return g_.emit_all("Split", {value}, static_cast<uint32_t>(count), {{"axis", 2}, {"num_outputs", count}});
   }
   bool scales_products() const { return CellKind::has_hidden_part && g_.attributes().i(CellKind::variant) != 0; }
 
-  // Of all gates of one direction by one product, unless the hidden gate's has another state.
+  // The gradient of R: one product for all gates of a direction, but the hidden gate's may have another state.
   GradientValue of_states() {
     constexpr int gates = CellKind::has_hidden_part ? CellKind::gates : 1;
     const std::vector<GradientValue> states = parts(made_[out_states], directions_), dsums = parts(made_[out_dsums], directions_ * gates);
@@ -66,7 +66,7 @@ class LayerGradient {
     }
     return products.size() == 1 ? products[0] : g_.emit("Concat", products, {{"axis", 0}});
   }
-  // [direction, rows]
+  // Sums to [direction, rows].
   GradientValue sum(GradientValue rows) {
     return reshape(g_, g_.emit("ReduceSum", {rows, g_.ints({0, 1})}, {{"keepdims", 0}}), g_.ints({directions_, -1}));
   }

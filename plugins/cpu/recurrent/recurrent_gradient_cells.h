@@ -1,5 +1,5 @@
-// One step of RNN, GRU and LSTM back for several batch entries: the gradients of the sums in the gates (recurrent_cells.h) are made, and
-// the gradient of h (and c) behind the step becomes that before.
+// One backward step of RNN, GRU and LSTM for several batch entries: it computes the gradients of the gates' sums (recurrent_cells.h), and
+// turns the gradient of h (and c) after the step into that before it.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,18 @@
 
 namespace heddle::cpu {
 
-// What a batch entry has at a step. Rows of scratch are of `width` elements for each gate or for the state, rows of tensors of `hidden`.
+// The values of a batch entry at a step. Rows of scratch have `width` elements for each gate or for the state, rows of tensors `hidden`.
 template <class T>
 struct GradientEntry {
-  const T* sums;        // of a tensor: what the gates' functions were applied to
-  T* gates;             // of a tensor: their gradients; at entry what arrives at them from elsewhere
+  const T* sums;        // of a tensor: the arguments of the gates' functions
+  T* gates;             // of a tensor: their gradients; at entry the gradients from other uses
   const T* before;      // of a tensor: h before the step
   T* hidden_part;       // of a tensor; GRU: see GruGradientCell
-  const T *c, *next_c;  // LSTM: before the step and behind it
-  T *dh, *dc;           // of the state behind the step; then of that before
+  const T *c, *next_c;  // LSTM: before the step and after it
+  T *dh, *dc;           // of the state after the step; then of the state before it
   T* dp;                // of a tensor; LSTM: of the peepholes, summed over the steps
   T *values, *slopes,
-      *part;  // values and derivatives of the gates' functions; GRU: the gradient of the hidden part; at entry what arrives at it
+      *part;  // values and derivatives of the gates' functions; GRU: the gradient of the hidden part; at entry that from other uses
 };
 template <class T>
 using GradientEntries = std::array<GradientEntry<T>, max_entries>;
@@ -30,7 +30,8 @@ template <class T>
 struct GradientCell : Cell<T> {
   const T* rows;  // panels whose columns are R's columns
 
-  // to = or += rows [first, last) of all gates' R, transposed, times `from`: rows of tensors that begin `from_first` elements behind.
+  // to = or += rows [first, last) of all gates' R, transposed, times `from`, whose rows in the tensor are read from element `from_first`
+  // on.
   void multiply_rows(const GradientEntries<T>& entries, int64_t count, int64_t gates, T* GradientEntry<T>::*from, int64_t from_first,
                      int64_t first, int64_t last, T* GradientEntry<T>::*to, bool adds) const {
     std::array<const T*, max_entries> a;
@@ -45,7 +46,7 @@ struct GradientCell : Cell<T> {
     product.adds = adds;
     multiply(product, *this->poll);
   }
-  // The values and derivatives of gates [first, last) by function k.
+  // Computes the values and derivatives of gates [first, last) by function k.
   void evaluate(const GradientEntry<T>& at, int k, int64_t first, int64_t last) const {
     for (int64_t gate = first; gate < last; ++gate) {
       T* const row = at.values + gate * this->width;
@@ -69,8 +70,8 @@ struct RnnGradientCell : RnnCell {
   }
 };
 
-// The hidden part is what the product with the hidden gate's R is of: with linear_before_reset the gradient of that product, which the
-// reset gate scales, else the state that was scaled by it.
+// The hidden part belongs to the product with the hidden gate's R: with linear_before_reset it is the gradient of that product, which the
+// reset gate scales, else the scaled state.
 struct GruGradientCell : GruCell {
   template <class T>
   static void back(const GradientCell<T>& cell, const GradientEntries<T>& entries, int64_t count) {
@@ -130,7 +131,7 @@ struct LstmGradientCell : LstmCell {
       forget[j] = 1 - in[j];
       forget_slope[j] = 0;
     }
-    // Of the state behind the step the function's value and derivative.
+    // The function's value and derivative at the state after the step.
     T *const state = at.part, *const state_slope = at.part + width;
     std::copy_n(at.next_c, width, state);
     activate_with_slopes(cell.activations[2], T(0), state, state_slope, width);

@@ -1,6 +1,6 @@
 // heddle::RnnGradient, GruGradient and LstmGradient (recurrent_gradient.h).
 //
-// Tiles are ranges of batch entries, as in the forward operators. What is summed over batch entries is summed by other operators.
+// Tiles are ranges of batch entries, as in the forward operators. Sums over batch entries are left to other operators.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -58,7 +58,7 @@ void gradient_cost(CostContext& context) {
     context.set_flops(flops_of(s, CellKind::gates));
 }
 
-// Where what lies in the scratch of a thread, in elements.
+// Offsets in the scratch of a thread, in elements.
 struct GradientPlaces {
   int64_t rows, sums, values, h, dh, dc, part, cells, end;
 };
@@ -152,7 +152,7 @@ class RecurrentGradient {
     return {};
   }
 
-  // Batch entries [first, first + count) of a direction, all steps forward and back.
+  // Runs all steps of batch entries [first, first + count) of a direction, forward and back.
   template <class T>
   class Group {
    public:
@@ -188,7 +188,7 @@ class RecurrentGradient {
     int64_t n() const { return shape_.hidden; }
     int64_t length_of(int64_t i) const { return lengths_[static_cast<size_t>(i)]; }
     int64_t time_of(int64_t i, int64_t step) const { return layer_.backward_ || d_ == 1 ? length_of(i) - 1 - step : step; }
-    // Rows of scratch and of tensors.
+    // Addresses of rows of scratch and of tensors.
     T* row(int64_t place, int64_t i) const { return memory_ + place + i * cell_.width; }
     T* cell_at(int64_t i, int64_t step) const {
       return CellKind::has_cell ? memory_ + at_.cells + (step * count_ + i) * cell_.width : nullptr;
@@ -216,7 +216,7 @@ class RecurrentGradient {
       return CellKind::has_cell ? result_of<T>(context_, out_dp) + (d_ * shape_.batches + first_ + i) * 3 * n() : nullptr;
     }
 
-    // The states before and behind the step, from the sums: they have what the peepholes showed.
+    // Computes the states before and after the step from the sums, which include the terms of the peepholes.
     void forward(int64_t step) {
       const int64_t width = cell_.width;
       Cell<T> cell = cell_;
@@ -260,7 +260,7 @@ class RecurrentGradient {
       CellKind::back(cell_, entries, count);
     }
 
-    // The initial states' gradients; and steps behind the end of a sequence count for nothing.
+    // Writes the gradients of the initial states, and zeros for steps after the end of a sequence.
     Status finish(int64_t i) {
       const int64_t state = shape_.state(d_, first_ + i);
       std::copy_n(row(at_.dh, i), n(), result_of<T>(context_, out_dh) + state);

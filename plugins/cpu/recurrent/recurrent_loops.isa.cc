@@ -6,7 +6,7 @@
 namespace heddle::cpu::HEDDLE_ISA {
 namespace {
 
-// Vectors of a panel, and rows whose sums stay in registers beside them: of 32 registers or 16.
+// The number of vectors of a panel, and of rows whose sums stay in registers beside them: of 32 registers or 16.
 #if defined(__AVX512F__)
 constexpr int panel_vectors = 4, max_rows = 6;
 #else
@@ -49,7 +49,7 @@ void multiply_at_most(const T* const* a, int64_t a_first, T* const* y, int64_t y
   if constexpr (rows > 1) multiply_at_most<T, rows - 1>(a, a_first, y, y_first, count, depth, panel, adds);
 }
 
-// In groups of nearly equal size: one row alone leaves the processor waiting for its sums.
+// Multiplies in groups of nearly equal size: with one row alone the processor waits for its sums.
 template <class T>
 void multiply(const T* const* a, int64_t a_first, T* const* y, int64_t y_first, int64_t rows, int64_t depth, const T* panel, bool adds) {
   for (int64_t groups = (rows + max_rows - 1) / max_rows, r = 0; groups > 0; --groups) {
@@ -67,7 +67,7 @@ void apply(float* values, int64_t count) {
 void sigmoid_slopes(float* values, float* slopes, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes<float>) {
     const VF x = load<VF>(values + i);
-    // At -|x|, where nothing of the derivative is lost.
+    // Computed at -|x|, where the derivative loses no precision.
     const VF small = sigmoid(cast_bits<VF>(cast_bits<VI>(x) | static_cast<int32_t>(0x80000000)));
     store(slopes + i, small * (1.0f - small));
     store(values + i, sigmoid(x));

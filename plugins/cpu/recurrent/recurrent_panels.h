@@ -1,7 +1,7 @@
 // Weights of recurrent layers as panels, and products of the rows of several batch entries with them.
 //
-// A panel is so many columns of a matrix as a few vectors of this processor hold, one row behind the other; columns beyond the matrix are
-// zeros. Rows that are multiplied or made have their last panel filled up, too: they are of padded() elements.
+// A panel has as many columns of a matrix as a few vectors of this processor hold, stored row after row; columns beyond the matrix are
+// zeros. Rows of operands and results are padded to whole panels, too: they have padded() elements.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void pack_panel(const T* matrix, int64_t row_stride, int64_t column_stride, int6
     std::fill(panel + count, panel + columns, T(0));
   }
 }
-// All columns. `poll`: may be null; unfinished when it stops.
+// Packs all columns. `poll`: may be null; unfinished when it stops.
 template <class T>
 void pack_panels(const T* matrix, int64_t row_stride, int64_t column_stride, int64_t columns, int64_t depth, T* panels,
                  operators::CancellationPoll* poll) {

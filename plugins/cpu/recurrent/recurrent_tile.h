@@ -1,4 +1,4 @@
-// What RNN, GRU, LSTM and their gradients do alike with a tile: ranges of the batch entries of a direction.
+// The tiles of RNN, GRU, LSTM and their gradients: ranges of the batch entries of a direction.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace heddle::cpu {
 
-// Tiles of batch entries, of all directions one behind the other. Entries of one tile share what is read of R in each step, so a tile has
-// several where there are enough for two tiles.
+// Tiles of batch entries, those of the second direction after those of the first. Entries of one tile share the reads of R in each step, so
+// a tile has several where there are enough for two tiles.
 class RecurrentTiling {
  public:
   // `products`: multiplications of the whole layer.
@@ -27,7 +27,7 @@ class RecurrentTiling {
     context.set_tiles(tiles_);
     context.set_cost_ns(100 + products / products_per_ns);
   }
-  // f(direction, first, last) for the entries of tiles [begin, end), a direction at a time, until it fails.
+  // Calls f(direction, first, last) for the entries of tiles [begin, end), a direction at a time, until it fails.
   template <class F>
   Status for_each(const operators::RecurrentShape& shape, int64_t begin, int64_t end, F f) const {
     const int64_t units = shape.directions * shape.batches;
@@ -45,7 +45,7 @@ class RecurrentTiling {
   int64_t tiles_ = 1;
 };
 
-// How many steps entries [first, first + count) take. `given`: sequence_lens, or null.
+// Reads how many steps entries [first, first + count) take. `given`: sequence_lens, or null.
 inline Status read_lengths(const int32_t* given, const operators::RecurrentShape& shape, int64_t first, int64_t count, int64_t* lengths) {
   for (int64_t i = 0; i < count; ++i) {
     lengths[i] = given ? given[first + i] : shape.times;
@@ -56,7 +56,7 @@ inline Status read_lengths(const int32_t* given, const operators::RecurrentShape
   return {};
 }
 
-// `n` elements of `states` from `at` on, or zeros where there are none, and zeros up to `width`.
+// Copies `n` elements of `states` from `at` on, or zeros if `states` is null, and fills with zeros up to `width`.
 template <class T>
 void copy_state(const T* states, int64_t at, int64_t n, T* row, int64_t width) {
   if (states) std::copy_n(states + at, n, row);

@@ -8,7 +8,7 @@
 namespace heddle::cpu {
 namespace {
 
-// The range of a dtype, for the extremum of nothing.
+// The range of a dtype, for the extremum of no elements.
 template <class T>
 Accumulator extremum(Fold fold, T Accumulator::*member) {
   Accumulator a = {};

@@ -1,4 +1,4 @@
-// What a reduction folds into: doubles or 64-bit integers, whatever the dtype of its input. Pure.
+// The accumulators of reductions: doubles or 64-bit integers, whatever the dtype of the input. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ union Accumulator {
   uint64_t u;
 };
 
-// The loops that fold a dtype that compute_dtype() answers, and the dtype of their accumulators.
+// Returns the loops that fold a dtype given by compute_dtype(), and the dtype of their accumulators.
 FoldType fold_type(heddle_dtype folded);
 heddle_dtype accumulator_dtype(heddle_dtype folded);
-// The value of nothing folded: 0, 1, or the end of the range of `dtype`, which is the input's.
+// Returns the fold of no elements: 0, 1, or the end of the range of `dtype`, which is the input's.
 Accumulator start_of(Fold fold, heddle_dtype dtype);
 
 }  // namespace heddle::cpu

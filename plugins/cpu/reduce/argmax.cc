@@ -99,7 +99,7 @@ class ArgExtremum {
       for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c, poll);
     }
   }
-  // 16-bit floats, one element at a time.
+  // The loop of 16-bit floats, one element at a time.
   template <class T>
   void scan_halves(const T* x, int64_t count, int64_t stride, int64_t* index, CancellationPoll& poll) const {
     float best = 0, value = 0;

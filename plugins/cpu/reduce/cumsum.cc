@@ -62,7 +62,7 @@ class CumSum {
   Tiling tiling_;
 };
 
-// Behind the class: clang 14 leaves a template of the class out that a generic lambda in front of it uses.
+// Defined after the class: clang 14 drops a template of the class that an earlier generic lambda uses.
 Status CumSum::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor& x = *context.inputs[0];
   if (x.element_count == 0) return {};
@@ -77,7 +77,7 @@ Status CumSum::run(const RunContext& context, int64_t begin, int64_t end) const 
   });
 }
 
-// Each element is in the sums from it on: those are added up from the other end.
+// Each element is in the sums from its position on: dY is added up from the other end.
 Status cumsum_gradient(GradientContext& g) {
   g.give(0, g.emit("CumSum", {g.dy(0), g.x(1)}, {g.same("exclusive"), {"reverse", g.attributes().i("reverse") == 0 ? 1 : 0}}));
   return {};

@@ -39,25 +39,25 @@ Status infer_reduce(InferContext& context) {
   return {};
 }
 
-// What belongs to an output, beside all elements that were folded into it: their dimensions are 1 again.
+// Broadcasts a value per output along the folded elements: their dimensions become 1 again.
 GradientValue beside_folded(GradientContext& g, GradientValue value) {
   return g.attributes().i("keepdims") != 0 || !g.x(1) ? value : g.emit("Unsqueeze", {value, g.x(1)});
 }
 
-// How many elements were folded into each output, as a number of dy's dtype; counted in f64, which has them exactly.
+// The fraction that one element is of the elements folded into an output, as dy's dtype; counted in f64, which holds the counts exactly.
 GradientValue one_part(GradientContext& g, GradientValue dy) {
   const GradientValue outputs = cast(g, g.emit("Size", {g.y(0)}), HEDDLE_F64), elements = cast(g, g.emit("Size", {g.x(0)}), HEDDLE_F64);
   return g.emit("CastLike", {g.emit("Div", {outputs, elements}), dy});
 }
 
-// Equal extremes have equal parts of it, as in PyTorch's amax.
+// Equal extremes share the gradient equally, as in PyTorch's amax.
 GradientValue of_extreme(GradientContext& g, GradientValue x, GradientValue y, GradientValue dy) {
   const GradientValue is_extreme = pointwise(g, "select(eq(x0, x1), 1, 0)", {x, y});
   const GradientValue count = g.emit("ReduceSum", {is_extreme, g.x(1)}, {{"keepdims", 1}, g.same("noop_with_empty_axes")});
   return pointwise(g, "x0 * (x1 / x2)", {is_extreme, dy, count});
 }
 
-// The product of all others: where one of them is zero it is not what a division gives.
+// The product of all other elements: where one of them is zero a division does not give it.
 GradientValue of_product(GradientContext& g, GradientValue x, GradientValue y, GradientValue dy) {
   const GradientAttribute keeps("keepdims", 1), noop = g.same("noop_with_empty_axes");
   const GradientValue zeros = g.emit("ReduceSum", {pointwise(g, "select(eq(x0, 0), 1, 0)", {x}), g.x(1)}, {keeps, noop});

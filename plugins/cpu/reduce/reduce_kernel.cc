@@ -32,7 +32,7 @@ Status Reduce::create(const CreateContext& context, Reduction reduction) {
   keeps_dims_ = is_set("keepdims");
   dtype_ = context.input(0)->dtype;
   folded_dtype_ = compute_dtype(dtype_);
-  // The squares of integers whose root fits their type may not.
+  // The squares of integers may exceed their type where the root does not.
   if (reduction.ending == Ending::square_root && folded_dtype_ != HEDDLE_F32) folded_dtype_ = HEDDLE_F64;
   if (!isa_folds().functions[fold_type(folded_dtype_)][reduction.fold].row) return invalid("is not defined for integers");
   return {};
@@ -44,7 +44,7 @@ ReducePlan Reduce::plan_of(const heddle_tensor& input, uint32_t set) const {
   return plan_reduction(input, set, cost, reduction_.ending != Ending::log_sum_exp);
 }
 
-// Axes that are not known before the run (neither constant nor given to prepare) leave one tile, planned when it runs.
+// Axes that are not known before the run (neither constant nor given to prepare) lead to one tile, planned when it runs.
 Status Reduce::prepare(PrepareContext& context) {
   const heddle_tensor& input = *context.input(0);
   const heddle_tensor* axes = context.input(1);
@@ -151,14 +151,14 @@ void Reduce::combine(Accumulator* into, const Accumulator* from, int64_t count) 
   isa_folds().functions[type][itself ? reduction_.fold : fold_sum].column(from, count, nullptr, into);
 }
 
-// What is left to do with a folded value.
+// Applies the last operation to folded values.
 void Reduce::end(const ReducePlan& plan, Accumulator* accumulators, const Accumulator* shifts, int64_t count) const {
   if (reduction_.ending == Ending::none) return;
   const heddle_dtype dtype = accumulator_dtype(folded_dtype_);
   for (int64_t i = 0; i < count; ++i) {
     Accumulator& a = accumulators[i];
     if (reduction_.ending == Ending::mean && dtype != HEDDLE_F64) {
-      // In integers, towards zero: a double holds no sum of more than 53 bits.
+      // Integers are divided as integers, towards zero: a double holds no sum of more than 53 bits.
       if (plan.folded > 0) dtype == HEDDLE_U64 ? a.u /= static_cast<uint64_t>(plan.folded) : a.u = static_cast<uint64_t>(a.i / plan.folded);
       continue;
     }

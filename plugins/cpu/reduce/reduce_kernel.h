@@ -31,7 +31,7 @@ inline constexpr Reduction reduce_sum = {fold_sum, Ending::none}, reduce_mean = 
 
 constexpr int64_t reduce_chunk = 512;  // columns, or converted elements, at a time
 
-// The dimensions that `axes` names, as bits; none given means all, or none with noop_with_empty_axes.
+// Sets the dimensions that `axes` names, as bits; without axes all, or none with noop_with_empty_axes.
 Status reduced_set(int rank, const heddle_tensor* axes, bool keep_when_empty, uint32_t* set);
 void reduced_extents(Dims from, uint32_t set, bool keeps_dims, Extents* to);
 
@@ -43,7 +43,7 @@ class Reduce {
 
  protected:
   Status create(const CreateContext& context, Reduction reduction);
-  // The rest of prepare; without a set it is found in each run.
+  // Completes prepare; without a set each run finds it.
   Status plan(PrepareContext& context, std::optional<uint32_t> set);
 
  private:

@@ -1,7 +1,7 @@
 // The loops of reductions: contiguous elements folded into one accumulator (row) or element by element into many (column).
 //
 // Accumulators are double for floats, int64_t for signed integers, uint64_t for u64. Orders of summation are fixed functions of the count.
-// `shift` is what sum_of_exp subtracts (one value for a row, one per column). Stateless; any thread.
+// sum_of_exp subtracts `shift` (one value for a row, one per column). Stateless; any thread.
 #pragma once
 
 #include <stddef.h>

@@ -65,7 +65,7 @@ V folded_vector(V a, V x, V shift) {
   if constexpr (fold == fold_exp) return a + exp(x - shift);
 }
 
-// `width` vectors at a time while they last, their lanes combined in a fixed order. Returns how far it came.
+// Folds `width` vectors at a time while enough are left, their lanes combined in a fixed order. Returns the number of elements folded.
 template <Fold fold, int width, class V, class T>
 int64_t row_stretch(const T* x, int64_t i, int64_t end, double shift, double* accumulator) {
   constexpr int64_t n = vector_bytes / static_cast<int64_t>(sizeof(T));
@@ -92,8 +92,8 @@ void row_vectors(const T* x, int64_t count, double shift, double* accumulator) {
   row_plain<fold, T>(x + i, count - i, shift, accumulator);
 }
 
-// In double: each factor of a product in f32 would round, in as many orders as vectors have lanes; the square of an f32 number may be
-// beyond f32 where the root of the sum is not.
+// Uses double: each factor of a product in f32 would round, in as many orders as vectors have lanes; the square of an f32 number may exceed
+// f32 where the root of the sum does not.
 template <Fold fold>
 void row_in_double(const float* x, int64_t count, double* accumulator) {
   constexpr int width = 4;

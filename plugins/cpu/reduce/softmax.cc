@@ -86,7 +86,7 @@ class Softmax {
   static std::vector<heddle_format> formats(const CreateContext& context) { return uniform_formats(context, 1, 1); }
 
  private:
-  // In storage order: dimensions before the axis, the axis, dimensions behind it.
+  // The extents in storage order: dimensions before the axis, the axis, dimensions after it.
   struct Shape {
     int64_t outer = 1, count = 1, inner = 1;
   };
@@ -131,7 +131,7 @@ class Softmax {
       std::memcpy(to + static_cast<size_t>(at + i * shape.inner) * width, raw + static_cast<size_t>(i) * width, width);
   }
 
-  // Element by element in f64: one that may be called off halfway.
+  // Computes element by element in f64, so that it may be cancelled halfway.
   void run_long(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, CancellationPoll& poll) const {
     const auto width = static_cast<int64_t>(byte_width(x.dtype));
     const auto element = [&](int64_t i) {
@@ -153,7 +153,7 @@ class Softmax {
     }
   }
 
-  static constexpr int64_t longest = int64_t{1} << 24;  // of an axis that is taken as a whole
+  static constexpr int64_t longest = int64_t{1} << 24;  // the longest axis that is computed as a whole
   SoftmaxKind kind_ = softmax_plain;
   int64_t axis_ = -1;
   Tiling tiling_;
@@ -173,7 +173,7 @@ class SoftmaxKernel : public Softmax {
   Status create(const CreateContext& context) { return Softmax::create(context, kind); }
 };
 
-// Of a scalar, which is its own sum: it is a constant.
+// Handles a scalar: its softmax is a constant, so the gradient is 0.
 bool give_of_scalar(GradientContext& g) {
   if (g.input_type(0).rank > 0) return false;
   g.give(0, zeros_like(g, g.x(0)));

@@ -1,5 +1,5 @@
 // Softmax, log-softmax and hardmax of f32: rows (elements contiguous) and columns (elements of one softmax a stride apart). In place is
-// safe. NaN and +inf give NaN, as exp and division say. Stateless; any thread.
+// safe. NaN and +inf give NaN, as follows from exp and division. Stateless; any thread.
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// SumTo: a tensor summed over what broadcasting repeated.
+// SumTo: a tensor summed over broadcast dimensions.
 #include "families.h"
 #include "reduce/reduce_kernel.h"
 #include "shared/axes.h"
@@ -10,7 +10,7 @@
 namespace heddle::cpu {
 namespace {
 
-// Over what broadcasting to the input's shape repeated: the other way round of Expand.
+// Sums over the dimensions along which the input's shape was broadcast: the inverse of Expand.
 class SumTo : public Reduce {
  public:
   Status create(const CreateContext& context) { return Reduce::create(context, reduce_sum); }
@@ -29,7 +29,7 @@ class SumTo : public Reduce {
     for (int64_t i = 0; i < shape.element_count; ++i) to->push(static_cast<const int64_t*>(shape.data)[i]);
     return {};
   }
-  // The dimensions of `from` that are 1 in `to`, or not there.
+  // Sets the dimensions of `from` that are 1 in `to`, or missing there.
   static Status spread_set(Dims from, Dims to, uint32_t* set) {
     const int missing = from.rank - to.rank;
     for (int i = 0; i < from.rank; ++i) {

@@ -15,7 +15,7 @@ class CopyKernel {
   Status run(const RunContext& context, int64_t begin, int64_t end) const { return run_copy(context, copy_, begin, end); }
 
  protected:
-  // The share of tiles [begin, end) of `copy`.
+  // Runs the share of tiles [begin, end) of `copy`.
   Status run_copy(const RunContext& context, const StridedCopy& copy, int64_t begin, int64_t end) const {
     const Tiling::Range units = tiling_.range(copy.units(), begin, end);
     copy.run(context.inputs[0]->data, context.outputs[0]->data, units.first, units.last);

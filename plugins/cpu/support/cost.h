@@ -1,4 +1,4 @@
-// What families of operators cost, for Op::cost: so many operations for each element.
+// Costs of operator families, for Op::cost: a number of operations for each element.
 #pragma once
 
 #include "heddle/op.h"

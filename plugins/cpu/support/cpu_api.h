@@ -1,4 +1,4 @@
-// What operator authors use of Heddle, and what plugins share, in this plugin's own namespace.
+// The names of Heddle's operator API and of shared plugin code, in this plugin's own namespace.
 #pragma once
 
 #include "shared/operator_api.h"

@@ -1,4 +1,4 @@
-// What kernels that add floats up have in common: in which type they do, and the types that they are made for.
+// Helpers of kernels that add up floats: the type of the sums, and the dispatch by element type.
 #pragma once
 
 #include <type_traits>
@@ -8,11 +8,11 @@
 
 namespace heddle::cpu {
 
-// Sums of 16-bit floats are f32, others of their own type.
+// Sums of 16-bit floats are f32, others have their own type.
 template <class T>
 using FloatSum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// What f(Tag<T>) answers for the element type of a float dtype.
+// Calls f(Tag<T>) for the element type of a float dtype and returns its result.
 template <class F>
 auto with_float(heddle_dtype dtype, F&& f) {
   switch (dtype) {

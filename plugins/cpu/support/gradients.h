@@ -1,4 +1,4 @@
-// What the gradients of several operator families are built from.
+// Helpers from which the gradients of several operator families are built.
 #pragma once
 
 #include <cstdio>
@@ -16,11 +16,11 @@ using plugin::GradientValue;
 inline GradientValue shape_of(GradientContext& g, GradientValue value) {
   return g.emit("Shape", {value});
 }
-// An expression of x0, x1, ... = the operands, which broadcast.
+// Emits an expression of x0, x1, ... = the operands, which broadcast.
 inline GradientValue pointwise(GradientContext& g, const std::string& program, std::initializer_list<GradientValue> operands) {
   return g.emit("Pointwise", operands, {{"program", program}}, "heddle");
 }
-// A number as expressions have it, with all its bits.
+// A number in the syntax of expressions, with all its bits.
 inline std::string number_text(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.17g", number);
@@ -29,14 +29,14 @@ inline std::string number_text(double number) {
 inline GradientValue cast(GradientContext& g, GradientValue value, heddle_dtype dtype) {
   return g.emit("Cast", {value}, {{"to", operators::onnx_from_dtype(dtype)}});
 }
-// Zeros of those extents, and of the dtype of `like`.
+// Emits zeros of the given extents, and of the dtype of `like`.
 inline GradientValue zeros_of(GradientContext& g, GradientValue extents, GradientValue like) {
   return g.emit("CastLike", {g.emit("ConstantOfShape", {extents}), like});
 }
 inline GradientValue zeros_like(GradientContext& g, GradientValue value) {
   return zeros_of(g, shape_of(g, value), value);
 }
-// Zeros like input `i` of the forward operator; ConstantOfShape makes those of f32 by itself.
+// Emits zeros like input `i` of the forward operator; for f32 ConstantOfShape needs no cast.
 inline GradientValue zeros_like_input(GradientContext& g, uint32_t i) {
   const GradientValue extents = shape_of(g, g.x(i));
   return g.input_type(i).dtype == HEDDLE_F32 ? g.emit("ConstantOfShape", {extents}) : zeros_of(g, extents, g.x(i));
@@ -45,7 +45,7 @@ inline GradientValue zeros_like_input(GradientContext& g, uint32_t i) {
 inline GradientValue sum_to(GradientContext& g, GradientValue value, GradientValue like) {
   return g.emit("SumTo", {value, shape_of(g, like)}, {}, "heddle");
 }
-// Under another shape.
+// Emits `value` with another shape.
 inline GradientValue reshape(GradientContext& g, GradientValue value, GradientValue shape) {
   return g.emit("Reshape", {value, shape}, {{"allowzero", 1}});
 }

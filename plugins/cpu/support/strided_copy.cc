@@ -1,5 +1,5 @@
-// The loops of StridedCopy. Memory-bound: what counts is that the inner loop runs along contiguous bytes on both sides, or in square
-// blocks when the contiguous dimensions of source and target differ.
+// The loops of StridedCopy. They are memory-bound: it is important that the inner loop runs along contiguous bytes on both sides, or in
+// square blocks when the contiguous dimensions of source and target differ.
 #include "support/strided_copy.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ void transpose_square<uint32_t, 4>(const char* source, char* target, int64_t sou
 }
 using Short8 = uint16_t __attribute__((vector_size(16)));
 // Eight registers, 24 shuffles: 8 x 8 elements of two bytes. Interleaving line i with line i + 4 moves the first bit of an element's line
-// behind the last of its place; after three times, line and place have changed roles.
+// to the end of its place's bits; after three times, line and place have changed roles.
 template <>
 void transpose_square<uint16_t, 8>(const char* source, char* target, int64_t source_column, int64_t target_row) {
   Short8 lines[8], next[8];
@@ -83,7 +83,7 @@ void transpose_square<uint16_t, 8>(const char* source, char* target, int64_t sou
 }
 #endif
 
-// Target rows of contiguous columns; in the source the rows are contiguous.
+// Copies target rows of contiguous columns; in the source the rows are contiguous.
 template <class W>
 void transpose_block(const char* source, char* target, int64_t rows, int64_t target_row, int64_t columns, int64_t source_column) {
   constexpr int side = sizeof(W) <= 2 ? 8 : 4;

@@ -116,7 +116,7 @@ class Loss {
   Tiling tiling_;
 };
 
-// The weights of classes have none, as in PyTorch.
+// The class weights have no gradient, as in PyTorch.
 template <bool softmax>
 Status loss_gradient(GradientContext& g) {
   const GradientAttribute ignored = g.same("ignore_index");

@@ -1,5 +1,5 @@
-// The gradients of NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: of the sum, or of each position's loss. That of a mean is the
-// sum's, after LabelMeanGradient has divided by all weights.
+// The gradients of NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: of the sum, or of each position's loss. For a mean,
+// LabelMeanGradient first divides by the sum of weights, and the gradient of the sum follows.
 //
 // Tiles are ranges of positions, which are independent. f32 runs on the softmax of reduce/softmax_rows.h, in place of its gradient.
 #include <algorithm>
@@ -44,13 +44,13 @@ class LossGradient {
   }
 
  private:
-  // Of neighbouring positions.
+  // Buffers for neighbouring positions.
   struct Columns {
     float softmax_scratch[2 * softmax_columns];
     double factors[softmax_columns];
     int64_t labels[softmax_columns];  // -1: does not count
   };
-  static constexpr int64_t longest = int64_t{1} << 24;  // of a softmax that is taken as a whole
+  static constexpr int64_t longest = int64_t{1} << 24;  // the longest softmax that is computed as a whole
 
   template <class T>
   Status run_as(const RunContext& context, int64_t begin, int64_t end) const {
@@ -76,7 +76,7 @@ class LossGradient {
     return poll.status();
   }
 
-  // weight * dloss of `n` positions from `i` on.
+  // Computes weight * dloss of `n` positions from `i` on.
   template <class T>
   Status find_factors(const RunContext& context, int64_t i, int64_t n, int64_t classes, Columns& columns) const {
     const heddle_tensor &labels = *context.inputs[1], &dloss = *context.inputs[2];
@@ -184,7 +184,7 @@ class LabelMeanGradient {
 
  private:
   static constexpr int64_t stretch =
-      512;  // so much is summed by itself: a long sum of few different numbers rounds the same way again and again
+      512;  // this many are summed separately: a long sum of few different numbers rounds the same way again and again
 
   template <class T>
   Status run_tile(const RunContext& context, int64_t tile) const {

@@ -1,4 +1,4 @@
-// What the losses of class labels and their gradients share: shapes, which labels count, and the logarithm of a sum of exponentials.
+// Helpers of the losses of class labels and their gradients: shapes, which labels count, and the logarithm of a sum of exponentials.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline Status check_loss_shapes(const InferContext& context, uint32_t weights) {
   return {};
 }
 
-// Which labels count: all but those that are the attribute ignore_index.
+// Selects the labels that count: all but those that are the attribute ignore_index.
 class CountedLabels {
  public:
   void create(const Attributes& attributes) {

@@ -1,5 +1,5 @@
 // The loops of optimizers on contiguous f32 and f64. Every element is computed alone and in the same way wherever it lies, so ranges may be
-// cut anywhere; `next` may be what is read. Stateless; any thread.
+// cut anywhere; `next` may be the memory that is read. Stateless; any thread.
 #pragma once
 
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct RowStretch {
   int64_t rows[max_rows];
   const T* gradients[max_rows];
 };
-// They are updated where they lie. Beside each of them a row of `next` is fetched: of more fetches at once processors leave some out.
+// The rows are updated in place. With each of them a row of `next` is prefetched: processors drop some of many prefetches at once.
 template <class T>
 struct UpdatedRows {
   T* w;
@@ -53,13 +53,13 @@ struct OptimizerTable {
   UpdateLoop<double> f64[update_rule_count];
   UpdateRowsLoop<float> f32_rows[update_rule_count];
   UpdateRowsLoop<double> f64_rows[update_rule_count];
-  // The sum of g^2.
+  // Returns the sum of g^2.
   double (*f32_squares)(const float* w, const float* gradient, int64_t count, float decay);
   double (*f64_squares)(const double* w, const double* gradient, int64_t count, double decay);
   // sum = a + b, of which `sum` may be one.
   void (*f32_add)(const float* a, const float* b, float* sum, int64_t count);
   void (*f64_add)(const double* a, const double* b, double* sum, int64_t count);
-  // sum = a + factor * b, each rounded; a null: of zeros.
+  // sum = a + factor * b, each rounded; a null `a` means zeros.
   void (*f32_add_scaled)(const float* a, float factor, const float* b, float* sum, int64_t count);
   void (*f64_add_scaled)(const double* a, double factor, const double* b, double* sum, int64_t count);
 };

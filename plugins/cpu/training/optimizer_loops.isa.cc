@@ -19,7 +19,7 @@ void put(T* y, int64_t i, int64_t n, Vector<T> v) {
   if (n == lanes<T>) return store(y + i, v);
   __builtin_memcpy(y + i, &v, static_cast<size_t>(n) * sizeof(T));
 }
-// f(first element, elements) for each vector, of which the last may be a part.
+// Calls f(first element, elements) for each vector, the last of which may be partial.
 template <class T, class F>
 inline __attribute__((always_inline)) void each(int64_t count, F f) {
   int64_t i = 0;
@@ -27,7 +27,7 @@ inline __attribute__((always_inline)) void each(int64_t count, F f) {
   if (i < count) f(i, count - i);
 }
 
-// Without a decay the weight is not looked at: 0 times infinity is none.
+// Without a decay the weight is not read: 0 times infinity would be NaN.
 template <class T>
 Vector<T> decayed(Vector<T> gradient, Vector<T> w, T decay) {
   return decay != 0 ? fma(splat<Vector<T>>(decay), w, gradient) : gradient;
@@ -102,7 +102,7 @@ double squares(const T* w, const T* gradient, int64_t count, T decay) {
   each<T>(count, [&](int64_t i, int64_t n) {
     const V g = decayed(get(gradient, i, n), get(w, i, n), decay);
     sum = fma(g, g, sum);
-    if (++in_sum == 256) end();  // so much in the dtype itself
+    if (++in_sum == 256) end();  // so many are summed in the dtype itself
   });
   end();
   return total;

@@ -1,10 +1,11 @@
 // Optimizers of tables, whose gradients are rows: SgdUpdateRows, MomentumUpdateRows, AdagradUpdateRows, AdamUpdateRows. Rows that no index
-// names stay as they are, and so do their states. Gradients of one row are added first, in the order of their indices. Those of lookups in
-// bags are the rows of their bags, times a weight: given with the bags they need not be written out for each lookup (heddle::BagRows).
+// names are unchanged, and so are their states. Gradients of one row are added first, in the order of their indices. The gradients of
+// lookups in bags are the rows of their bags, times a weight: if the bags are inputs they need not be written out for each lookup
+// (heddle::BagRows).
 //
-// A tile owns the rows that hash to it, and looks at all indices for them: with ranges of rows one tile would get most of the work, as rows
-// that are named often lie together in most tables. So each row is updated by one tile, and the result does not depend on the number of
-// threads.
+// A tile owns the rows that hash to it, and reads all indices to find them: with ranges of rows one tile would get most of the work, as
+// rows that are named often lie together in most tables. So each row is updated by one tile, and the result does not depend on the number
+// of threads.
 #include <algorithm>
 
 #include "families.h"
@@ -21,11 +22,11 @@
 namespace heddle::cpu {
 namespace {
 
-// The gradients of T that the indices have, by their positions.
+// The gradients, of type T, of the indices, by their positions.
 template <class T>
 class GivenRows {
  public:
-  // null: bags, each index has its own row; weights, all are 1.
+  // Null `bags`: each index has its own row; null `weights`: all are 1.
   GivenRows(const heddle_tensor& values, const heddle_tensor* bags, const heddle_tensor* weights, int64_t length)
       : rows_(static_cast<const T*>(values.data)),
         bags_(bags),
@@ -33,7 +34,7 @@ class GivenRows {
         bag_count_(values.dims[0]),
         length_(length) {}
 
-  // Whether all bags are there. Without branches, as every tile asks.
+  // Errors: a bag is outside. Without branches, as every tile checks.
   Status check(CancellationPoll& poll) const {
     if (!bags_) return {};
     const bool inside = bags_->dtype == HEDDLE_I32 ? all_inside(static_cast<const int32_t*>(bags_->data), poll)
@@ -45,7 +46,7 @@ class GivenRows {
                    std::to_string(bag_count_) + "), the rows of values");
   }
   const T* row(int64_t position) const { return rows_ + (bags_ ? integer_at(*bags_, position) : position) * length_; }
-  // sum = a + the gradient; a null: of zeros.
+  // sum = a + the gradient; a null `a` means zeros.
   void add(const T* a, int64_t position, T* sum) const {
     if (weights_)
       add_scaled(a, weights_[position], row(position), sum);
@@ -59,7 +60,7 @@ class GivenRows {
   bool all_inside(const I* bags, CancellationPoll& poll) const {
     constexpr int64_t stretch = 4096;
     const auto last = static_cast<uint64_t>(bag_count_) - 1;
-    uint64_t outside = 0;  // its sign: whether any bag is below 0 or behind the last
+    uint64_t outside = 0;  // its sign bit: a bag is below 0 or past the last one
     for (int64_t first = 0; first < bags_->element_count && !poll.stops(stretch); first += stretch)
       for (int64_t i = first; i < std::min(bags_->element_count, first + stretch); ++i) {
         const auto bag = static_cast<uint64_t>(static_cast<int64_t>(bags[i]));
@@ -162,7 +163,7 @@ class RowsUpdate : RowsPorts<schema> {
     }
   }
 
-  // The gradients of rows: where they lie if each is one alone.
+  // Adds up the gradients of rows; a row's only gradient is used in place.
   template <class T>
   void add(const RowGroups& groups, const GivenRows<T>& given, int64_t group, char* sums, RowStretch<T>* stretch,
            CancellationPoll& poll) const {

@@ -11,12 +11,12 @@
 
 namespace heddle::cpu {
 
-// What goes with a rule: its states, and its attributes with their defaults.
+// The properties of a rule: its states, and its attributes with their defaults.
 struct OptimizerSchema {
   UpdateRule rule;
   const char* states[max_update_states];  // null: no such state
   const char* next_states[max_update_states];
-  double epsilon = -1;  // -1: has none
+  double epsilon = -1;  // -1: the rule has none
 
   constexpr uint32_t state_count() const { return states[1] ? 2 : states[0] ? 1 : 0; }
   constexpr bool has_step() const { return rule == update_adam; }
@@ -50,8 +50,8 @@ class OptimizerRule {
     decoupled_ = attributes.i("decoupled_weight_decay") != 0;
     return {};
   }
-  // Of one run. `step`: null where the rule has none. `by_rows`: as torch.optim.SparseAdam, whose epsilon is not corrected with the
-  // squares.
+  // Computes the numbers of one run. `step`: null where the rule has none. `by_rows`: as in torch.optim.SparseAdam, whose epsilon is not
+  // corrected with the squares.
   template <class T>
   Status numbers(double rate, const heddle_tensor* step, bool by_rows, UpdateNumbers<T>* numbers) const {
     double corrected = rate, root = 1;
@@ -82,7 +82,7 @@ class OptimizerRule {
   UpdateRowsLoop<double> rows_loop(double) const { return isa_optimizers().f64_rows[rule_]; }
 
  private:
-  // 1 - base^exponent, which loses nothing where the power is close to 1.
+  // 1 - base^exponent, which loses no precision where the power is close to 1.
   static double rest_of_power(double base, double exponent) { return -std::expm1(exponent * std::log(base)); }
   static Status not_negative(const Attributes& attributes, const char* name, double* value) {
     *value = attributes.f(name);
@@ -100,8 +100,8 @@ class OptimizerRule {
   bool nesterov_ = false, decoupled_ = false;
 };
 
-// The attributes, so that a net with ones that no run would take is refused when it is built, and the scalars: the learning rate, which is
-// input `rate`, and where the rule has it the number of the update behind.
+// Checks the attributes, so that a net with attributes that every run would reject is refused when it is built, and the scalars: the
+// learning rate, which is input `rate`, followed by the number of the update if the rule has it.
 inline Status check_rule(const InferContext& context, uint32_t rate, const OptimizerSchema& schema) {
   OptimizerRule rule;
   HEDDLE_PLUGIN_CHECK(rule.create(context.attributes, schema.rule));

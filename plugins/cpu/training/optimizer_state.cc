@@ -1,7 +1,7 @@
 // Optimizers that keep a state beside the weights: MomentumUpdate, AdagradUpdate, RmsPropUpdate and AdamUpdate, which is AdamW's too. Each
-// output is the next version of the variable that it is named after, and has its bytes.
+// output is the next version of the variable that it is named after, and uses its memory.
 //
-// Tiles are ranges of elements, which are computed each alone.
+// Tiles are ranges of elements, each of which is computed alone.
 #include <algorithm>
 
 #include "families.h"

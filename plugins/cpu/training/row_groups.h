@@ -1,5 +1,5 @@
-// Which positions of indices name the same row of a table, in their order, and what updates by such groups have in common. In memory that
-// was planned; a hash table that is no larger than what it is given needs.
+// Groups the positions of indices that name the same row of a table, in their order, and helps to plan updates by such groups. It uses
+// memory that was planned, and a hash table that is no larger than the given indices need.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace heddle::cpu {
 
-// The rows that tiles [begin, end) of `tiles` own: those whose hashes lie in a range. Neighbouring rows come to different tiles.
+// The rows that tiles [begin, end) of `tiles` own: those whose hashes lie in a range. Neighbouring rows belong to different tiles.
 class OwnedRows {
  public:
   OwnedRows(int64_t begin, int64_t end, int64_t tiles) : first_(first_of(begin, tiles)), count_(first_of(end, tiles) - first_) {}
@@ -37,19 +37,19 @@ class RowGroups {
   }
   RowGroups(void* memory, const heddle_tensor& indices, int64_t rows) : memory_(memory), indices_(indices), rows_(rows) {}
 
-  // The groups of `rows`. All indices are looked at: one that is outside is an error whichever tile asks, so that none writes anything.
+  // Finds the groups of `rows`. All indices are checked: one outside is an error in every tile, so that no tile writes anything.
   Status find(const OwnedRows& rows, CancellationPoll& poll) {
     next_ = static_cast<int32_t*>(memory_);
     used_ = next_ + indices_.element_count;
     if (indices_.dtype == HEDDLE_I32) return group(static_cast<const int32_t*>(indices_.data), rows, poll);
     return group(static_cast<const int64_t*>(indices_.data), rows, poll);
   }
-  // Rows that are used, in the order in which they first are, and the positions of one. The hash table only joins positions of one row:
+  // The named rows, in the order in which they first occur, and the positions of one. The hash table only joins positions of one row:
   // groups are read in the order of positions.
   int64_t count() const { return count_; }
   int64_t row(int64_t group) const { return row_at(used_[group]); }
   int32_t first(int64_t group) const { return used_[group]; }
-  // none: that was the last.
+  // Returns the next position of the same row; none: that was the last.
   int32_t behind(int32_t position) const { return next_[position]; }
 
   static constexpr int32_t none = -1;
@@ -58,7 +58,7 @@ class RowGroups {
   struct Slot {
     int32_t first, last;
   };
-  // Rows of one tile come to slots by another product.
+  // Rows of one tile are hashed to slots with another factor.
   static uint64_t hash(int64_t row) { return (OwnedRows::spread(row) ^ (OwnedRows::spread(row) >> 32)) * 0xd6e8feb86659fd93u; }
 
   template <class T>
@@ -79,13 +79,13 @@ class RowGroups {
     }
     return poll.status();
   }
-  // Puts the positions of what is owned into used_; false: some index is outside. Without branches, as every tile does it for all.
+  // Puts the positions of owned rows into used_; false: some index is outside. Without branches, as every tile does it for all indices.
   template <class T>
   bool list_owned(const T* indices, OwnedRows rows, CancellationPoll& poll, int64_t* owned) {
     constexpr int64_t stretch = 4096;
     const int64_t n = indices_.element_count;
     int64_t count = 0;
-    uint64_t outside = 0;  // its sign: whether any row is below 0 or behind the last
+    uint64_t outside = 0;  // its sign bit: a row is below 0 or past the last one
     for (int64_t first = 0; first < n && !poll.stops(2 * stretch); first += stretch)
       for (int64_t i = first; i < std::min(n, first + stretch); ++i) {
         const int64_t row = resolved(indices[i]);
@@ -107,7 +107,7 @@ class RowGroups {
     return slots;
   }
   int64_t row_at(int64_t position) const { return resolved(integer_at(indices_, position)); }
-  // An index from the end as one from the beginning.
+  // Converts an index that counts from the end to one from the beginning.
   int64_t resolved(int64_t index) const { return index < 0 ? index + rows_ : index; }
   int64_t slot_of(int64_t row) const { return static_cast<int64_t>(hash(row) >> shift_); }
   template <class T>
@@ -135,8 +135,8 @@ class RowGroups {
   int shift_ = 64;
 };
 
-// How many tiles the rows that so many indices name are worth, of which each moves `bytes_of_index`. Every tile looks at all indices: more
-// of them than a row is long would do so for nothing, but for those that the marks of tile_cap.h ask for.
+// The number of tiles for the rows that so many indices name, each of which moves `bytes_of_index`. Every tile reads all indices: more
+// tiles than the length of a row justifies would not pay, except for those that the marks of tile_cap.h require.
 inline int64_t row_tiles(int64_t indices, double bytes_of_index) {
   const double bytes = static_cast<double>(indices) * bytes_of_index, weighted = 2 * bytes;
   const auto worth = static_cast<int64_t>(bytes_of_index / 128);
@@ -144,20 +144,20 @@ inline int64_t row_tiles(int64_t indices, double bytes_of_index) {
   return std::max({int64_t{1}, std::min(tuned, std::max<int64_t>(4, worth)), min_tiles(weighted, bytes)});
 }
 
-// [cost] Bytes that an update moves which reads and writes `moved` rows for each index, and looks at the indices.
+// [cost] Bytes moved by an update that reads and writes `moved` rows for each index, and reads the indices.
 inline double row_update_bytes(const heddle_tensor& table, const heddle_tensor& indices, double moved) {
   const double rows = table.rank > 0 ? std::max(1.0, static_cast<double>(table.dims[0])) : 1;
   return moved * static_cast<double>(indices.element_count) * static_cast<double>(table.byte_size) / rows +
          static_cast<double>(indices.byte_size);
 }
 
-// A row that is shorter than what the processor reads at once costs as much.
+// Rounds up: a row that is shorter than a cache line costs as much as the whole line.
 inline int64_t whole_lines(int64_t row_bytes) {
   return (row_bytes + 63) / 64 * 64;
 }
 
-// [prepare] What such an update needs: its tiles, its cost, and scratch for groups behind `scratch` bytes of its own. Of the table only the
-// rows that are named count: its size decides nothing.
+// [prepare] Plans such an update: its tiles, its cost, and scratch of `scratch` bytes of its own followed by the groups. Only the named
+// rows of the table count: its size does not matter.
 inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indices, int64_t row_bytes, double moved, int64_t scratch,
                               int64_t* tiles) {
   const int64_t n = indices.element_count;
@@ -170,7 +170,7 @@ inline Status plan_row_update(PrepareContext& context, const heddle_tensor& indi
   return {};
 }
 
-// The next version of a table that is not in place of the one before: its `owned` rows.
+// Copies the `owned` rows of a table to its next version, if that has other memory.
 inline void copy_owned_rows(const heddle_tensor& from, const heddle_tensor& to, int64_t rows, const OwnedRows& owned,
                             CancellationPoll& poll) {
   if (from.data == to.data || rows == 0) return;

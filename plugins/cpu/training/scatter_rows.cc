@@ -1,6 +1,6 @@
-// Rows of a table that are written or combined where they lie: ScatterAssign, ScatterWeightedSum, as Caffe2 defines them. Rows that no
-// index names stay as they are. What is said of one row more than once takes effect in the order of indices, whatever the number of
-// threads: a tile owns the rows that hash to it (row_groups.h).
+// Rows of a table that are written or combined in place: ScatterAssign, ScatterWeightedSum, as Caffe2 defines them. Rows that no index
+// names are unchanged. Several updates of one row take effect in the order of indices, whatever the number of threads: a tile owns the rows
+// that hash to it (row_groups.h).
 #include <algorithm>
 #include <cstring>
 
@@ -15,9 +15,9 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr double rows_touched = 3;  // for each index: what is said of it is read, the row is read and written
+constexpr double rows_touched = 3;  // for each index: its values are read, the row is read and written
 
-// Of ScatterAssign; those of ScatterWeightedSum are w, w_weight, indices, and pairs of values and their weight.
+// The ports of ScatterAssign; those of ScatterWeightedSum are w, w_weight, indices, and pairs of values and their weight.
 struct AssignPorts {
   static constexpr uint32_t indices = 1, values = 2, inputs_of_values = 1;
 };

@@ -1,5 +1,5 @@
 // SparseToDense: rows that indices name, written out among rows of zeros, as Caffe2 defines it. Rows of one index are added up in the order
-// of indices, whatever the number of threads: a tile owns a range of the output's elements, and goes through all indices for it.
+// of indices, whatever the number of threads: a tile owns a range of the output's elements, and reads all indices to find them.
 #include <algorithm>
 #include <string>
 
@@ -22,9 +22,9 @@ struct DensePorts {
 
 // ---------------------------------------------------------------- how many rows there are
 
-// The least and the greatest of indices that were looked at.
+// The least and the greatest of the indices read so far.
 struct IndexRange {
-  int64_t least = 0, greatest = -1;  // of none
+  int64_t least = 0, greatest = -1;  // no index yet
 
   void look_at(const heddle_tensor& indices, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
@@ -35,7 +35,7 @@ struct IndexRange {
   }
 };
 
-// The error of the first index that is no row of `like` (null: it is absent, and only what can be no row at all is outside).
+// The error of the first index that is no row of `like` (null: it is absent, and only indices that can be no row at all are outside).
 Status not_a_row(const heddle_tensor& indices, const heddle_tensor* like) {
   const int64_t rows = like ? like->dims[0] : INT64_MAX;
   int64_t position = 0;
@@ -46,7 +46,7 @@ Status not_a_row(const heddle_tensor& indices, const heddle_tensor* like) {
   return invalid(text + (index < 0 ? " is negative" : " asks for more rows than there can be"));
 }
 
-// `range`: of all indices.
+// Finds the number of rows. `range`: of all indices.
 Status count_rows(const heddle_tensor& indices, const IndexRange& range, const heddle_tensor* like, int64_t* rows) {
   const int64_t most = like ? like->dims[0] : INT64_MAX;
   if (range.least < 0 || range.greatest >= most) return not_a_row(indices, like);
@@ -77,12 +77,12 @@ Status infer_sparse_to_dense(InferContext& context) {
 
 // ---------------------------------------------------------------- the kernel
 
-constexpr double moves_of_a_value = 3;  // it is read, and so is what it is added to, which is written again
+constexpr double moves_of_a_value = 3;  // it is read, and so is the sum, which is written again
 
 heddle_status sparse_to_dense_cost(const heddle_infer_context* context, heddle_cost* cost) {
   const heddle_tensor& values = *context->inputs[DensePorts::values];
   cost->flops = static_cast<double>(values.element_count);
-  // What the host has counted so far is every tensor once. Of like there is nothing read.
+  // So far the host has counted every tensor once. Nothing of like is read.
   cost->bytes += (moves_of_a_value - 1) * static_cast<double>(values.byte_size);
   if (context->input_count > DensePorts::like && context->inputs[DensePorts::like])
     cost->bytes -= static_cast<double>(context->inputs[DensePorts::like]->byte_size);
@@ -93,7 +93,7 @@ heddle_status sparse_to_dense_cost(const heddle_infer_context* context, heddle_c
 template <class T>
 void add_up(const heddle_tensor& indices, const T* values, int64_t length, Tiling::Range part, T* dense, CancellationPoll& poll) {
   fill_cancellable(dense + part.first, part.last - part.first, T{}, poll);
-  constexpr int64_t stretch = int64_t{1} << 16;  // elements between two questions whether the run goes on
+  constexpr int64_t stretch = int64_t{1} << 16;  // elements between two checks for cancellation
   for (int64_t i = 0; i < indices.element_count && !poll.stops(2); ++i) {
     const int64_t row = integer_at(indices, i) * length, last = std::min(part.last, row + length);
     const T* const added = values + i * length;
@@ -114,8 +114,8 @@ class SparseToDense {
     const double written = is_dynamic ? 0 : static_cast<double>(dense.byte_size), looked_at = static_cast<double>(indices.byte_size);
     const double moved = written + moves_of_a_value * static_cast<double>(values.byte_size);
     tiling_ = Tiling();
-    // Memory is asked for by one tile. Otherwise there are several where that each looks at all indices is little beside its share of the
-    // rest, or where one would do too much.
+    // A dynamic output is allocated by one tile. Otherwise there are several tiles if reading all indices is little work beside a tile's
+    // share of the rest, or if one tile would be too large.
     if (!is_dynamic) tiling_.plan(context, looked_at + moved, moved >= 16 * looked_at ? 1.5 : 0);
     context.set_cost_ns(30.0 + (2 * looked_at + 1.5 * moved) / bytes_per_ns);
     return {};
@@ -123,7 +123,7 @@ class SparseToDense {
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &indices = *context.inputs[DensePorts::indices], &values = *context.inputs[DensePorts::values];
     CancellationPoll poll(context);
-    // Each tile checks all indices before it writes anything, so that no tile does where one of them is wrong.
+    // Each tile checks all indices before it writes anything, so that no tile writes if one of them is wrong.
     Extents dims;
     HEDDLE_PLUGIN_CHECK(find_extents(context, poll, &dims));
     void* data = nullptr;
@@ -153,9 +153,9 @@ class SparseToDense {
     for (int i = 1; i < values.rank; ++i) dims->push(values.dims[i]);
     return {};
   }
-  // Beside an extent of 0 the others may be of any size.
+  // With an extent of 0 the others may be of any size.
   static bool is_empty(Dims dims) { return std::count(dims.begin(), dims.end(), 0) > 0; }
-  // Where the output lies: where it was planned, or in memory that the host gives it now.
+  // Finds the output's memory: it was planned, or the host allocates it now.
   static Status place(const RunContext& context, const Extents& dims, void** data) {
     heddle_tensor& dense = *context.outputs[0];
     if ((dense.flags & HEDDLE_TENSOR_DYNAMIC) == 0) {

@@ -1,5 +1,5 @@
-// Operators that write variables: SgdUpdate, and the small ones that counters, accumulators and tests need. Each output is the next
-// version of the variable and has its bytes.
+// Operators that write variables: SgdUpdate, and the small ones that counters, accumulators and tests need. Each output is the next version
+// of the variable and uses its memory.
 #include <algorithm>
 
 #include "families.h"

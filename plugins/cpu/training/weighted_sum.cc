@@ -38,8 +38,8 @@ void weighted_sum_cost(CostContext& context) {
   context.set_flops((2 * terms - 1) * context.output_elements(0));
 }
 
-// The sums of all terms, for one block of elements after the other. Of a block everything is read before anything is written, so that the
-// output may lie where x0 does.
+// Computes the sums of all terms, for one block of elements after the other. All inputs of a block are read before its output is written,
+// so that the output may be the memory of x0.
 template <class T>
 void add_terms(const RunContext& context, Tiling::Range range) {
   constexpr int64_t block = 1024;
@@ -97,7 +97,7 @@ void add_weighted_sum(Builder& plugin) {
                       "have the shape of x0")
                  .variadic("x_and_weights", float_dtypes)
                  .out("y", {}, float_dtypes)
-                 .in_place("y", "x_and_weights")  // x0 alone: a port's first value is what an output may take the place of
+                 .in_place("y", "x_and_weights")  // only x0: an output may reuse only the memory of a port's first value
                  .infer(infer_weighted_sum)
                  .cost<weighted_sum_cost>()
                  .gradient<weighted_sum_gradient>()

@@ -1,4 +1,4 @@
-// The conversion loops of one instruction set level; what they mean is said in convert.h.
+// The conversion loops of one instruction set level; convert.h describes them.
 #include <immintrin.h>
 
 #include "vector/convert.h"
@@ -121,7 +121,7 @@ void f32_to_f16(const void* from, void* to, int64_t count) {
   for (; i < count; ++i) y[i] = float_to_half(x[i]);
 }
 
-// A row of the table: from one type to all but the 16-bit floats. Integers of one width share loops: only bits are kept.
+// A row of the table: from one type to all but the 16-bit floats. Integers of one width share loops: they only keep bits.
 template <class From>
 constexpr void add_from(ConvertTable& table, int from) {
   ConvertFunction* row = table.pairs[from];

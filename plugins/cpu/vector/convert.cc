@@ -14,13 +14,13 @@ constexpr int64_t chunk = 256;
 bool is_half(heddle_dtype dtype) {
   return dtype == HEDDLE_F16 || dtype == HEDDLE_BF16;
 }
-// f32 holds every value of these.
+// True if f32 holds every value of the dtype.
 bool fits_f32(heddle_dtype dtype) {
   return dtype == HEDDLE_F32 || is_half(dtype) || plugin::byte_width(dtype) <= 2;
 }
 
-// 64-bit integers that f64 doesn't hold, as those it does: the bits it would round away become one, in the place above them, which tells
-// f64_to_odd_f32 that something was lost.
+// Changes 64-bit integers that f64 doesn't hold to ones that it holds: the bits it would round away become one bit, in the place above
+// them, which shows f64_to_odd_f32 that something was lost.
 void fit_f64(heddle_dtype from, const void* source, uint64_t* fitting, int64_t n) {
   constexpr uint64_t beyond = 0x7ff;
   std::memcpy(fitting, source, static_cast<size_t>(n) * sizeof(uint64_t));

@@ -14,7 +14,7 @@ namespace heddle::cpu {
 
 using ConvertFunction = void (*)(const void* from, void* to, int64_t count);
 
-// What is compiled per instruction set level: pairs without 16-bit floats, those against f32, and f64 -> f32 rounded to odd (so that
+// The functions compiled per instruction set level: pairs without 16-bit floats, those against f32, and f64 -> f32 rounded to odd (so that
 // rounding the result again to 16 bits equals rounding once).
 struct ConvertTable {
   ConvertFunction pairs[HEDDLE_DTYPE_COUNT][HEDDLE_DTYPE_COUNT];

@@ -15,7 +15,7 @@ struct BrainHalf {
   uint16_t bits;
 };
 
-// As many as a vector of f32 has.
+// Loads as many elements as a vector of f32 has.
 template <class T>
 static inline VF load_narrow(const T* x) {
   const VU bits = __builtin_convertvector(load<typename VectorOf<uint16_t, vector_bytes / 2>::type>(x), VU);

@@ -1,16 +1,16 @@
-// Fetching rows of tables before their turn: they lie anywhere. For all instruction set levels.
+// Prefetching rows of tables, which lie anywhere. For all instruction set levels.
 #pragma once
 
 #include <stdint.h>
 
 namespace heddle::cpu {
 
-// What lies so many bytes further on in the order of rows is fetched now.
+// The distance of prefetches: the row so many bytes later in the order of rows.
 constexpr int64_t bytes_fetched_ahead = 8192;
 
-// The beginning of a row of so many bytes: behind it the processor has seen where it goes. Into the second cache, also what will be
-// written: the first has few places for lines that are on their way, and what is fetched for it alone (as "non-temporal") is often gone
-// before its turn.
+// Prefetches the beginning of a row of `bytes` bytes: after that the processor has recognised the access pattern. Prefetches into the
+// second cache, also data that will be written: the first has few places for lines that are on their way, and lines prefetched into it
+// alone (as "non-temporal") are often evicted before their use.
 static inline void prefetch_row(const void* row, int64_t bytes) {
   constexpr int64_t most = 512, line = 64;
   constexpr int for_reading = 0, second_cache = 2;

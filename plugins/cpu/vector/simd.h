@@ -34,7 +34,7 @@ using VI = Vector<int32_t>;
 using VU = Vector<uint32_t>;
 using VD = Vector<double>;
 using VL = Vector<int64_t>;
-// As many floats as a vector has doubles.
+// A vector with as many floats as a vector has doubles.
 using HF = VectorOf<float, vector_bytes / 2>::type;
 using HI = VectorOf<int32_t, vector_bytes / 2>::type;
 
@@ -79,7 +79,7 @@ static inline To cast_bits(From v) {
   static_assert(sizeof(To) == sizeof(From));
   return (To)v;
 }
-// The same number in all lanes. A list, of which GCC makes one broadcast: of lanes that are set one by one it makes a chain of inserts.
+// The same number in all lanes. Uses a list, from which GCC makes one broadcast: setting lanes one by one gives a chain of inserts.
 template <class V, class T, size_t... lane>
 static inline V splat_lanes(T value, std::index_sequence<lane...>) {
   return V{(static_cast<void>(lane), value)...};
@@ -89,7 +89,7 @@ static inline V splat(T value) {
   return splat_lanes<V>(value, std::make_index_sequence<sizeof(V) / sizeof(T)>());
 }
 
-// The number that lies there, in all lanes, by one instruction: splat() is for numbers that loops do not change.
+// The number at p, in all lanes, by one instruction: splat() is for numbers that loops do not change.
 static inline VF splat_from(const float* p) {
 #if defined(__AVX512F__)
   return (VF)_mm512_set1_ps(*p);
@@ -223,7 +223,7 @@ static inline VF larger_or_second(VF a, VF b) {
 #endif
 }
 
-// True when any lane of a comparison is true.
+// True if any lane of a comparison is true.
 static inline bool any(VI mask) {
 #if defined(__AVX512F__)
   return _mm512_movepi32_mask((__m512i)mask) != 0;

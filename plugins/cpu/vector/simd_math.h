@@ -1,4 +1,4 @@
-// Elementary functions of float vectors, a few ulp over the whole range with infinities, NaN and denormals as libm has them.
+// Elementary functions of float vectors, a few ulp over the whole range; infinities, NaN and denormals give the results of libm.
 //
 // Methods: argument reduction by powers of two and short polynomials. exp, log and tanh use the coefficients of Cephes (Moshier,
 // netlib.org/cephes); erf's were fitted for this file (weighted least squares at Chebyshev nodes). pow, sin, cos, tan, log1p and expm1
@@ -82,7 +82,7 @@ static inline VF tanh(VF x) {
   const VF small = fma(
       polynomial(z, splat<VF>(-5.70498872745e-3f), 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f, -3.33332819422e-1f) * z, x, x);
   const VF large = 1.0f - 2.0f / (exp_limited<true>(smaller_or_second(splat<VF>(20.0f), a + a)) + 1.0f);
-  return copy_sign(a < 0.625f ? small : large, x);  // of zeros too
+  return copy_sign(a < 0.625f ? small : large, x);  // also for zeros
 }
 
 static inline VF erf(VF x) {
@@ -98,8 +98,8 @@ static inline VF erf(VF x) {
   return ((a < 0.921875f) | (x != x)) ? small : copy_sign(1.0f - exp_limited<true>(-tail), x);
 }
 
-// gelu, 0.5 * x * (1 + erf(x / sqrt(2))), as it is written: by a product or a quotient, and with the factors in one of three orders.
-// Each gives the bits of its operations one by one.
+// gelu, 0.5 * x * (1 + erf(x / sqrt(2))), in the given form: by a product or a quotient, and with the factors in one of three orders. Each
+// gives the bits of its separate operations.
 enum class GeluOrder { half_of_x_first, half_last, half_of_sum_first };
 template <bool divides, GeluOrder order>
 static inline VF gelu(VF x) {
@@ -159,8 +159,9 @@ static inline VD pow_double(VD x, VD y) {
   t = t > 200.0 ? splat<VD>(200.0) : (t < -200.0 ? splat<VD>(-200.0) : t);
   return exp_series(t);
 }
-// Lanes where x is not positive and finite or y not finite go through libm. Each lane for itself: an element's value must not depend on
-// those that happen to be computed with it. Powers of 1 and 2 are what the compiler of programs makes of them where y is a constant.
+// Lanes where x is not positive and finite or y not finite go through libm. Each lane is computed on its own: an element's value must not
+// depend on those that happen to be computed with it. Powers of 1 and 2 give the results that the compiler of programs uses where y is a
+// constant.
 static inline VF pow(VF x, VF y) {
   const float largest = 3.40282347e38f;
   const VI odd = ~((x > 0.0f) & (x <= largest) & (abs(y) <= largest));

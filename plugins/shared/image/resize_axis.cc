@@ -1,5 +1,5 @@
 // Coordinates and weights of Resize. An axis has few positions: weights are computed in double. Nearest positions are computed in float, as
-// scales are given and as onnxruntime does it: 11 / 1.1f is 10 there, and a little less in double, which floor would make 9.
+// scales are given and as onnxruntime does it: 11 / 1.1f is 10 there, and a little less in double, from which floor would make 9.
 #include "shared/image/resize_axis.h"
 
 #include <algorithm>
@@ -74,11 +74,11 @@ int64_t nearest_position(NearestRounding rounding, bool shrinks, double x) {
   }
 }
 
-// With antialiasing the kernel of a smaller output is as much wider.
+// With antialiasing the kernel of a smaller output is wider by the inverse scale.
 double kernel_scale(const ResizeOptions& options, const ResizeAxis& axis) {
   return options.antialias ? std::min(axis.scale, 1.0) : 1.0;
 }
-// Positions from floor(x) + first_tap on.
+// The offset of the first tap: positions start at floor(x) + first_tap.
 int64_t first_tap(const ResizeOptions& options, const ResizeAxis& axis) {
   const double radius = options.interpolation == Interpolation::linear ? 1 : 2;
   return static_cast<int64_t>(std::floor(-radius / kernel_scale(options, axis))) + 1;
@@ -125,7 +125,7 @@ int64_t tap_count(const ResizeOptions& options, const ResizeAxis& axis) {
 void fill_taps(const ResizeOptions& options, const ResizeAxis& axis, int64_t taps, int32_t* positions, double* weights) {
   for (int64_t i = 0; i < axis.output; ++i, positions += taps, weights += taps) {
     const double x = coordinate_of(options, axis, i);
-    // A roi may be NaN: that is nowhere.
+    // A NaN in the roi counts as a position outside.
     if (options.coordinates == Coordinates::tf_crop_and_resize && !(x >= 0 && x <= static_cast<double>(axis.input - 1))) {
       std::fill(positions, positions + taps, -1);
       std::fill(weights, weights + taps, 0.0);

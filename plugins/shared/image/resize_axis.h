@@ -1,4 +1,5 @@
-// Where Resize reads: for every position of a resized axis the input positions and their weights, by ONNX 19's coordinate modes.
+// The positions that Resize reads: for every position of a resized axis the input positions and their weights, by ONNX 19's coordinate
+// modes.
 //
 // Source: the ONNX operator specification, Resize-19 (and its reference implementation for what the text leaves open). Pure.
 #pragma once

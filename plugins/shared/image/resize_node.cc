@@ -10,7 +10,7 @@
 namespace heddle::operators {
 namespace {
 
-// The axes that scales and sizes speak of. Without heap memory: this runs in run as well.
+// The axes to which scales and sizes refer. Without heap memory: this is used in run as well.
 struct Selected {
   int axes[HEDDLE_MAX_RANK];
   int count = 0;
@@ -122,7 +122,7 @@ Status resolve_axes(const ResizeNode& node, Dims dims, const ResizeOperands& ope
 int64_t table_entries(const ResizeNode& node, Dims input, Dims output) {
   int64_t entries = 0;
   for (int i = 0; i < input.rank; ++i) {
-    // The smallest scale that leads to this extent has the widest kernel: with an aspect ratio to keep, extents are rounded.
+    // The smallest scale that leads to this extent has the widest kernel; with an aspect ratio to keep, extents are rounded.
     const double rounded = node.policy == ResizeNode::Policy::stretch ? 0 : 0.5;
     const double scale = input[i] > 0 && output[i] > 0 ? (static_cast<double>(output[i]) - rounded) / static_cast<double>(input[i]) : 1;
     entries += output[i] * tap_count(node.options, {input[i], output[i], scale * (1 - 1e-6), 0, 1, -1});

@@ -7,7 +7,7 @@
 
 namespace heddle::operators {
 
-// Along one dimension of a bin, so that a region of absurd size ends.
+// The limit along one dimension of a bin, so that a region of absurd size ends.
 constexpr int64_t max_roi_samples = 4096;
 
 struct RoiOptions {

@@ -84,7 +84,7 @@ Status resolve_axis(const WindowAttributes& attributes, int axis, Window* window
                    ", which has only " + std::to_string(input) + " and " + std::to_string(begin + end) + " of padding");
   int64_t& output = window->output[axis];
   output = (attributes.ceil_mode ? free + stride - 1 : free) / stride + 1;
-  // A last window that would begin in the padding behind the input is dropped.
+  // A last window that would begin in the padding after the input is dropped.
   if (attributes.ceil_mode && (output - 1) * stride >= input + begin) --output;
   return {};
 }
@@ -101,7 +101,8 @@ Status resolve_transposed_axis(const WindowAttributes& attributes, int axis, Win
   int64_t& output = window->output[axis];
   if (!attributes.output_shape.empty() || is_same(attributes)) {
     output = attributes.output_shape.empty() ? window->input[axis] * stride : attributes.output_shape[static_cast<size_t>(axis)];
-    // Less than what the input touches is padding; more stays zero at the end, as output_padding does.
+    // If the output is smaller than what the input reaches the rest is padding; further elements stay zero at the end, as with
+    // output_padding.
     if (output - unpadded + extra >= std::max(stride, window->dilation[axis]) && output > unpadded)
       return invalid("output_shape asks for " + std::to_string(output) + " elements of dimension " + std::to_string(axis + 2) +
                      ", the input reaches " + std::to_string(unpadded) + ", and a stride beyond it at most");
@@ -116,7 +117,7 @@ Status resolve_transposed_axis(const WindowAttributes& attributes, int axis, Win
 
 }  // namespace
 
-// Each of the operators that share this declares some of the attributes.
+// Each operator that uses these attributes declares some of them.
 WindowAttributes::WindowAttributes(const Attributes& attributes) {
   if (attributes.declares("auto_pad")) auto_pad = attributes.s("auto_pad", "NOTSET");
   const auto list = [&](const char* name) { return attributes.declares(name) ? attributes.ints(name) : std::vector<int64_t>(); };

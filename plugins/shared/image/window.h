@@ -1,5 +1,5 @@
-// Sliding windows: what Conv, ConvTranspose and the pooling operators have in common. Up to three spatial dimensions; extents in
-// elements. Pure.
+// Sliding windows: common parts of Conv, ConvTranspose and the pooling operators. Up to three spatial dimensions; extents in elements.
+// Pure.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Window {
   int64_t stride[max_spatial] = {1, 1, 1};
   int64_t dilation[max_spatial] = {1, 1, 1};
   int64_t pad_begin[max_spatial] = {0, 0, 0};
-  int64_t pad_end[max_spatial] = {0, 0, 0};  // what the output extent implies, may differ from the attribute
+  int64_t pad_end[max_spatial] = {0, 0, 0};  // implied by the output extent, may differ from the attribute
 
   int64_t input_count() const { return input[0] * input[1] * input[2]; }
   int64_t output_count() const { return output[0] * output[1] * output[2]; }
@@ -37,10 +37,10 @@ struct WindowAttributes {
   bool ceil_mode = false;
 };
 
-// The window over input dims `x` = N C S...; `kernel` are its extents. Errors say which attribute is wrong.
+// Resolves the window over input dims `x` = N C S...; `kernel` are its extents. Errors name the wrong attribute.
 plugin::Status resolve_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
-// The same for ConvTranspose: window->output is the larger side; kernel, stride, dilation and pads as for the convolution that would
-// turn the output into the input.
+// The same for ConvTranspose: window->output is the larger side; kernel, stride, dilation and pads as for the convolution that would turn
+// the output into the input.
 plugin::Status resolve_transposed_window(const WindowAttributes& attributes, Dims x, const std::vector<int64_t>& kernel, Window* window);
 
 }  // namespace heddle::operators

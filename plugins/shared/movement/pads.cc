@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t max_pad = int64_t{1} << 60;  // of an axis: positions are sums of pads and extents
 
-// The pads of every axis from the operands, whose content is readable.
+// Reads the pads of every axis from the operands, whose content must be readable.
 Status read_pads(const heddle_tensor& pads, const heddle_tensor* axes, int rank, Pads* result) {
   const int64_t count = axes ? axes->element_count : rank;
   if (pads.element_count != 2 * count)

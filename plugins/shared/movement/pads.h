@@ -1,4 +1,4 @@
-// What Pad means: its modes, the pads of every axis, and which element of the input each element of the output shows. Pure.
+// The meaning of Pad: its modes, the pads of every axis, and the input element of each output element. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct Pads {
   int64_t before[HEDDLE_MAX_RANK] = {}, after[HEDDLE_MAX_RANK] = {};
 };
 
-// The extents of the output, and the pads of every axis, from the operands, whose content is readable.
+// Computes the extents of the output, and the pads of every axis, from the operands, whose content must be readable.
 Status pad_extents(Dims from, const heddle_tensor& operand, const heddle_tensor* axes, PadMode mode, Pads* pads, Extents* to);
 
-// The input position that output position `at` - before shows; -1: the constant.
+// The input position for output position `at` - before; -1: the constant.
 int64_t source_position(int64_t at, int64_t extent, PadMode mode);
 
 // Axes in physical order; trailing axes without pads are one block of bytes.

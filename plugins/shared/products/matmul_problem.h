@@ -9,7 +9,7 @@
 namespace heddle::operators {
 
 // One operand: matrices `row` and `column` apart inside, `batch[i]` apart along batch dimension i (0: the same matrix).
-// From an element to the one below it and to the one beside it.
+// Steps from an element to the next one in its column and in its row.
 struct MatrixSteps {
   int64_t row = 0, column = 1;
 
@@ -33,7 +33,7 @@ struct MatMulProblem {
 
 // ONNX MatMul (NumPy's matmul): 1-D operands are a row on the left and a column on the right.
 Status resolve_matmul(Dims a, Dims b, MatMulProblem* problem, std::vector<int64_t>* y_dims);
-// Drops what can be dropped: batches that share b become rows, batch dims with one common stride are merged into one.
+// Simplifies the problem: batches that share b become rows, batch dims with one common stride are merged into one.
 void simplify(MatMulProblem* problem);
 // ONNX Gemm's product of two matrices, each transposed or not.
 Status resolve_gemm(bool transpose_a, bool transpose_b, Dims a, Dims b, MatMulProblem* problem);

@@ -78,7 +78,7 @@ Status explicit_output(const std::string& text, const std::vector<Term>& terms, 
   return {};
 }
 
-// Numbers the labels of an operand; those that are new stand behind the others.
+// Numbers the labels of an operand; new ones are appended to `labels`.
 Status number_labels(const Term& term, int operand, std::string* labels, EquationLabels* equation) {
   for (size_t d = 0; d < term.labels.size(); ++d) {
     size_t position = labels->find(term.labels[d]);
@@ -93,13 +93,13 @@ Status number_labels(const Term& term, int operand, std::string* labels, Equatio
   return {};
 }
 
-// Labels that are in the same operands, as dimensions of a matrix product. Strides of 0 where they are not.
+// A label as a dimension of a matrix product, grouped by the operands that have it. Strides of 0 where an operand does not have it.
 struct ProductDim {
   int64_t extent, left, right, y;
 };
 using ProductDims = std::vector<ProductDim>;
 
-// Neighbours with a common step everywhere are one.
+// Merges neighbours with a common step everywhere.
 void join(ProductDims* dims) {
   for (size_t i = dims->size(); i-- > 1;) {
     ProductDim &outer = (*dims)[i - 1], &inner = (*dims)[i];
@@ -109,7 +109,7 @@ void join(ProductDims* dims) {
   }
 }
 
-// Whether a matrix of such strides lies in columns or rows that do not overlap.
+// True if a matrix of such strides has contiguous columns or rows that do not overlap.
 bool is_matrix(int64_t rows, int64_t row, int64_t columns, int64_t column) {
   return column == 1 ? row >= columns : row == 1 && column >= rows;
 }
@@ -117,8 +117,7 @@ bool is_matrix(int64_t rows, int64_t row, int64_t columns, int64_t column) {
 }  // namespace
 
 Status parse_equation(const std::string& equation, const std::vector<Dims>& operands, EquationLabels* parsed) {
-  if (operands.size() > max_einsum_operands)
-    return unsupported("Einsum of more than " + std::to_string(max_einsum_operands) + " operands");
+  if (operands.size() > max_einsum_operands) return unsupported("Einsum of more than " + std::to_string(max_einsum_operands) + " operands");
   const size_t arrow = equation.find("->");
   const std::vector<std::string> texts = split_terms(equation.substr(0, arrow));
   if (texts.size() != operands.size())
@@ -179,7 +178,7 @@ bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* s
   if (sum.operand_count != 2) return false;
   int64_t y[max_einsum_labels] = {};
   dense_strides({sum.extents, sum.output_rank}, y);
-  // What is nearest in the output has to be a column.
+  // The innermost dimension of the output has to be a column.
   int last = sum.output_rank - 1;
   while (last >= 0 && sum.extents[last] == 1) --last;
   if (last < 0) return false;
@@ -196,7 +195,7 @@ bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* s
   }
   std::sort(depth.begin(), depth.end(), [](const ProductDim& a, const ProductDim& b) { return a.left > b.left; });
   for (ProductDims* dims : {&rows, &columns, &depth}) join(dims);
-  // The same matrix times several ones, where those have no common step.
+  // Rows or columns without a common step become a batch: the same matrix is multiplied with several ones.
   for (ProductDims* dims : {&rows, &columns})
     for (; dims->size() > 1; dims->erase(dims->begin())) batch.push_back(dims->front());
   join(&batch);

@@ -1,4 +1,4 @@
-// What an equation of Einsum means for operands of given extents. Pure.
+// The meaning of an equation of Einsum for operands of given extents. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace heddle::operators {
 
 constexpr int max_einsum_labels = 16, max_einsum_operands = 8;
 
-// Which labels the dimensions of the operands have. Those of the output come first, then the summed ones.
+// The labels of the operands' dimensions. Labels of the output come first, then the summed ones.
 struct EquationLabels {
   int label_count = 0, output_rank = 0, operand_count = 0;
   int8_t labels[max_einsum_operands][HEDDLE_MAX_RANK] = {};
 };
 Status parse_equation(const std::string& equation, const std::vector<Dims>& operands, EquationLabels* parsed);
 
-// The equation against the operands' dims.
+// The equation applied to the operands' dims.
 struct SumOfProducts {
   int label_count = 0, output_rank = 0, operand_count = 0;
   int64_t extents[max_einsum_labels] = {};
@@ -35,8 +35,8 @@ struct SumOfProducts {
 Status make_sum_of_products(const EquationLabels& equation, const Dims* operands, SumOfProducts* sum);
 Status make_sum_of_products(const std::string& equation, const std::vector<Dims>& operands, SumOfProducts* sum);
 
-// Whether the sum is a product of two matrices, or a batch of them, that lie row by row or column by column. `swapped`: operand 1 is the
-// one on the left.
+// True if the sum is a product of two matrices, or a batch of them, that lie row by row or column by column. `swapped`: operand 1 is the
+// left one.
 bool is_matrix_product(const SumOfProducts& sum, MatMulProblem* problem, bool* swapped);
 
 }  // namespace heddle::operators

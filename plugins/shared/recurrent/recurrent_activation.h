@@ -56,7 +56,7 @@ struct RecurrentActivation {
     }
   }
 
-  // The derivative at x; at a corner the one that PyTorch takes.
+  // The derivative at x; at a corner PyTorch's choice.
   template <class T>
   T slope(T x) const {
     const T a = static_cast<T>(alpha), b = static_cast<T>(beta);
@@ -99,7 +99,7 @@ struct RecurrentActivation {
   }
 };
 
-// The functions of all directions, `defaults` for each when none are named; alphas and betas are taken in order by the functions that
+// Reads the functions of all directions, `defaults` for each when none are named; alphas and betas are taken in order by the functions that
 // have them.
 Status parse_activations(const Attributes& attributes, int directions, const std::vector<RecurrentActivation::Kind>& defaults,
                          std::vector<RecurrentActivation>* activations);
