@@ -1,18 +1,19 @@
 /* The C boundary between Heddle and its plugins.
  *
- * A plugin is a shared library that exports one function, heddle_plugin_query, and links to nothing of Heddle's. It answers
- * with tables of operators, kernels, devices, resources and rewrite rules; the host answers its needs through a table of
- * functions. This header is C11, compiles as C++ too, and needs only <stddef.h> and <stdint.h>.
+ * A plugin is a shared library that exports one function, heddle_plugin_query, and does not link to Heddle. The function returns tables of
+ * operators, kernels, devices, resources and rewrite rules; the plugin calls the host through a table of functions. This header is C11,
+ * also compiles as C++, and needs only <stddef.h> and <stdint.h>.
  *
  * Rules of the boundary
- *  - Every struct begins with struct_size and grows only at its end. Read a field that may be newer than the other side with
+ *  - Every struct begins with struct_size and grows only at its end. Before reading a field that may be newer than the other side, check
  *    HEDDLE_HAS(type, pointer, field). Padding is explicit; no struct has tail padding.
  *  - ABI 0.x: both numbers and HEDDLE_ABI_HASH must match exactly. From 1.0 on minor versions only append.
- *  - No exception crosses. Functions return heddle_status; a failing one says why through host->set_error, which copies.
- *  - Contexts and the views in them may be copied, and used on any thread, as long as their call lasts (heddle_call).
- *  - The side that allocates is the side that frees. Pointers handed over live as long as the comment beside them says.
+ *  - No exception may cross the boundary. Functions return heddle_status; a failing one gives the reason through host->set_error, which
+ *    copies the text.
+ *  - Contexts and the views in them may be copied, and used on any thread, until their call ends (heddle_call).
+ *  - The side that allocates memory frees it. The comment next to a pointer says how long it is valid.
  *  - Thread marks: [load] called once while loading, by one thread; [compile] may be called by several threads at once for
- *    different objects; [run] called by any executing thread, several at once for disjoint tile ranges.
+ *    different objects; [run] called by any executing thread, by several at once for disjoint tile ranges; [any] called by any thread.
  *  - Units: sizes in bytes, dims in elements, times in nanoseconds. Strings are UTF-8, zero-terminated.
  */
 #ifndef HEDDLE_ABI_H
@@ -27,11 +28,12 @@ extern "C" {
 
 #define HEDDLE_ABI_MAJOR 0
 #define HEDDLE_ABI_MINOR 19
-/* What the numbers stand for: a hash of all that this file and device_plugin.h declare, without comments and spaces. A change to either
-   moves it, and the minor number with it: tests/abi/number_test.cc says the new value. */
+/* HEDDLE_ABI_HASH identifies what the two numbers stand for: it is a hash of everything that this file and device_plugin.h declare, without
+   comments and spaces. A change to either file changes the hash and requires a new minor number; tests/abi/number_test.cc prints the new
+   value. */
 #define HEDDLE_ABI_HASH UINT64_C(0x18771da40ea65c66)
 
-/* True when the other side's struct is long enough to hold `field`. */
+/* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
 
 #define HEDDLE_MAX_RANK 8
@@ -49,14 +51,14 @@ extern "C" {
 typedef int32_t heddle_status;
 enum {
   HEDDLE_OK = 0,
-  HEDDLE_ERROR_INVALID = 1,     /* arguments, attributes, shapes or data that the operator refuses */
-  HEDDLE_ERROR_UNSUPPORTED = 2, /* valid, but this kernel does not do it: the host looks for another one */
+  HEDDLE_ERROR_INVALID = 1,     /* arguments, attributes, shapes or data that the operator rejects */
+  HEDDLE_ERROR_UNSUPPORTED = 2, /* valid, but not implemented by this kernel: the host tries another one */
   HEDDLE_ERROR_OUT_OF_MEMORY = 3,
   HEDDLE_ERROR_DEVICE = 4, /* the device or its driver failed */
   HEDDLE_ERROR_CANCELLED = 5,
   HEDDLE_ERROR_INTERNAL = 6,
-  HEDDLE_ERROR_DEVICE_LOST = 7, /* the device is of no more use, until it is opened anew */
-  HEDDLE_PENDING = -1           /* no error: run_subnet, and run() of a HEDDLE_KERNEL_RESUMES kernel, are to be called again */
+  HEDDLE_ERROR_DEVICE_LOST = 7, /* the device is unusable until it is closed and opened again */
+  HEDDLE_PENDING = -1           /* not an error: run_subnet, or run() of a HEDDLE_KERNEL_RESUMES kernel, must be called again */
 };
 
 /* ---------------------------------------------------------------- types and tensors */
@@ -78,69 +80,70 @@ enum {
   HEDDLE_U64 = 12,
   HEDDLE_BOOL = 13, /* one byte, 0 or 1 */
   HEDDLE_DTYPE_COUNT = 14,
-  /* Reserved: nets and plugins that use them are refused at load. Those of four bits share a byte between two elements. */
+  /* Reserved: nets and plugins that use these are refused at load. Two elements of a four-bit type share one byte. */
   HEDDLE_RESERVED_F8E4M3 = 14,
   HEDDLE_RESERVED_F8E5M2 = 15,
   HEDDLE_RESERVED_I4 = 16,
   HEDDLE_RESERVED_U4 = 17,
   HEDDLE_RESERVED_DTYPE_COUNT = 18
 };
-/* A set of dtypes: bit d stands for dtype d. */
+/* A set of dtypes: bit d is set if dtype d is in the set. */
 typedef uint32_t heddle_dtype_set;
 #define HEDDLE_DTYPE_BIT(d) (1u << (d))
 
-/* Physical order of a dense tensor. All zero: row-major. The logical dims never change with the layout. Embedded in other structs and
-   without a size of its own: it stays these 48 bytes. */
+/* The physical order of a dense tensor. All zero means row-major. The logical dims never change with the layout. The struct is embedded in
+   other structs and has no struct_size: its size of 48 bytes never changes. */
 typedef struct heddle_layout {
-  uint8_t rank;        /* 0: row-major; else the number of entries of `order` */
-  uint8_t block_count; /* inner blocks; 0 today */
+  uint8_t rank;        /* 0: row-major; else the number of entries in `order` */
+  uint8_t block_count; /* number of inner blocks; always 0 today */
   uint8_t flags;       /* bit 0: padding elements are zero */
   uint8_t reserved0;
   uint8_t order[HEDDLE_MAX_RANK]; /* order[0] is the outermost logical dimension; channels-last of NCHW: {0, 2, 3, 1} */
   uint8_t block_dimension[4];
   uint16_t block_size[4];
-  uint32_t opaque_owner; /* non-zero: bytes that only this owner understands */
+  uint32_t opaque_owner; /* non-zero: only this owner understands the bytes */
   uint32_t reserved1;
   uint64_t opaque_id;
   uint64_t opaque_bytes;
 } heddle_layout;
 
 enum {
-  HEDDLE_TENSOR_CONSTANT = 1u, /* same bytes in every run of the session */
-  HEDDLE_TENSOR_DYNAMIC = 2u,  /* [prepare, run] an output without extents and memory before the kernel asks for them: allocate_output */
+  HEDDLE_TENSOR_CONSTANT = 1u, /* the bytes are the same in every run of the session */
+  HEDDLE_TENSOR_DYNAMIC = 2u,  /* [prepare, run] an output that has neither extents nor memory until the kernel calls allocate_output */
 };
 
 enum {
   HEDDLE_SPACE_HOST = 0,
-  HEDDLE_SPACE_DEVICE = 1, /* of the node's device: an address for the device's own functions, nothing that the host may read or write */
+  HEDDLE_SPACE_DEVICE = 1, /* of the node's device: only its functions may use the address; the host must not read or write it */
 };
 
-/* A view; never owned by the plugin. It and what it points to are valid as long as the call it is passed to (heddle_call). */
+/* A view of a tensor; the plugin never owns it. The view and everything it points to are valid until the call it was passed to returns (see
+   heddle_call). */
 typedef struct heddle_tensor {
   uint32_t struct_size;
   heddle_dtype dtype;
   int32_t rank;
   uint32_t flags;
-  void* data;          /* in the memory that `space` names; null in infer when the value is not known */
-  const int64_t* dims; /* rank entries; during run() of a bounded value the true extents, unless the kernel reads extents itself */
+  void* data;          /* an address in the memory that `space` names; null in infer if the content is not known */
+  const int64_t* dims; /* `rank` entries; the true extents in run() of a bounded value, unless the kernel reads extents itself */
   int64_t element_count;
   uint64_t byte_size;
-  int64_t* extent;     /* bounded values: slot for the true extent along extent_axis, in the value's memory space; else null */
+  int64_t* extent;     /* bounded values: the slot for the true extent along extent_axis, in the value's memory space; else null */
   int32_t extent_axis; /* -1: no bounded axis */
-  uint32_t space;      /* HEDDLE_SPACE_*; the same from prepare on. On a device it begins at a multiple of 64 bytes */
+  uint32_t space;      /* HEDDLE_SPACE_*; does not change after prepare. Data on a device begins at a multiple of 64 bytes */
   heddle_layout layout;
 } heddle_tensor;
 
-/* What inference says about a value. */
+/* The type of a value as shape inference determines it. */
 enum {
-  HEDDLE_TYPE_DYNAMIC = 1u, /* extents unknown before the operator ran and without a bound; dims of -1 */
-  HEDDLE_TYPE_TRUE = 2u,    /* of a subnet's output: one bool, known to be true whatever the inputs hold */
+  HEDDLE_TYPE_DYNAMIC = 1u, /* the extents are unknown until the operator has run, and have no bound; the dims are -1 */
+  HEDDLE_TYPE_TRUE = 2u,    /* for an output of a subnet: one bool that is true whatever the inputs contain */
 };
 typedef struct heddle_type {
   uint32_t struct_size;
   heddle_dtype dtype;
   int32_t rank;
-  int32_t bounded_axis; /* -1, or the axis whose dim is an upper bound, true extent known after the operator ran */
+  int32_t bounded_axis; /* -1, or the axis whose dim is an upper bound; the true extent is known after the operator has run */
   uint32_t flags;
   uint32_t reserved;
   int64_t dims[HEDDLE_MAX_RANK];
@@ -163,7 +166,7 @@ enum {
 
 typedef struct heddle_subnet heddle_subnet; /* opaque, owned by the host */
 
-/* A typed view of an attribute; lives as long as the node it belongs to (in schemas: static, a default). */
+/* A typed view of an attribute. It is valid as long as the node it belongs to; in a schema it is static and holds the default. */
 typedef struct heddle_attribute {
   uint32_t struct_size;
   heddle_attribute_type type;
@@ -171,7 +174,7 @@ typedef struct heddle_attribute {
   int64_t i;
   double f;
   const char* s;
-  uint64_t count; /* of ints, floats, strings; bytes of s */
+  uint64_t count; /* number of ints, floats or strings; bytes of s */
   const int64_t* ints;
   const double* floats;
   const char* const* strings;
@@ -184,35 +187,37 @@ typedef struct heddle_attribute {
 typedef int32_t heddle_log_level;
 enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE_LOG_ERROR = 3 };
 
-/* Fills `bytes` at `destination`; false when it fails. Called at most once per distinct key. */
+/* Writes the packed bytes to `destination`; returns an error status if that fails. Called once for each distinct content and key while
+   their packed form is in use; after a failure it may be called again. */
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
-/* Of what a resource is one. Those of a wider scope do not need those of a narrower one. */
+/* The scope of a resource: each instance of the scope has its own. A resource must not need one of a narrower scope. */
 enum {
   HEDDLE_SCOPE_RUNTIME = 0,
-  HEDDLE_SCOPE_DEVICE = 1, /* of a runtime */
+  HEDDLE_SCOPE_DEVICE = 1, /* one for each device of a runtime */
   HEDDLE_SCOPE_SESSION = 2,
-  HEDDLE_SCOPE_COMMUNICATOR = 3, /* of a session, by the name that the need gives */
-  HEDDLE_SCOPE_STREAM = 4        /* of a context; on the host a context is one stream */
+  HEDDLE_SCOPE_COMMUNICATOR = 3, /* one for each communicator name of a session; the need gives the name */
+  HEDDLE_SCOPE_STREAM = 4        /* one for each stream of a context; on the host a context has one stream */
 };
 
-/* What create asks for. Valid during the call. */
+/* A request for a resource, made in create. The struct must be valid during the call only. */
 typedef struct heddle_resource_need {
   uint32_t struct_size;
-  uint32_t interface_version; /* that the plugin was built for; a published one of this or a higher version will do */
+  uint32_t interface_version; /* the interface version the plugin was built for; a resource published with this or a higher version is
+                                 accepted */
   const char* name;
-  const char* communicator;               /* of communicator scope: which one; else null */
-  const heddle_attribute* const* options; /* needs with other options are met by other resources */
+  const char* communicator;               /* for communicator scope: the name of the communicator; else null */
+  const heddle_attribute* const* options; /* needs with different options get different resources */
   uint32_t option_count;
   uint32_t reserved;
 } heddle_resource_need;
 
-/* One call of the host into the plugin: every context has its own. Host functions take it, and not the context, which may be copied. It may
-   be used on any thread until the call returns, and that of a step until the step is complete. */
+/* Identifies one call from the host into the plugin; every context has its own. Host functions take the call and not the context, because a
+   context may be copied. Any thread may use it until the call returns; the call of a step may be used until the step is complete. */
 typedef struct heddle_call heddle_call; /* opaque, owned by the host */
 
-/* One table for the whole process. What a function has no answer to in this kind of call it answers with nothing (null, 0,
-   HEDDLE_ERROR_UNSUPPORTED). */
+/* The host's functions: one table for the whole process. A function that has no answer in this kind of call returns null, 0 or
+   HEDDLE_ERROR_UNSUPPORTED. */
 enum { HEDDLE_MOVE_VALUE = 1u };
 
 typedef struct heddle_host {
@@ -220,55 +225,62 @@ typedef struct heddle_host {
   uint32_t abi_major;
   uint32_t abi_minor;
   uint32_t reserved;
-  /* [any] Copies `length` bytes of text; the last text of a failing call wins. A null call is ignored. */
+  /* [any] Sets the error of a call and copies `length` bytes of text; the last text set by a failing call is reported. Ignored if `call` is
+     null. */
   void (*set_error)(const heddle_call* call, heddle_status code, const char* text, size_t length);
-  /* [any] Hands a line to the embedding program's log sink. */
+  /* [any] Passes a line to the embedding program's log function. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
-  /* [compile, in create of kernels and resources] Asks for a resource that a plugin publishes, and binds it to a slot, which is the same
-     for the same need of one create. Made on first use, by the thread that asks first and under no lock; others that ask for the same one
-     wait. It lives as long as what needs it. HEDDLE_ERROR_INVALID: nobody publishes it, or in an older version; it could not be made (the
-     next who asks has it tried again); it needs what is being made itself. The host knows the text. */
+  /* [compile, in create of kernels and resources] Requests a resource that a plugin publishes and binds it to a slot; equal needs of one
+     create get the same slot. The resource is made on first use, by the first thread that requests it and without holding a lock; other
+     threads that request the same resource wait. It lives as long as whatever needs it. HEDDLE_ERROR_INVALID: no plugin publishes the
+     resource, or only in an older version; it could not be made (the next request tries again); or it needs, directly or indirectly, a
+     resource that is still being made. The host has the error text. */
   heddle_status (*need)(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot);
-  /* [compile, after need] What is in the slot. Null for stream scope in a kernel's create: those are in heddle_run_context::resources. */
+  /* [compile, after need] Returns the resource in the slot. Null for stream scope in a kernel's create: such resources are in
+     heddle_run_context::resources. */
   void* (*resource)(const heddle_call* call, uint32_t slot);
-  /* [compile, in prepare] Memory for a packed form of constant input `input`, shared by every plan and context that asks with the
-     same content, layout, key and size. `fill` writes it unless it is there. Alive as long as the plan. Null on failure.
-     The first packing also tells the host that the original bytes may leave memory. */
+  /* [compile, in prepare] Returns memory with a packed form of constant input `input`, shared by all plans and contexts that request it
+     with the same content, layout, key and size. `fill` writes the bytes unless they exist already. The memory lives as long as the plan.
+     Null on failure. The first packing also tells the host that the original bytes may be dropped from memory. */
   const void* (*prepack)(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user);
-  /* [run] Scratch of the executing thread: as many bytes as prepare asked for in thread_scratch_bytes, 64-byte aligned,
-     contents undefined at entry. Null on a thread that does not execute the step: scratch of a step may be used by any. */
+  /* [run] Returns the scratch of the executing thread: as many bytes as prepare requested in thread_scratch_bytes, 64-byte aligned, with
+     undefined contents at entry. Null on a thread that does not execute the step; such a thread may still use the step's own scratch. */
   void* (*thread_scratch)(const heddle_call* call);
-  /* [run] 0 for the thread that called run; below the number of executing threads of the run. HEDDLE_NO_THREAD on any other. */
+  /* [run] Returns the index of the executing thread: 0 for the thread that called run, always below the number of executing threads of the
+     run. HEDDLE_NO_THREAD on any other thread. */
   uint32_t (*thread_index)(const heddle_call* call);
-  /* [run] Non-zero when the run was cancelled or its deadline passed: a long kernel may return HEDDLE_ERROR_CANCELLED. */
+  /* [run] Returns non-zero if the run was cancelled or its deadline has passed: a long kernel may then return HEDDLE_ERROR_CANCELLED. */
   int32_t (*cancelled)(const heddle_call* call);
-  /* [run, dynamic outputs only] Memory for output `output`, with its true dims, of the rank inferred; the host owns it. Null on failure. */
+  /* [run, dynamic outputs only] Allocates memory for output `output`. `dims` are the true extents and `rank` is the inferred rank. The host
+     owns the memory. Null on failure. */
   void* (*allocate_output)(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank);
-  /* [run] Runs a subnet attribute of this node, for trip `trip`, which the operator numbers as it likes: random numbers inside are the same
-     for the same trip, also in another order, and run again. inputs[] are views in the order of its inputs; outputs are copied to the views
-     given, whose dims must fit. An output view with null data asks for the result where it is: the host fills its dtype, rank, dims,
-     element_count, byte_size and data with memory of its own, valid until the next run of a subnet through this call. Null entries:
-     outputs not asked for. Returns when the subnet is done; threads of the run that have nothing else to do help.
-     To a HEDDLE_KERNEL_RESUMES kernel it may answer HEDDLE_PENDING: only asynchronous steps of the subnet are left. Then run() returns that
-     too, and is called again, with `resumed`, when there is more to do; it asks for the same once more, with data where it was. */
+  /* [run] Runs a subnet attribute of this node and returns when the subnet is done; idle threads of the run help. The operator chooses the
+     number `trip`: random numbers inside the subnet depend on it, and are the same for the same trip in any order of trips and when run
+     again. inputs[] are views in the order of the subnet's inputs. Outputs are copied to the views given, whose dims must match. If an
+     output view has null data, the host fills in its dtype, rank, dims, element_count, byte_size and data; that memory belongs to the host
+     and is valid until the next run of a subnet through this call. Null entries are outputs that are not requested. For a
+     HEDDLE_KERNEL_RESUMES kernel the function may return HEDDLE_PENDING: only asynchronous steps of the subnet are left. run() must then
+     return HEDDLE_PENDING too; it is called again, with `resumed` set, when it can continue, and must then make the same request, with data
+     at the same addresses. */
   heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                               uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
-  /* [compile, in infer] What inference says about the outputs of a subnet attribute of this node when its inputs are as given (views;
-     data where the content is known). outputs[] are structs of the caller, filled by the host; null entries: not asked for. */
+  /* [compile, in infer] Infers the types of the outputs of a subnet attribute of this node for the given inputs (views; with data where the
+     content is known). outputs[] are structs of the caller that the host fills; null entries are outputs that are not requested. */
   heddle_status (*infer_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                                 uint32_t input_count, heddle_type* const* outputs, uint32_t output_count);
-  /* [compile, in heddle_operator::subnets] Runs of this node will give the subnet inputs like these: views; data where it is the same in
-     every run. It is compiled for them. A subnet may be declared for several. */
+  /* [compile, in heddle_operator::subnets] Declares that runs of this node will give the subnet inputs like these (views; with data where
+     it is the same in every run). The subnet is compiled for them. A subnet may be declared for several sets of inputs. */
   heddle_status (*declare_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                                   uint32_t input_count);
-  uint64_t abi_hash; /* HEDDLE_ABI_HASH of the host's headers */
-  /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] The step is done, well or not; `text`, which is copied, says why not. Exactly once for each
-     run() that returned HEDDLE_OK, possibly before it did: then the step is done when that returns. From here on the call is over, and
-     another is a mistake of the plugin, refused with HEDDLE_ERROR_INVALID now and later: no two runs of steps have the same token. */
+  uint64_t abi_hash; /* HEDDLE_ABI_HASH of the headers that the host was built with */
+  /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] Completes the step, successfully or not; `text`, which is copied, gives the reason of a
+     failure. The plugin must call it exactly once for each run() that returned HEDDLE_OK. It may do so before run() returns: the step is
+     then done when run() returns. The call is invalid from here on; completing it again is a mistake of the plugin and is refused with
+     HEDDLE_ERROR_INVALID, at any later time too, because no two runs of steps have the same token. */
   heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
-  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Moves bytes between values, their extents and data_scratch of this node, where they lie: done when it
-     returns, or on a device enqueued on the node's stream. With HEDDLE_MOVE_VALUE the source is at most 64 bytes of the kernel's own, which
-     are taken during the call. */
+  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Copies bytes between values, their extents and data_scratch of this node, in the memory where they are.
+     On the host the copy is done when the function returns; on a device it is enqueued on the node's stream. With HEDDLE_MOVE_VALUE the
+     source is at most 64 bytes of the kernel's own memory, which are read during the call. */
   heddle_status (*move)(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes);
 } heddle_host;
 
@@ -277,13 +289,12 @@ typedef struct heddle_host {
 enum {
   HEDDLE_PORT_OPTIONAL = 1u,
   HEDDLE_PORT_VARIADIC = 2u,       /* the last port only: one or more values (zero or more with OPTIONAL) */
-  HEDDLE_PORT_HOST = 4u,           /* lives in host memory whatever the node's device */
-  HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content decides output shapes; implies HOST */
+  HEDDLE_PORT_HOST = 4u,           /* in host memory, whatever the node's device */
+  HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content determines output shapes; implies HOST */
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
-  HEDDLE_PORT_MAY_UPDATE = 32u,    /* outputs: may be the next version of a variable, as the net says, that is one of the inputs: its bytes
-                                      are those of the input, and the operator hands both to its subnets */
-  HEDDLE_PORT_NOT_DIFFERENTIABLE =
-      64u, /* real numbers without a gradient: an input is given none; from an output none comes, its output_gradients is 0 */
+  HEDDLE_PORT_MAY_UPDATE = 32u, /* outputs: if the net declares so, the next version of a variable among the inputs; shares its bytes, and
+                                   the operator passes both to its subnets */
+  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* a real value without gradient: an input gets none; for an output, output_gradients is 0 */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)
@@ -293,25 +304,28 @@ typedef struct heddle_port {
   uint32_t flags;
   const char* name;
   const char* type_variable;  /* ports of one operator with the same variable have the same dtype; null: the set alone decides */
-  heddle_dtype_set dtypes;    /* allowed */
-  heddle_dtype default_dtype; /* outputs whose dtype no input decides; else HEDDLE_DTYPE_NONE */
-  /* Outputs: index of the input port of the variable whose new version this is; of the input port whose bytes it may take, or
-     HEDDLE_ALIAS_ANY for any of the same size; else -1. Of a variadic output the k-th value goes with the k-th of that port, which is
-     variadic too (there may be more of those). An output that updates shares the bytes of its input. */
+  heddle_dtype_set dtypes;    /* the allowed dtypes */
+  heddle_dtype default_dtype; /* for outputs whose dtype no input determines; else HEDDLE_DTYPE_NONE */
+  /* Outputs. updates: index of the input port of the variable whose new version this output is, else -1; such an output shares the bytes of
+     its input. may_alias: index of the input port whose bytes the output may reuse, HEDDLE_ALIAS_ANY for any input of the same size, else
+     -1. The k-th value of a variadic output is paired with the k-th value of that port, which must be variadic too and may have more
+     values. */
   int32_t updates;
   int32_t may_alias;
-  int32_t index_bound_port; /* inputs: values are indices into this input ... else -1 */
+  int32_t index_bound_port; /* inputs: the values are indices into this input ... else -1 */
   int32_t index_bound_axis; /* ... along this axis (or the attribute "axis" when -1) */
-  /* Null, or what its dims are, as words between spaces: a name for an extent, the same wherever an operator says it; a number; "*" for any
-     extent; "..." for any number of dims, once in a port and the same dims in all. "" is a scalar. The host compares inputs with it before
-     infer, bounded ones at their bounds and again at what a run finds (HEDDLE_KERNEL_READS_EXTENTS kernels compare those), each value of a
-     variadic port alike, and gives outputs the dims that follow; infer may not give them others. "... M K" and
-     "... K N" make "... M N". What an output is made of stands in an input that is there: a call without that input is refused. */
+  /* Null, or the dims of the port as words separated by spaces: a name for an extent, which is the same wherever the operator uses that
+     name; a number; "*" for any extent; "..." for any number of dims, at most once in a port and standing for the same dims in all ports.
+     "" is a scalar. The host checks inputs against it before infer (bounded inputs at their bounds, and again with the extents that a run
+     finds; HEDDLE_KERNEL_READS_EXTENTS kernels check those themselves), each value of a variadic port separately. It gives outputs the dims
+     that follow, and infer must not set others: "... M K" and "... K N" give "... M N". Every name in an output must occur in an input that
+     is present: a call without that input is refused. */
   const char* dims;
 } heddle_port;
 
-/* How the ports of a subnet go with those of its operator. The subnet takes own_inputs that the operator makes itself (a trip number, a
-   condition), and behind them the operator's inputs from first_input on, one by one, as they are or by slices; outputs likewise. */
+/* Maps the ports of a subnet to those of its operator. The first own_inputs inputs of the subnet are made by the operator itself (a trip
+   number, a condition); the following ones are the operator's inputs from first_input on, one by one, whole or as slices. Outputs
+   likewise. */
 typedef struct heddle_subnet_ports {
   uint32_t struct_size;
   uint32_t own_inputs;
@@ -327,47 +341,48 @@ typedef struct heddle_attribute_schema {
   uint32_t required;
   uint32_t reserved;
   const char* name;
-  const heddle_attribute* default_value; /* null: absent unless given */
-  const heddle_subnet_ports* ports;      /* of a subnet; null for every other type */
+  const heddle_attribute* default_value; /* null: absent unless the node gives it */
+  const heddle_subnet_ports* ports;      /* for a subnet; null for every other type */
 } heddle_attribute_schema;
 
 enum {
   HEDDLE_TRAIT_RANDOM = 1u, /* draws from Philox(run state, stream, element): heddle/op/philox.h */
   HEDDLE_TRAIT_COLLECTIVE = 2u,
   HEDDLE_TRAIT_CHEAP = 4u,              /* cheap to recompute */
-  HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 8u, /* any layout, the same for same-shaped inputs and outputs */
-  HEDDLE_TRAIT_SHAPE_ONLY = 16u,        /* output content depends on input shapes alone (Shape, Size) */
-  HEDDLE_TRAIT_IMPURE = 32u,            /* has an effect beside its outputs: never folded, merged or pruned */
-  HEDDLE_TRAIT_VIEW = 64u,              /* output 0 has the bytes of input 0, row-major: aliased, there is nothing to run */
-  /* A node of two inputs gives the same with them swapped, but for the sign of a zero and which NaN it is. Patterns of rewrite rules
-     match it either way. Two ports of the same dtypes, or a variadic one. */
+  HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 8u, /* accepts any layout, the same one for inputs and outputs of the same shape */
+  HEDDLE_TRAIT_SHAPE_ONLY = 16u,        /* the content of outputs depends on input shapes alone (Shape, Size) */
+  HEDDLE_TRAIT_IMPURE = 32u,            /* has an effect besides its outputs: never folded, merged or pruned */
+  HEDDLE_TRAIT_VIEW = 64u,              /* output 0 has the bytes of input 0, row-major: it is an alias and nothing is run */
+  /* A node with two inputs gives the same result with them swapped, except for the sign of a zero and which NaN it is. Patterns of rewrite
+     rules match it in either order. Requires two ports of the same dtypes, or a variadic one. */
   HEDDLE_TRAIT_COMMUTATIVE = 128u,
 };
 typedef int32_t heddle_precision_class;
 enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };
 
-/* [compile] Context of infer. */
+/* [compile] The context of infer. */
 typedef struct heddle_infer_context {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
   uint32_t attribute_count;
   const heddle_host* host;
-  const heddle_tensor* const* inputs;        /* null entries: absent optional inputs; data is non-null when the content is known */
-  heddle_type* const* outputs;               /* pre-filled: dtype from the type variables, rank 0; null entries: outputs not asked for */
-  const heddle_attribute* const* attributes; /* checked, defaults filled, in the order of the schema; null: absent */
+  const heddle_tensor* const* inputs; /* null entries: absent optional inputs; data is non-null if the content is known */
+  heddle_type* const* outputs;        /* pre-filled: dtype from the type variables, rank 0; null entries: outputs that are not requested */
+  const heddle_attribute* const* attributes; /* checked, with defaults filled in, in the order of the schema; null: absent */
   const struct heddle_operator* op;
   const heddle_call* call;
 } heddle_infer_context;
 typedef heddle_status (*heddle_infer_function)(const struct heddle_infer_context* context);
 
-/* One emitted operator of a gradient. Roles: x<i> inputs, y<i> outputs, dy<i> gradients of outputs, dx<i> gradients of inputs,
-   t<k> values of the fragment; instead of x<i>/y<i> a port name, and "d" + port name for gradients. */
+/* One operator that a gradient emits. The names of its inputs and outputs are: x<i> for inputs, y<i> for outputs, dy<i> for gradients of
+   outputs, dx<i> for gradients of inputs, t<k> for intermediate values; a port name may replace x<i> or y<i>, and "d" + port name a
+   gradient. */
 typedef struct heddle_gradient_node {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t copy_attributes; /* non-zero: the forward operator's attributes that the emitted operator also declares */
+  uint32_t copy_attributes; /* non-zero: copies those of the forward operator's attributes that the emitted operator also declares */
   const char* domain;
   const char* operator_name;
   const char* const* inputs;
@@ -375,11 +390,12 @@ typedef struct heddle_gradient_node {
   const heddle_attribute* const* attributes; /* null-terminated list, or null */
 } heddle_gradient_node;
 
-/* Of heddle_gradient_builder::sparse: no index comes twice, they ascend. */
+/* Flags of heddle_gradient_builder::sparse: no index occurs twice; the indices ascend. */
 enum { HEDDLE_SPARSE_UNIQUE = 1u, HEDDLE_SPARSE_SORTED = 2u };
 
-/* Handles with which a gradient callback builds what attributes or types decide: one for each port of the operator at least, 0 where the
-   node has nothing there. A callback is called when a net is derived, before any extent is known: what it emits must fit every shape. */
+/* Handles with which a gradient callback builds a gradient that depends on attributes or types: at least one for each port of the operator,
+   0 if the node has no value there. The callback is called when a net is derived, before any extent is known: what it emits must be valid
+   for every shape. */
 typedef uint64_t heddle_value_handle; /* 0: absent */
 typedef struct heddle_gradient_builder {
   uint32_t struct_size;
@@ -390,28 +406,29 @@ typedef struct heddle_gradient_builder {
   const heddle_value_handle* inputs;
   const heddle_value_handle* outputs;
   const heddle_value_handle* output_gradients;
-  heddle_value_handle* input_gradients; /* to be filled */
+  heddle_value_handle* input_gradients; /* filled by the callback */
   const heddle_attribute* const* attributes;
-  /* Adds one operator; writes output_count handles. Attributes are copied. */
+  /* Adds one operator to the gradient and writes output_count handles. Attributes are copied. */
   heddle_status (*emit)(const struct heddle_gradient_builder* builder, const char* domain, const char* operator_name,
                         const heddle_value_handle* inputs, uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count,
                         const heddle_attribute* const* attributes, uint32_t attribute_count);
   const heddle_call* call;
   const struct heddle_operator* op;
-  /* By port; null: absent. Dtype and rank hold for every run, dims where they are not -1. */
+  /* Types by port; null: absent. Dtype and rank hold for every run, and so do dims other than -1. */
   const heddle_type* const* input_types;
   const heddle_type* const* output_types;
-  const uint8_t*
-      wanted; /* by input: whether its gradient is asked for. What is given for others is dropped, but its operators were emitted */
-  /* Adds a constant of that type, all of whose dims are known; its bytes are copied. */
+  const uint8_t* wanted; /* by input: non-zero if its gradient is requested. A gradient given for another input is dropped, but its
+                            operators have been emitted */
+  /* Adds a constant of `type`, all of whose dims must be known; its bytes are copied. */
   heddle_status (*constant)(const struct heddle_gradient_builder* builder, const heddle_type* type, const void* data,
                             heddle_value_handle* value);
-  /* In the place of input_gradients[input], of a table that rows were taken from: what came back for each row that was, in `values` of
-     [n, row...], beside `indices` of [n], i32 or i64, into the table's axis 0: as often as rows were taken, and from the end where they are
-     negative. Flags: HEDDLE_SPARSE_*. */
+  /* Sets the gradient of input `input` as rows, instead of input_gradients[input]; for a table from which rows were gathered. `values`, of
+     dims [n, row...], has the gradient of each gathered row; `indices`, of dims [n] and dtype i32 or i64, has their positions along axis 0
+     of the table, one for each time a row was gathered; negative ones count from the end. Flags: HEDDLE_SPARSE_*. */
   heddle_status (*sparse)(const struct heddle_gradient_builder* builder, uint32_t input, heddle_value_handle indices,
                           heddle_value_handle values, uint32_t flags);
-  /* An output of the forward operator that the net may not have asked for, a mask or a mean: then it does from now on. */
+  /* Returns an output of the forward operator that the net may not have requested, such as a mask or a mean; the net requests it from then
+     on. */
   heddle_status (*output)(const struct heddle_gradient_builder* builder, uint32_t output, heddle_value_handle* value);
 } heddle_gradient_builder;
 typedef heddle_status (*heddle_gradient_function)(const heddle_gradient_builder* builder);
@@ -422,24 +439,25 @@ typedef struct heddle_cost {
   double flops;
   double bytes;
 } heddle_cost;
-/* [compile] What one run costs, by shapes: inputs without data, outputs as infer left them. Pre-filled: 0 flops, and the bytes of all
-   inputs and outputs once. Both must be finite and not negative. A failure refuses the node. Operators fused behind the node are not among
-   its inputs: the host adds them. */
+/* [compile] Computes the cost of one run from shapes: inputs have no data, outputs are as infer left them. Pre-filled: 0 flops, and the
+   bytes of all inputs and outputs once. Both must be finite and not negative. A failure refuses the node. Operators fused into the node are
+   not among its inputs: the host adds their cost. */
 typedef heddle_status (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
 
-/* One call, as text: `f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6` (docs/writing_an_operator.md, "Examples"). Of an
-   operator: inputs, attributes, outputs. Of a rewrite rule: the inputs of its pattern alone. It documents, and `heddle plugin check` runs
-   it. */
+/* One call, as text: `f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6` (docs/writing_an_operator.md, "Examples"). For an
+   operator it gives inputs, attributes and outputs; for a rewrite rule the inputs of its pattern only. It is documentation, and `heddle
+   plugin check` runs it. */
 typedef struct heddle_example {
   uint32_t struct_size;
   uint32_t reserved;
   const char* text;
-  const char* source; /* where the outputs come from, which no kernel of this plugin made ("by hand", "NumPy"); null: none are given */
+  const char* source; /* where the expected outputs come from, which must not be a kernel of this plugin ("by hand", "NumPy"); null: the
+                         example has none */
 } heddle_example;
 
 typedef struct heddle_operator {
   uint32_t struct_size;
-  int32_t version;    /* the operator's since-version within its domain; a net asks for the highest version <= its own */
+  int32_t version;    /* the operator's since-version within its domain; a net gets the highest version <= its own */
   const char* domain; /* "" is ONNX's; Heddle's own is "heddle" */
   const char* name;
   const char* doc; /* one line */
@@ -453,14 +471,15 @@ typedef struct heddle_operator {
   heddle_precision_class precision;
   uint32_t gradient_node_count;
   heddle_infer_function infer;
-  /* What each subnet of a node is run with: calls host->declare_subnet for those that runs of the node may need, and no others: what is
-     known about its inputs may rule one out. A context as infer's, whose outputs stay empty. Null where no attribute is a subnet. */
+  /* Declares how the subnets of a node are run: calls host->declare_subnet for each set of inputs that runs of the node may need, and for
+     no others; what is known about the node's inputs may rule a subnet out. The context is that of infer, but its outputs stay empty. Null
+     if no attribute is a subnet. */
   heddle_infer_function subnets;
-  heddle_cost_function cost; /* null: flops are what `pointwise` says or unknown, bytes those of inputs and outputs */
+  heddle_cost_function cost; /* null: flops follow from `pointwise` or are unknown; bytes are those of inputs and outputs */
   const heddle_gradient_node* const* gradient_nodes;
-  heddle_gradient_function gradient; /* null: the nodes above, or no gradient */
-  const char* pointwise;             /* null, or the value of output 0 as an expression of input and attribute names (expression.h) */
-  const void* user;                  /* the plugin's own; infer finds it through context->op */
+  heddle_gradient_function gradient; /* null: gradient_nodes apply; the operator has no gradient if there are none either */
+  const char* pointwise;             /* null, or output 0 as an expression over input and attribute names (expression.h) */
+  const void* user;                  /* for the plugin's own use; infer finds it through context->op */
   const heddle_example* const* examples;
   uint32_t example_count;
   uint32_t reserved;
@@ -468,7 +487,7 @@ typedef struct heddle_operator {
 
 /* ---------------------------------------------------------------- kernels */
 
-/* [compile] Context of create, formats and accepts_epilogue. */
+/* [compile] The context of create, formats and accepts_epilogue. */
 typedef struct heddle_create_context {
   uint32_t struct_size;
   uint32_t input_count;
@@ -477,18 +496,18 @@ typedef struct heddle_create_context {
   const heddle_host* host;
   const heddle_type* const* inputs; /* null entries: absent */
   const heddle_type* const* outputs;
-  const heddle_attribute* const* attributes; /* in the order of the schema; null: absent; they live as long as the state */
+  const heddle_attribute* const* attributes; /* in the order of the schema; null: absent; valid as long as the kernel's state */
   const heddle_operator* op;
   const char* node_name;
   const char* device;   /* "cpu:0" */
-  void* device_handle;  /* of the device plugin; null on cpu */
-  uint32_t max_threads; /* executing threads a run may have: for pools made in advance. Nothing that shapes results depends on it */
-  uint32_t epilogue_op_count; /* of the epilogue fused into this node */
+  void* device_handle;  /* the device plugin's handle; null on cpu */
+  uint32_t max_threads; /* the largest number of executing threads of a run, for pools made in advance. Results must not depend on it */
+  uint32_t epilogue_op_count; /* number of ops in the epilogue fused into this node */
   const struct heddle_epilogue_op* const* epilogue_ops;
   const heddle_call* call;
 } heddle_create_context;
 
-/* [compile] Context of prepare: shapes and layouts are known, constants readable. */
+/* [compile] The context of prepare: shapes and layouts are known, constants are readable. */
 typedef struct heddle_prepare_context {
   uint32_t struct_size;
   uint32_t input_count;
@@ -496,66 +515,66 @@ typedef struct heddle_prepare_context {
   uint32_t reserved;
   const heddle_host* host;
   const heddle_call* call;
-  const heddle_tensor* const* inputs; /* data non-null for constants, in the memory space of the view */
+  const heddle_tensor* const* inputs; /* data is non-null for constants, in the memory space of the view */
   const heddle_tensor* const* outputs;
-  const void* const* host_data; /* by input: the bytes of a constant where the host may read them, row-major; null: not a constant */
+  const void* const* host_data; /* by input: the bytes of a constant in host memory, row-major; null: not a constant */
   void* state;
-  uint64_t scratch_budget; /* what scratch_bytes may be at most: a choice of algorithm stays within it, or prepare answers UNSUPPORTED */
-  /* to be filled; pre-filled with 0, 0, 1, 0 and all of its inputs on the host */
-  uint64_t scratch_bytes;        /* per step */
-  uint64_t thread_scratch_bytes; /* per executing thread */
-  int64_t tile_count;            /* a function of shape alone; 0: nothing to do */
-  double cost_ns;                /* first guess of one run on one thread; 0: unknown */
-  /* Of a step on a device: bit i: run() reads input i itself, on the host, before it returns; from 63 on all inputs share bit 63. */
+  uint64_t scratch_budget; /* upper bound for scratch_bytes: prepare chooses an algorithm that stays within it, or returns UNSUPPORTED */
+  /* The kernel fills in the following; pre-filled with 0, 0, 1, 0 and with all inputs that are in host memory. */
+  uint64_t scratch_bytes;        /* of the step */
+  uint64_t thread_scratch_bytes; /* of each executing thread */
+  int64_t tile_count;            /* must depend on shapes only; 0: nothing to do */
+  double cost_ns;                /* first estimate of one run on one thread; 0: unknown */
+  /* For a step on a device: bit i is set if run() itself reads input i on the host before it returns; inputs from 63 on share bit 63. */
   uint64_t reads_host;
-  uint64_t data_scratch_bytes; /* of HEDDLE_KERNEL_MOVES_ONLY: per step, in the memory of the node's device */
+  uint64_t data_scratch_bytes; /* for HEDDLE_KERNEL_MOVES_ONLY: bytes of the step, in the memory of the node's device */
 } heddle_prepare_context;
 
-/* What random numbers depend on, beside the node's stream and the element. Lies where the node works, so that what was enqueued once reads
-   other numbers when it is run again. 24 bytes for ever. */
+/* The state that random numbers depend on, besides the node's stream and the element. It is in the memory where the node works, so that
+   enqueued work reads new values when it is run again. The size is 24 bytes and never changes. */
 typedef struct heddle_run_state {
   uint64_t seed;
   uint64_t step; /* the net's step counter */
-  uint64_t trip; /* 0; in a subnet a number of its own for each trip: of this run_subnet and of those around it */
+  uint64_t trip; /* 0 outside subnets; in a subnet a number unique to each trip, made from this and the enclosing run_subnet calls */
 } heddle_run_state;
 
-/* [run] One step of one context. */
+/* [run] The context of one step in one run context. */
 typedef struct heddle_run_context {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t random_stream;             /* constant id of this node's random stream; in a subnet a hash of it and of the subnet's */
+  uint32_t random_stream;             /* id of this node's random stream, constant; in a subnet a hash of it and of the subnet's */
   const heddle_tensor* const* inputs; /* null entries: absent */
   heddle_tensor* const* outputs;
   void* state;
-  void* scratch;                     /* 64-byte aligned, of this step in this context */
+  void* scratch;                     /* 64-byte aligned; belongs to this step in this context */
   void* stream;                      /* the device's stream; null on cpu */
-  const heddle_run_state* run_state; /* in the memory of the node's device; null: the operator does not have HEDDLE_TRAIT_RANDOM */
+  const heddle_run_state* run_state; /* in the memory of the node's device; null if the operator does not have HEDDLE_TRAIT_RANDOM */
   const heddle_host* host;
   const heddle_call* call;
-  void* const* resources; /* by slot: what create asked for */
+  void* const* resources; /* by slot: the resources that create requested */
   uint32_t resource_count;
-  uint32_t resumed;   /* 1: run() answered HEDDLE_PENDING before and goes on, scratch is as it left it; else 0 */
-  void* data_scratch; /* 64-byte aligned, where the node's values lie; null: prepare asked for none */
+  uint32_t resumed;   /* 1: run() returned HEDDLE_PENDING before and is being resumed, with scratch as it left it; else 0 */
+  void* data_scratch; /* 64-byte aligned, in the memory of the node's values; null if prepare requested none */
 } heddle_run_context;
 
-/* Computes tiles [begin, end). Several threads may run disjoint ranges of one step at once. Must not allocate, synchronise, start
-   threads or wait; an asynchronous one (HEDDLE_KERNEL_ASYNC) starts its work and returns. */
+/* Computes tiles [begin, end). Several threads may call it at once for disjoint ranges of one step. It must not allocate, synchronise,
+   start threads or wait; an asynchronous kernel (HEDDLE_KERNEL_ASYNC) starts its work and returns. */
 typedef heddle_status (*heddle_run_function)(const heddle_run_context* context, int64_t begin, int64_t end);
-/* Combines what the tiles left in scratch, in tile order; called once after all tiles. */
+/* Combines the partial results that tiles left in scratch, in tile order; called once, after all tiles. */
 typedef heddle_status (*heddle_finish_function)(const heddle_run_context* context);
 
 #define HEDDLE_FORMAT_PORTS 8
 typedef struct heddle_format {
   uint32_t struct_size;
   uint32_t reserved;
-  double cost_ns;                            /* relative cost with this choice */
-  heddle_layout inputs[HEDDLE_FORMAT_PORTS]; /* further ports: row-major */
+  double cost_ns;                            /* relative cost of the kernel with this choice */
+  heddle_layout inputs[HEDDLE_FORMAT_PORTS]; /* ports past the last entry: row-major */
   heddle_layout outputs[HEDDLE_FORMAT_PORTS];
 } heddle_format;
 
-/* One operator fused behind a compute kernel, applied to its output 0. `expression` is in terms of "acc" (the value so far) and
-   "operand"; canonical text as expression.h prints it. */
+/* One operator fused into a compute kernel and applied to its output 0. `expression` is over "acc" (the value so far) and "operand", in the
+   canonical text that expression.h prints. */
 enum {
   HEDDLE_OPERAND_NONE = 0,
   HEDDLE_OPERAND_SAME_SHAPE = 1,
@@ -565,75 +584,79 @@ enum {
 };
 typedef struct heddle_epilogue_op {
   uint32_t struct_size;
-  int32_t operand_input; /* index among the node's inputs; -1: none */
+  int32_t operand_input; /* index into the node's inputs; -1: none */
   int32_t operand_kind;
   uint32_t reserved;
   const char* expression;
 } heddle_epilogue_op;
 
 enum {
-  /* Understands bounded inputs: prepared once, at their bounds; in run() they have dims at the bounds and the slot with the true extent.
-     Its outputs have the extents that infer says for the bounds, and along a bounded axis what the kernel writes into their slot. */
+  /* The kernel handles bounded inputs itself. It is prepared once, at the bounds; in run() its inputs have dims at the bounds and the slot
+     with the true extent. Its outputs have the extents that infer gives for the bounds; along a bounded axis the kernel writes the true
+     extent into the output's slot. */
   HEDDLE_KERNEL_READS_EXTENTS = 1u,
-  HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* allocates its outputs with allocate_output */
-  /* Output 0 may take the bytes of a SAME_SHAPE operand of the node's epilogue, in the same layout. */
+  HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* the kernel allocates its outputs with allocate_output */
+  /* Output 0 may reuse the bytes of a SAME_SHAPE operand of the node's epilogue that has the same layout. */
   HEDDLE_KERNEL_EPILOGUE_IN_PLACE = 4u,
-  /* Gives the bits that the operator's pointwise text gives, for NaN (any), zeros, infinities and denormals too. Required of a kernel
-     beside a text: fusion runs the text in its place. */
+  /* The kernel gives the same bits as the operator's pointwise text, also for NaN (any), zeros, infinities and denormals. Every kernel of
+     an operator with such a text must have this flag, because fusion may replace the kernel by the text. */
   HEDDLE_KERNEL_EQUALS_POINTWISE = 8u,
-  /* run() only starts the step, which has one tile; the plugin calls host->complete when it is done. Context, views, scratch and the state
-     stay until then. No thread of the host waits for it. finish() is called afterwards, as always. For "cpu" only: devices have streams. */
+  /* run() only starts the step, which has one tile; the plugin calls host->complete when it is done. Context, views, scratch and state stay
+     valid until then. No thread of the host waits for the step. finish() is called afterwards, as always. For "cpu" only: other devices
+     have streams. */
   HEDDLE_KERNEL_ASYNC = 16u,
-  /* run() may answer HEDDLE_PENDING where run_subnet did, and is called again, until it answers something else, however the run ends. One
-     tile. The thread is given back meanwhile; without this it waits for asynchronous steps of the subnets. For "cpu" only. */
+  /* run() may return HEDDLE_PENDING if run_subnet did. It is then called again until it returns something else, however the run ends. The
+     step has one tile. Its thread is released in between; without this flag it waits for asynchronous steps of the subnets. For "cpu"
+     only. */
   HEDDLE_KERNEL_RESUMES = 32u,
-  /* Touches the bytes of its tensors, but for those that lie on the host, and of data_scratch by host->move and by running subnets alone.
-     So it runs on every device, from the host: what it moves, and its subnets, are enqueued on its stream. For "cpu" only. */
+  /* The kernel accesses the bytes of data_scratch and of its tensors, except those in host memory, only through host->move and by running
+     subnets. It can therefore run from the host for every device: its moves and its subnets are enqueued on the device's stream. For "cpu"
+     only. */
   HEDDLE_KERNEL_MOVES_ONLY = 64u,
 };
 
 typedef struct heddle_kernel {
   uint32_t struct_size;
-  int32_t version; /* of the operator it implements: the same number */
+  int32_t version; /* version of the operator that it implements; must be equal */
   const char* domain;
   const char* operator_name;
   const char* device_kind;              /* "cpu", "cuda", ... */
-  const char* name;                     /* shown by plan and profiles; null: plugin:operator */
-  const heddle_dtype_set* input_dtypes; /* one set per port, or null: all the schema allows */
+  const char* name;                     /* shown in plans and profiles; null: plugin:operator */
+  const heddle_dtype_set* input_dtypes; /* one set per port, or null: all that the schema allows */
   const heddle_dtype_set* output_dtypes;
   uint32_t input_dtype_count;
   uint32_t output_dtype_count;
   uint32_t flags;
-  int32_t priority; /* the highest wins; two of one priority that both fit are a duplicate, refused at load */
-  /* [compile] Any of these but run may be null. A create that fails hands nothing over: *state is ignored, never destroyed. */
+  int32_t priority; /* the highest one wins; two kernels of equal priority for the same dtypes are a duplicate, refused at load */
+  /* [compile] All of these except run may be null. If create fails, the host ignores *state and does not destroy it. */
   heddle_status (*create)(const heddle_create_context* context, void** state);
   heddle_status (*prepare)(heddle_prepare_context* context);
   heddle_run_function run;
   heddle_finish_function finish;
   void (*destroy)(void* state);
-  /* [compile] Fills up to `capacity` choices, best first, and says how many. Null, or a failure: row-major everywhere. */
+  /* [compile] Fills in up to `capacity` choices, best first, and sets *count to their number. Null, or a failure: row-major everywhere. */
   heddle_status (*formats)(const heddle_create_context* context, heddle_format* const* choices, uint32_t capacity, uint32_t* count);
-  /* [compile] Non-zero when this node, with context->epilogue_ops appended, can be run as one. */
+  /* [compile] Returns non-zero if this node can be run with context->epilogue_ops fused into it. */
   int32_t (*accepts_epilogue)(const heddle_create_context* context);
-  /* [any, HEDDLE_KERNEL_ASYNC] The run is to end: make the step complete soon, with HEDDLE_ERROR_CANCELLED if it is not done already.
-     Called at most once for a step that is under way, possibly while complete is called elsewhere; returns at once. Null: such a step is
-     waited for, for a while, and then given up (its memory stays until it completes). */
+  /* [any, HEDDLE_KERNEL_ASYNC] Requests that a started step complete soon, with HEDDLE_ERROR_CANCELLED unless it is done already, because
+     the run is ending early. Called at most once for a step, possibly while another thread calls complete; must return at once. Null: the
+     host waits for such a step for a limited time and then abandons it (its memory stays allocated until it completes). */
   void (*abort)(const heddle_run_context* context);
 } heddle_kernel;
 
 /* ---------------------------------------------------------------- resources, rewrite rules, devices */
 
-/* [compile] What a resource is made for. Valid during create; texts and options as long as the resource. */
+/* [compile] The request to make a resource. The struct is valid during create; its texts and options as long as the resource. */
 typedef struct heddle_resource_request {
   uint32_t struct_size;
-  int32_t scope; /* as declared */
+  int32_t scope; /* as the plugin declared it */
   const heddle_host* host;
   const heddle_call* call;
   const char* name;
-  const char* communicator; /* of communicator scope; else "" */
-  const char* device;       /* of device and stream scope, "cuda:0"; else "" */
-  void* device_handle;      /* of the device plugin; null on cpu and in wider scopes */
-  void* stream;             /* of stream scope; null on cpu */
+  const char* communicator; /* for communicator scope; else "" */
+  const char* device;       /* for device and stream scope, as "cuda:0"; else "" */
+  void* device_handle;      /* the device plugin's handle; null on cpu and in wider scopes */
+  void* stream;             /* for stream scope; null on cpu */
   const heddle_attribute* const* options;
   uint32_t option_count;
   uint32_t reserved;
@@ -642,23 +665,23 @@ typedef struct heddle_resource_request {
 typedef struct heddle_resource {
   uint32_t struct_size;
   int32_t scope;              /* HEDDLE_SCOPE_* */
-  uint32_t interface_version; /* of what create gives; a higher one only adds to it */
+  uint32_t interface_version; /* of the object that create makes; a higher version may only add to it */
   uint32_t reserved;
   const char* name;        /* "plugin.thing" */
-  const char* device_kind; /* of device and stream scope; else null */
-  /* One that fails hands nothing over: *resource is ignored. */
+  const char* device_kind; /* for device and stream scope; else null */
+  /* Makes the resource. If it fails, the host ignores *resource. */
   heddle_status (*create)(const heddle_resource_request* request, void** resource);
   void (*destroy)(void* resource);
-  /* [any] Of communicator scope: a run ends early while an asynchronous step that uses it is under way: what waits in it is to fail soon,
-     on this side. May come more than once, and at once. Null: nothing does. */
+  /* [any] For communicator scope: a run is ending early while an asynchronous step uses the resource. Whatever waits in it on this side
+     must fail soon. May be called more than once, and by several threads at once. Null: nothing waits in it. */
   void (*abort)(void* resource, const char* why);
-  /* [any] Asked before each run that uses it, and now and then while a run waits for asynchronous steps: a failure, with its text, ends the
-     run. Returns at once. Null: it does not break. */
+  /* [any] Called before each run that uses the resource, and repeatedly while a run waits for asynchronous steps. Must return at once; a
+     failure, with its text, ends the run. Null: the resource does not fail. */
   heddle_status (*poll_error)(void* resource, const heddle_call* call);
 } heddle_resource;
 
-/* A structural rule: both nets in Heddle's JSON text form, with the same inputs and outputs by name. Applied where `pattern` occurs
-   with no inner value used outside. */
+/* A structural rewrite rule. Both nets are in Heddle's JSON text form and must have the same input and output names. It is applied where
+   `pattern` occurs and none of its inner values is used outside the match. */
 typedef struct heddle_rewrite_rule {
   uint32_t struct_size;
   uint32_t reserved;
@@ -676,7 +699,7 @@ struct heddle_device_backend; /* device_plugin.h */
 
 typedef struct heddle_plugin {
   uint32_t struct_size;
-  uint32_t abi_major; /* what the plugin was built against; when they differ from its own the host reads no field but abi_hash */
+  uint32_t abi_major; /* the ABI the plugin was built against; if it differs from the host's, the host reads no field except abi_hash */
   uint32_t abi_minor;
   uint32_t reserved;
   const char* name;
@@ -692,15 +715,15 @@ typedef struct heddle_plugin {
   uint32_t rule_count;
   uint32_t device_count;
   uint32_t reserved1;
-  /* [load] once, after the handshake and the check of the tables; null: nothing to do */
+  /* [load] Called once, after the handshake and the check of the tables; null: nothing to do. */
   heddle_status (*initialize)(const heddle_host* host, const heddle_call* call);
-  void (*shutdown)(void); /* [load] once, before the library closes, nothing of it in use; also after initialize failed */
-  uint64_t abi_hash;      /* HEDDLE_ABI_HASH: what the plugin was built against */
+  void (*shutdown)(void); /* [load] called once, before the library is closed, with nothing in use; also after a failed initialize */
+  uint64_t abi_hash;      /* HEDDLE_ABI_HASH that the plugin was built against */
 } heddle_plugin;
 
-/* [load] The one exported symbol, called once while the library is open. `host` stays valid until shutdown returned, `call` until the
-   function returns. Returns static data, or null when it has none to give. A plugin that does not know the host's ABI returns a table with
-   its own numbers, so that the host can name both. */
+/* [load] The one exported symbol, called once while the library is open. `host` is valid until shutdown has returned, `call` until the
+   function returns. Returns static data, or null if it has none. A plugin that does not know the host's ABI returns a table with its own
+   numbers, so that the host can name both. */
 typedef const heddle_plugin* (*heddle_plugin_query_function)(const heddle_host* host, const heddle_call* call);
 #define HEDDLE_PLUGIN_QUERY_SYMBOL "heddle_plugin_query"
 

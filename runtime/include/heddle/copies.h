@@ -1,15 +1,15 @@
-// What happens where a value is needed on another device than it lies.
+// Copies: how to treat a value that is needed on another device than the one it is on.
 #pragma once
 
 #include <cstdint>
 
 namespace heddle {
 
-// Inputs, outputs and constants of a net, which begin or end on the host, are always copied without a word.
+// Inputs, outputs and constants of a net begin or end on the host and are always copied, without a warning.
 enum class Copies : uint8_t {
-  strict,     // it is an error
-  warn,       // it is copied in each run, and a warning says so
-  automatic,  // it is copied in each run
+  strict,     // an error
+  warn,       // the value is copied in each run, and a warning reports it
+  automatic,  // the value is copied in each run
 };
 
 }  // namespace heddle

@@ -1,30 +1,31 @@
-// Executor: where helper threads come from. The runtime never creates threads of its own behind an embedding program's back: it asks
-// an Executor, the default one over oneTBB (heddle/tbb.h), or the program's.
+// Executor: the source of helper threads. The runtime does not create threads without the embedding program's knowledge: it takes them from
+// an Executor, either the default one over oneTBB (heddle/tbb.h) or the program's own.
 //
-// C++17, no RTTI, no exceptions needed, does not include TBB.
+// Requires C++17; needs neither RTTI nor exceptions, and does not include TBB.
 #pragma once
 
 #include "heddle/export.h"
 
 namespace heddle {
 
-// Work handed to an executor. Lives until execute() has returned; never copied.
+// A unit of work passed to an executor. It lives until execute() has returned and is never copied.
 class HEDDLE_API HelperTask {
  public:
   virtual ~HelperTask() = default;
-  // [any thread but the submitter's] Must be called exactly once for each submit.
+  // [any thread but the submitter's] Does the work. Must be called exactly once for each submit.
   virtual void execute() noexcept = 0;
 };
 
 class HEDDLE_API Executor {
  public:
   virtual ~Executor() = default;
-  // Threads that may work on one run, the calling one included; 1 to max_threads (heddle/limits.h), constant.
+  // Returns the number of threads that may work on one run, including the calling one; must be constant, 1 to max_threads
+  // (heddle/limits.h).
   virtual int concurrency() const noexcept = 0;
-  // Arranges that task.execute() is called once, soon, by a thread of the executor's. Thread-safe, does not block, allocates nothing in
-  // steady state. A run does not depend on it being soon: the calling thread does all the work if no helper comes.
+  // Arranges for a thread of the executor to call task.execute() once, soon. Thread-safe; must not block, and must not allocate in steady
+  // state. A run does not depend on it being soon: the calling thread does all the work if no helper comes.
   virtual void submit(HelperTask& task) noexcept = 0;
-  // [the thread that calls run] A run that may want helpers begins here and now: a chance to move them off this thread's processor.
+  // [the thread that calls run] Called when a run that may want helpers begins: an opportunity to move them off this thread's processor.
   virtual void run_begins() noexcept {}
 };
 

@@ -1,10 +1,11 @@
-// Pointwise expressions: the small language in which operators say what they do to one element.
+// Pointwise expressions: the small language in which operators declare what they do to one element.
 //
 //   "max(x, 0)"      "t = x + y; t * sigmoid(t)"      "select(lt(x, 0), alpha * x, x)"
 //
-// Statements "name = expression;" then one result expression. Names are inputs, attributes (bound to numbers by the host) or earlier
-// statements. Infix + - * /, unary -, parentheses, numbers, and the functions below. Parsed once into a flat program that fusion
-// composes and kernels interpret block by block. Header-only, C++17; used by the runtime and by kernels. Not thread-safe per object.
+// Statements "name = expression;" and then one result expression. Names are inputs, attributes (which the host binds to numbers) or earlier
+// statements. Infix + - * /, unary -, parentheses, numbers, and the functions in expression_opcodes.h. A text is parsed once into a flat
+// program that fusion composes and kernels interpret block by block. Header-only, C++17; used by the runtime and by kernels. An object is
+// not thread-safe.
 #pragma once
 
 #include <cmath>
@@ -33,7 +34,7 @@ struct Program {
   std::vector<Instruction> code;
 
   int push(Instruction i) {
-    // Equal instructions are one: keeps composed programs small.
+    // Equal instructions are stored once: this keeps composed programs small.
     for (size_t k = 0; k < code.size(); ++k) {
       const Instruction& o = code[k];
       const bool same_bits = std::memcmp(&o.literal, &i.literal, sizeof(double)) == 0;  // NOLINT: -0 is not 0 here
@@ -50,7 +51,7 @@ struct Program {
   }
 };
 
-// A name and the number it stands for.
+// Names and the numbers they stand for.
 using Constants = std::vector<std::pair<std::string, double>>;
 
 namespace detail {
@@ -114,7 +115,7 @@ class Parser {
   }
   int emit(Opcode op, int a, int b = -1, int c = -1) {
     if (!error_.empty()) return -1;
-    // A choice that is made already: has_<input>, <attribute>_is_<value>.
+    // The condition is a constant already: has_<input>, <attribute>_is_<value>.
     if (op == Opcode::select && program_.code[static_cast<size_t>(a)].op == Opcode::constant)
       return program_.code[static_cast<size_t>(a)].literal != 0 ? b : c;
     return program_.push({op, a, b, c, 0});
@@ -209,7 +210,7 @@ class Parser {
     }
     return fail("unknown function " + std::string(name));
   }
-  // The result must be last; it is copied there (an addition of nothing would change -0.0).
+  // Copies the result to the end, where it must be (adding zero instead would change -0.0).
   void move_to_end(int result) { program_.code.push_back(program_.code[static_cast<size_t>(result)]); }
 
   const char* p_;
@@ -222,18 +223,18 @@ class Parser {
 
 }  // namespace detail
 
-// Parses `text`; names that are neither statements nor in `constants` become inputs, in order of appearance after those already in
-// program.inputs. False and a sentence in `error` when the text is wrong.
+// Parses `text`. Names that are neither statements nor in `constants` become inputs, in order of appearance after those already in
+// program.inputs. Returns false and a message in `error` if the text is wrong.
 inline bool parse(const std::string& text, const Constants& constants, Program& program, std::string& error) {
   return detail::Parser(text, constants, program).parse(error);
 }
 
-// Drops the instructions that the result does not need.
+// Removes the instructions that the result does not need.
 inline void prune(Program& program) {
   const size_t n = program.code.size();
   if (n == 0) return;
   std::vector<int32_t> place(n, -1);
-  place[n - 1] = 0;  // needed; places are given below
+  place[n - 1] = 0;  // marks it as needed; places are assigned below
   for (size_t k = n; k-- > 0;) {
     const Instruction& i = program.code[k];
     if (place[k] < 0 || i.op == Opcode::input || i.op == Opcode::constant) continue;
@@ -253,14 +254,14 @@ inline void prune(Program& program) {
   program.code = std::move(kept);
 }
 
-// Operations that a program does for each element.
+// Returns the number of operations that a program does for each element.
 inline int operations(const Program& program) {
   int n = 0;
   for (const Instruction& i : program.code) n += i.op != Opcode::input && i.op != Opcode::constant;
   return n;
 }
 
-// The names "<prefix><word>" that `text` mentions, as their words: the values a string attribute is compared with.
+// Returns the <word> of each name "<prefix><word>" in `text`: the values that a string attribute is compared with.
 inline std::vector<std::string> mentioned(const std::string& text, const std::string& prefix) {
   std::vector<std::string> words;
   const auto part_of_name = [&](size_t i) { return i < text.size() && detail::is_of_name(text[i]); };
@@ -273,8 +274,8 @@ inline std::vector<std::string> mentioned(const std::string& text, const std::st
   return words;
 }
 
-// Canonical text: every instruction nested where it is used once, a statement "t<k> = ..." where used more often. Parsing it again with
-// the same input order gives the same operations, those of statements first.
+// Returns the canonical text: an instruction that is used once is nested, one that is used more often becomes a statement "t<k> = ...".
+// Parsing it again with the same input order gives the same operations, those of statements first.
 inline std::string print(const Program& program) {
   const size_t n = program.code.size();
   std::vector<int> uses(n, 0);
@@ -321,8 +322,8 @@ inline std::string print(const Program& program) {
   return n ? statements + text[n - 1] : std::string();
 }
 
-// Appends `inner` to `outer`'s program with inner's inputs renamed to outer's values: `bind[i]` is the instruction of `target` that stands
-// for inner.inputs[i]. Returns the instruction that is inner's result.
+// Appends `inner` to `target` with inner's inputs replaced: `bind[i]` is the instruction of `target` for inner.inputs[i]. Returns the
+// instruction that is inner's result.
 inline int append(Program& target, const Program& inner, const std::vector<int>& bind) {
   std::vector<int> map(inner.code.size(), -1);
   for (size_t k = 0; k < inner.code.size(); ++k) {

@@ -1,20 +1,22 @@
-// Evaluation of pointwise expressions (expression.h) in a kernel of one's own, as for the epilogue that the host fuses behind it:
+// Evaluation of pointwise expressions (expression.h) in a kernel of an operator author, such as the epilogue that the host fuses into it:
 //
-//   Program epilogue op;                                                       // accepts_epilogue, create
-//   epilogue op.inputs = {"acc", "operand"};
-//   if (!parse(context.epilogue_op(0).expression, {}, epilogue op, error)) return invalid(error);
-//   epilogue_op_ = Evaluator<float>::of(epilogue op, error);                         // std::optional, a member of the kernel
+//   Program program;                                                           // accepts_epilogue, create
+//   program.inputs = {"acc", "operand"};
+//   if (!parse(context.epilogue_op(0).expression, {}, program, error)) return invalid(error);
+//   epilogue_op_ = Evaluator<float>::of(program, error);                       // std::optional, a member of the kernel
 //   if (!epilogue_op_) return invalid(error);
 //   context.set_scratch(0, epilogue_op_->scratch_bytes());                     // prepare
 //   epilogue_op_->run(columns, {{row, 1}, {bias, 1}}, row, thread_scratch<float>(context));  // run
 //
 // T is one of the types that the runtime computes in: float, double, int32_t, int64_t, uint64_t. Each operation is rounded to T. The bits
-// are those of the runtime's own kernels, but for functions of libm (exp, log, pow, sin, ...), which may differ in the last places:
-// - min and max are NaN if either side is one, of equal operands the second; comparisons and logical operations give 0 or 1, of NaN too;
+// are the same as those of the runtime's own kernels, except for functions of libm (exp, log, pow, sin, ...), which may differ in the last
+// places:
+// - min and max are NaN if either operand is, and the second operand if both are equal; comparisons and logical operations give 0 or 1,
+//   also for NaN;
 // - round is to nearest, halves to even; mod has the sign of the divisor, fmod of the dividend; powers of 1 and 2 are x and x * x;
 // - integers wrap and never trap: x / 0 and x mod 0 are 0, the smallest number / -1 is itself, 0 to a negative power is 0, shifts by the
-//   width or more give 0. They have no exp, log, sqrt and the like, and no constants with a fraction; floats have no bits to work on.
-// Not with -ffast-math, which takes NaN and infinities away. Header-only, C++17.
+//   width or more give 0. Integers have no exp, log, sqrt and the like, and no constants with a fraction; floats have no bit operations.
+// Do not compile with -ffast-math, which breaks NaN and infinities. Header-only, C++17.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +36,7 @@
 namespace heddle {
 namespace expression {
 
-// Why no program like this can be evaluated in T ("bit_and is not defined for floats"); empty: it can.
+// Returns why the program can not be evaluated in T ("bit_and is not defined for floats"); empty if it can.
 template <class T>
 std::string refusal(const Program& program) {
   const char* const kind = std::is_floating_point<T>::value ? "floats" : "integers";
@@ -57,8 +59,8 @@ std::string refusal(const Program& program) {
   return {};
 }
 
-// The program on one element of each of its inputs, in their order; none: what refusal() says. Allocates: for single numbers; Evaluator is
-// for many.
+// Evaluates the program on one element of each of its inputs, in their order; none if refusal() gives a reason. Allocates, so use it for
+// single numbers and an Evaluator for many.
 template <class T>
 std::optional<T> evaluate(const Program& program, const T* inputs) {
   if (!refusal<T>(program).empty()) return std::nullopt;
@@ -85,19 +87,19 @@ std::optional<T> evaluate(const Program& program, const T* inputs) {
   return values.back();
 }
 
-// A program made ready for runs of elements. Made where memory may be allocated (create, prepare); run() allocates nothing and may be
+// A program prepared for runs of elements. Make it where memory may be allocated (create, prepare); run() allocates nothing and may be
 // called by several threads at once.
 template <class T>
 class Evaluator {
  public:
-  // Where the elements of an input lie: one behind the other (step 1), one for all (step 0), or `step` elements apart. What the program
-  // does not read may be null.
+  // The elements of an input: consecutive (step 1), one for all (step 0), or `step` elements apart. `data` may be null for an input that
+  // the program does not read.
   struct Input {
     const T* data;
     ptrdiff_t step;
   };
 
-  // None, and a sentence in `error`: what refusal() says.
+  // Makes an evaluator; none, and the text of refusal() in `error`, if the program can not be evaluated in T.
   static std::optional<Evaluator> of(const Program& program, std::string& error) {
     error = refusal<T>(program);
     if (!error.empty()) return std::nullopt;
@@ -105,11 +107,12 @@ class Evaluator {
   }
 
   size_t input_count() const { return input_count_; }
-  // Of run(), for each thread that is in it.
+  // Returns the bytes of scratch that each thread needs in run().
   uint64_t scratch_bytes() const { return (register_count_ + input_count_) * block * sizeof(T); }
 
-  // output[k] = program(inputs[0].data[k * step], ...) for k below n; inputs in the order of the program's. The output may be the memory of
-  // an input with step 1, and must not overlap one in another way. What an element becomes does not depend on the others.
+  // Computes output[k] = program(inputs[0].data[k * step], ...) for k below n; inputs are in the order of the program's. The output may be
+  // the memory of an input with step 1 and must not overlap an input in any other way. Each element is computed independently of the
+  // others.
   void run(int64_t n, const Input* inputs, T* output, T* scratch) const {
     T* const gathered = scratch + register_count_ * block;
     for (int64_t at = 0; at < n; at += block) {
@@ -130,7 +133,7 @@ class Evaluator {
   void run(int64_t n, std::initializer_list<Input> inputs, T* output, T* scratch) const { run(n, inputs.begin(), output, scratch); }
 
  private:
-  static constexpr int64_t block = 256;  // elements of a register: several stay in the first level cache
+  static constexpr int64_t block = 256;  // elements of a register: several registers fit in the first level cache
 
   struct Operand {
     enum Kind : uint8_t { input, constant, result } kind = result;
@@ -148,7 +151,7 @@ class Evaluator {
     place(needed);
   }
 
-  // What each value is, and the register of each result: free again behind the last step that reads it.
+  // Determines what each value is, and the register of each result, which is free again after the last step that reads it.
   void place(const Program& program) {
     const size_t n = program.code.size();
     std::vector<size_t> last_use(n, 0);
@@ -178,7 +181,7 @@ class Evaluator {
         step.operands[count++] = values[operand];
         if (values[operand].kind != Operand::result || last_use[operand] != k) return;
         free.push_back(values[operand].index);
-        last_use[operand] = n;  // it may be read twice here, and is given back once
+        last_use[operand] = n;  // it may be read twice here, and is freed once
       });
       for (size_t rest = count; rest < 3; ++rest) step.operands[rest] = step.operands[0];
       steps_.push_back(step);
@@ -192,14 +195,14 @@ class Evaluator {
     for (int k = 0; k < info(i.op).arity; ++k) f(static_cast<size_t>(operands[k]));
   }
 
-  // `count` elements of the input from the `at`-th on, where they do not lie one behind the other anyway.
+  // Copies `count` elements of the input from the `at`-th on, unless they are consecutive anyway.
   static void gather(const Input& input, int64_t at, int64_t count, T* to) {
     if (input.step == 1 || (input.step == 0 && at > 0)) return;
     const T* from = input.data + at * input.step;
     for (int64_t k = 0; k < count; ++k) to[k] = from[k * input.step];
   }
 
-  // The target is no operand: place() gives it a register of its own.
+  // Requires a target that is no operand: place() gives it a register of its own.
   static void compute(Opcode op, const T* a, const T* b, const T* c, T* __restrict target, int64_t count) {
     detail::with_operation<T>(op, [&](auto f) {
       if constexpr (std::is_invocable<decltype(f), T>::value)
@@ -214,7 +217,7 @@ class Evaluator {
   size_t input_count_;
   size_t register_count_ = 0;
   std::vector<size_t> read_;  // the inputs that it reads
-  std::vector<T> constants_;  // a block each
+  std::vector<T> constants_;  // a block for each constant
   std::vector<Step> steps_;
   Operand result_;
 };

@@ -1,8 +1,8 @@
 // Numbers in the texts of expressions (expression.h): read as the nearest double, printed as the shortest text that is read as the same
-// bits, both whatever locale the host has set.
+// bits, both independent of the host's locale.
 //
-// By <charconv>, where the library has all of it; before libc++ 20 it can't read. There POSIX's functions do the same in the locale "C".
-// HEDDLE_EXPRESSION_WITHOUT_CHARCONV, defined for a whole program, takes these anywhere: tests compare the two.
+// Uses <charconv> where the library has all of it; libc++ before 20 can not read numbers. There POSIX functions do the same in the locale
+// "C". HEDDLE_EXPRESSION_WITHOUT_CHARCONV, defined for a whole program, selects them everywhere: tests compare the two.
 #pragma once
 
 #include <charconv>
@@ -27,12 +27,13 @@ namespace heddle {
 namespace expression {
 namespace detail {
 
-// Not those of <cctype>, which ask the host's locale.
+// Independent of the host's locale, unlike <cctype>.
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Behind the number that begins at `p`: digits with at most one point among them, and an exponent. `p` itself: there is none.
+// Returns the end of the number that begins at `p`: digits with at most one point among them, and an exponent. Returns `p` if there is
+// none.
 inline const char* number_end(const char* p) {
   const char* const begin = p;
   int digits = 0;
@@ -64,11 +65,11 @@ inline std::string print_number(double finite) {
 
 #else
 
-// The calling thread has the locale "C" as long as this lives.
+// Sets the locale "C" for the calling thread as long as the object lives.
 class ClassicLocale {
  public:
   ClassicLocale() : classic_(newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr))) {
-    if (!classic_) std::abort();  // there is no memory at all: "C" is built in
+    if (!classic_) std::abort();  // no memory at all: "C" is built in
     before_ = uselocale(classic_);
   }
   ~ClassicLocale() {
@@ -87,7 +88,7 @@ inline double nearest_number(const char* begin, const char* end) {
   return std::strtod(std::string(begin, end).c_str(), nullptr);
 }
 
-// One more in the last place of "1.23e+45"; false: all of its digits are nines.
+// Adds one to the last place of "1.23e+45"; false if all of its digits are nines.
 inline bool count_up(std::string& scientific) {
   for (size_t at = scientific.find('e'); at-- > 0;) {
     char& digit = scientific[at];
@@ -98,18 +99,19 @@ inline bool count_up(std::string& scientific) {
   return false;
 }
 
-// Of the texts with the fewest digits that stand for `value` the nearest one, as "1.23e+45".
+// Returns the text with the fewest digits that is read as `value`, and the nearest one of these, as "1.23e+45".
 inline std::string fewest_digits(double value) {
   char buffer[40];
   for (int places = 0;; ++places) {
     std::string text(buffer, static_cast<size_t>(std::snprintf(buffer, sizeof(buffer), "%.*e", places, value)));
     if (std::strtod(text.c_str(), nullptr) == value) return text;
-    // At a power of two more numbers beyond it than before it are read as it, so that the next one may be, though it is not the nearest.
+    // Just above a power of two numbers are wider apart than below it, so the next text may be read as `value` although it is not the
+    // nearest.
     if (count_up(text) && std::strtod(text.c_str(), nullptr) == value) return text;
   }
 }
 
-// With or without an exponent, whichever is shorter, as std::to_chars has it.
+// Prints with or without an exponent, whichever is shorter, like std::to_chars.
 inline std::string print_number(double finite) {
   const ClassicLocale here;
   const std::string scientific = fewest_digits(std::fabs(finite));
@@ -125,7 +127,7 @@ inline std::string print_number(double finite) {
 
 #endif
 
-// The number that all of [begin, end) is; false: no double is near it.
+// Reads the number that all of [begin, end) represents; false if it is out of the range of a double.
 inline bool read_number(const char* begin, const char* end, double& value) {
   value = nearest_number(begin, end);
   bool zero = true;

@@ -27,7 +27,7 @@ enum class Opcode : uint8_t {
   ne,  // 0 or 1
   logical_and,
   logical_or,
-  logical_xor,  // of non-zero
+  logical_xor,  // for operands that are zero or not
   bit_and,
   bit_or,
   bit_xor,
@@ -71,7 +71,7 @@ struct OpcodeInfo {
   std::string_view name;
   int arity;
 };
-// Indexed by Opcode.
+// Returns name and arity of an operation.
 inline const OpcodeInfo& info(Opcode op) {
   static constexpr OpcodeInfo table[] = {
       {"input", 0},       {"constant", 0}, {"add", 2},     {"sub", 2},   {"mul", 2},     {"div", 2},    {"min", 2},     {"max", 2},

@@ -1,5 +1,5 @@
-// What the operations of pointwise expressions do to elements of one type: the one place that says so for the evaluators of
-// expression_evaluate.h, where the rules stand. The runtime's own kernels have vectors of their own for them; a test compares the two.
+// The operations of pointwise expressions on elements of one type: the only definition for the evaluators of expression_evaluate.h, which
+// has the rules. The runtime's own kernels have vector versions of them; a test compares the two.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace heddle {
 namespace expression {
 namespace detail {
 
-// A literal of the text as an element. Integers have no larger ones than their largest.
+// Converts a literal of the text to an element. Integer literals saturate at the type's range.
 template <class T>
 T converted(double literal) {
   if constexpr (std::is_floating_point<T>::value) {
@@ -33,7 +33,7 @@ T truth(bool value) {
 
 // ---------------------------------------------------------------- integers
 
-// Wraps: f is computed without a sign, where that is defined.
+// Computes f without a sign, where overflow is defined: the result wraps.
 template <class T, class F>
 T wrapped(T a, T b, F f) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -101,14 +101,14 @@ T shifted_right(T a, T by) {
 
 // ---------------------------------------------------------------- floats
 
-// std::fmod is exact; so is this.
+// Exact, as std::fmod is.
 template <class T>
 T remainder_of_divisors_sign(T a, T b) {
   const T r = std::fmod(a, b);
   if (r != T(0)) return (r < T(0)) != (b < T(0)) ? r + b : r;
   return std::copysign(T(0), b);
 }
-// One exponential, which is never infinite.
+// Needs one exponential, which is never infinite.
 template <class T>
 T sigmoid(T a) {
   const T e = std::exp(-std::fabs(a));
@@ -130,7 +130,8 @@ T float_power(T a, T b) {
     use([](T a, T b) -> T { return expression; }); \
     return true;
 
-// Calls use(f) with the function of one, two or three elements that `op` is; false: it is none of these, or has no meaning for T.
+// Calls use(f) with the function of one, two or three elements that `op` stands for. False if `op` is not in this group, or not defined for
+// T.
 template <class T, class Use>
 bool with_comparison(Opcode op, Use&& use) {
   switch (op) {

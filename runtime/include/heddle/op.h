@@ -9,9 +9,8 @@
 //                    .gradient("ReluGrad", {"y", "dy"}, {"dx"}).cpu<relu>().elementwise());
 //   }
 //
-// Arity and dtype checks come from the functions' signatures. C++17, header-only, links to nothing; also under nvcc. Exceptions
-// thrown inside a function become error texts at the boundary. A plugin may be built without exceptions and without RTTI, all its files
-// alike.
+// Arity and dtype checks come from the functions' signatures. C++17, header-only, links to nothing; also works under nvcc. Exceptions
+// thrown in a function become error texts at the boundary. A plugin may be built without exceptions and without RTTI, if all its files are.
 #pragma once
 
 #include "heddle/abi.h"
@@ -37,7 +36,7 @@
 #include "heddle/op/tiles.h"
 #include "heddle/op/views.h"
 
-// Defines the plugin's one exported function. The block that follows adds operators to `builder`; it runs once, at load.
+// Defines the plugin's one exported function. The block that follows adds operators to `builder`; it runs once, when the plugin is loaded.
 #define HEDDLE_PLUGIN(name, version, builder)                                                                                      \
   static void heddle_plugin_build_(::heddle::plugin::Builder& builder);                                                            \
   static ::heddle::plugin::Builder* heddle_plugin_builder_ = nullptr;                                                              \

@@ -1,8 +1,8 @@
-// Status, Result and Diagnostic: how every part of Heddle says that something went wrong.
+// Status, Result and Diagnostic: how every part of Heddle reports errors.
 //
-// A Status is either ok (one null pointer, one compare) or carries a Diagnostic: a stable code, the operator it concerns, what is
-// wrong and how to mend it. Callers add context on the way up ("while loading ..."). Values, never exceptions.
-// C++17, no RTTI, no exceptions. A Status may be moved between threads; it is not shared.
+// A Status is either ok (one null pointer, one compare) or carries a Diagnostic: a stable code, the operator it concerns, what is wrong and
+// how to fix it. Callers add context on the way up ("while loading ..."). These are values; nothing is thrown. Requires C++17, neither RTTI
+// nor exceptions. A Status may be moved between threads; it must not be shared.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace heddle {
 
 enum class Severity : uint8_t { note, warning, error };
 
-// Stable codes; to_string gives the kebab-case text that is printed and documented in docs/diagnostics.md.
+// Stable codes; to_string returns the kebab-case text that is printed and that docs/diagnostics.md documents.
 enum class Code : uint8_t {
   ok,
   // wrong use
@@ -72,20 +72,20 @@ enum class Code : uint8_t {
   cancelled,
   deadline_exceeded,
   device_failed,
-  device_lost,  // and is to be opened anew
+  device_lost,  // the device must be opened again
   forked,
   interrupted,
-  not_implemented,  // what is asked for is documented, and does not work yet
+  not_implemented,  // the request is documented but does not work yet
   internal,
 };
 
-// The kebab-case text of a code, e.g. "shape-mismatch". Static storage.
+// Returns the kebab-case text of a code, e.g. "shape-mismatch", in static storage.
 HEDDLE_API const char* to_string(Code code);
 HEDDLE_API const char* to_string(Severity severity);
-// The exit status that the command line gives for it (docs/command_line.md).
+// Returns the exit status of the command line for a code (docs/command_line.md).
 HEDDLE_API int exit_status(Code code);
 
-// One finding. Empty strings: does not apply.
+// One error, warning or note. Empty strings do not apply.
 struct Diagnostic {
   Severity severity = Severity::error;
   Code code = Code::internal;
@@ -93,16 +93,16 @@ struct Diagnostic {
   std::string node;  // the operator's name in its net
   std::string type;  // the operator's type
   std::string message;
-  std::string hint;                  // how to mend it
-  std::string option;                // the option that `hint` speaks of, by its name there ("SessionOptions::memory_limit"); empty: none
-  std::vector<std::string> context;  // "while ..." innermost first
+  std::string hint;                  // how to fix it
+  std::string option;                // the option that `hint` names, by its name there ("SessionOptions::memory_limit"); empty: none
+  std::vector<std::string> context;  // "while ..." texts, innermost first
   std::vector<Diagnostic> attached;  // secondary failures of the same run
 
-  // error[code] "net": "node" (Type): message; hint     names escaped as JSON strings; one line
+  // Returns one line, with names escaped as JSON strings: error[code] "net": "node" (Type): message; hint
   HEDDLE_API std::string text() const;
 };
 
-// How to mend it, and the option that does, which stands in the text by its name. Made from a text where there is none.
+// How to fix an error, and the option that does, whose name must occur in the text. A text alone converts to a Hint without option.
 struct Hint {
   Hint() = default;
   Hint(std::string hint) : text(std::move(hint)) {}  // NOLINT: implicit on purpose
@@ -112,7 +112,7 @@ struct Hint {
 };
 
 namespace detail {
-// The end of a program that takes the value of a failed Result, or the diagnostic of an ok Status: the error's text on stderr, then abort.
+// Called when a program takes the value of a failed Result, or the diagnostic of an ok Status: prints the error to stderr and aborts.
 [[noreturn]] HEDDLE_API void no_value(const Diagnostic* error) noexcept;
 [[noreturn]] HEDDLE_API void no_diagnostic() noexcept;
 }  // namespace detail
@@ -137,12 +137,12 @@ class [[nodiscard]] Status {
 
   bool ok() const noexcept { return !diagnostic_; }
   Code code() const noexcept { return diagnostic_ ? diagnostic_->code : Code::ok; }
-  // Only when !ok(): an ok status has none, and the program ends with a sentence that says so.
+  // Requires !ok(): an ok status has no diagnostic, and the program aborts with a message.
   const Diagnostic& diagnostic() const noexcept { return diagnostic_ ? *diagnostic_ : (detail::no_diagnostic(), *diagnostic_); }
   Diagnostic& diagnostic() noexcept { return diagnostic_ ? *diagnostic_ : (detail::no_diagnostic(), *diagnostic_); }
   std::string text() const { return diagnostic_ ? diagnostic_->text() : std::string("ok"); }
 
-  // Fluent context; no effect on an ok status.
+  // Add context and return the status; they do nothing on an ok status.
   Status&& in_net(const std::string& net) && {
     if (diagnostic_ && diagnostic_->net.empty()) diagnostic_->net = net;
     return std::move(*this);
@@ -163,7 +163,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Diagnostic> diagnostic_;
 };
 
-// A T or the reason why there is none. Ask ok() first: taking the value of a failed result prints its error and ends the program.
+// A T, or the reason why there is none. Check ok() first: taking the value of a failed result prints its error and aborts.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -194,7 +194,7 @@ class [[nodiscard]] Result {
 
 }  // namespace heddle
 
-// Returns the failing Status of `expression` from the enclosing function; optional context: HEDDLE_CHECK(f(x), "while loading").
+// Returns the Status of `expression` from the enclosing function if it failed; optional context: HEDDLE_CHECK(f(x), "while loading").
 #define HEDDLE_CHECK(...) HEDDLE_CHECK_PICK_(__VA_ARGS__, HEDDLE_CHECK_2_, HEDDLE_CHECK_1_)(__VA_ARGS__)
 #define HEDDLE_CHECK_PICK_(a, b, name, ...) name
 #define HEDDLE_CHECK_1_(expression)                  \

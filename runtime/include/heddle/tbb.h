@@ -1,5 +1,5 @@
-// An Executor over a tbb::task_arena of the embedding program. The only public header that includes oneTBB; header-only, C++17: the
-// program links TBB itself (TBB::tbb), libheddle need not be built with the same one.
+// An Executor over a tbb::task_arena of the embedding program. This is the only public header that includes oneTBB. Header-only, C++17: the
+// program links TBB itself (TBB::tbb), and libheddle may have been built with a different one.
 #pragma once
 
 #include <tbb/task_arena.h>
@@ -9,10 +9,10 @@
 
 namespace heddle {
 
-// Helpers come from `arena`, which outlives this object. Before the object goes, sessions that use it are gone and the tasks they left
-// in the arena have run: end the sessions, then let the arena's threads become idle (or join it once with arena.execute).
-// concurrency() counts the thread that calls run, which the arena holds a place for; a program whose calling threads are all workers of
-// the same arena loses nothing but that place. Thread-safe.
+// Takes helper threads from `arena`, which must outlive this object. Before the object is destroyed, the sessions that use it must be
+// destroyed and their tasks in the arena must have run: destroy the sessions, then let the arena's threads become idle (or join it once
+// with arena.execute). concurrency() includes the thread that calls run, for which the arena reserves a slot; if all calling threads are
+// workers of the same arena, that slot is the only loss. Thread-safe.
 class TbbArenaExecutor final : public Executor {
  public:
   explicit TbbArenaExecutor(tbb::task_arena& arena) : arena_(arena) { arena_.initialize(); }

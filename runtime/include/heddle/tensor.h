@@ -1,4 +1,4 @@
-// Dtypes, shapes and tensor views as an embedding program sees them. C++17; nothing here allocates.
+// Dtypes, shapes and tensor views for an embedding program. Requires C++17; nothing here allocates, except for texts.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-// The element types of the ABI under their short names ("f32", "i64", "bool").
+// The element types of the ABI with their short names ("f32", "i64", "bool").
 enum class DType : int32_t {
   none = HEDDLE_DTYPE_NONE,
   f16 = HEDDLE_F16,
@@ -29,14 +29,14 @@ enum class DType : int32_t {
   boolean = HEDDLE_BOOL,
 };
 HEDDLE_API const char* to_string(DType dtype);
-// DType::none when the text names none.
+// Returns DType::none if the text names no dtype.
 HEDDLE_API DType dtype_from_string(const std::string& text);
-// Bytes of one element; 0 for none and for values outside the enum.
+// Returns the bytes of one element; 0 for none and for values outside the enum.
 HEDDLE_API int64_t byte_width(DType dtype);
 
 constexpr int max_rank = HEDDLE_MAX_RANK;
 
-// Up to eight extents by value. Extents are >= 0 except where a comment says that -1 means unknown.
+// Up to eight extents, held by value. Extents are >= 0 except where a comment says that -1 means unknown.
 class Shape {
  public:
   Shape() = default;
@@ -48,7 +48,7 @@ class Shape {
   }
   int rank() const noexcept { return rank_; }
   bool empty() const noexcept { return rank_ == 0; }
-  // Only while rank() < max_rank; further dims are dropped, so check the rank of untrusted data first.
+  // Appends an extent. Requires rank() < max_rank: further dims are dropped, so check the rank of untrusted data first.
   void push_back(int64_t dim) noexcept {
     if (rank_ < max_rank) dims_[rank_++] = dim;
   }
@@ -58,9 +58,9 @@ class Shape {
   int64_t* data() noexcept { return dims_; }
   const int64_t* begin() const noexcept { return dims_; }
   const int64_t* end() const noexcept { return dims_ + rank_; }
-  // Product of the extents, saturating at INT64_MAX; negative extents count as 0.
+  // Returns the product of the extents, saturating at INT64_MAX; negative extents count as 0.
   HEDDLE_API int64_t element_count() const noexcept;
-  // "[2, 3]"
+  // Returns the shape as "[2, 3]".
   HEDDLE_API std::string text() const;
   friend bool operator==(const Shape& a, const Shape& b) noexcept {
     if (a.rank_ != b.rank_) return false;
@@ -75,10 +75,11 @@ class Shape {
   int rank_ = 0;
 };
 
-// byte_width * element_count; false when that, or the bytes between two elements beside an extent of 0, does not fit in 63 bits.
+// Computes byte_width * element_count. Returns false if it does not fit in 63 bits, or the distance between two elements beside an extent
+// of 0 does not.
 HEDDLE_API bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept;
 
-// Dense row-major host bytes that the caller owns.
+// A view of dense row-major host bytes that the caller owns.
 struct TensorView {
   DType dtype = DType::none;
   Shape shape;

@@ -1,4 +1,5 @@
-// Nets before they are opened: read, given gradients and an optimizer, reduced to what predicts, written with what a session learned.
+// Nets before they are opened: they are read, given gradients and an optimizer, reduced to their predicting part, and written with the
+// variables of a session.
 //
 //   auto nets = heddle::Nets::read("points.json");           // a net "points" with a loss
 //   heddle::TrainingOptions how;
@@ -11,8 +12,8 @@
 //   status = nets->take_variables(*session);                  // what was learned
 //   if (status.ok()) status = nets->write("trained.heddle");
 //
-// C++17; needs neither RTTI nor exceptions. docs/embedding.md has all of it in one program. What a session learned is also written and read
-// alone, with the state of its optimizer: Session::save_variables and load_variables.
+// Requires C++17; needs neither RTTI nor exceptions. docs/embedding.md has all of it in one program. Session::save_variables and
+// load_variables write and read trained variables alone, with the state of the optimizer.
 #pragma once
 
 #include <cstddef>
@@ -29,54 +30,55 @@
 
 namespace heddle {
 
-// Nets of a file or of memory, in order, each with a name of its own. A value: copies may be changed apart from each other, and have large
-// contents in common. It keeps mapped weights alive, and the plugins of the runtime that it was made to learn with. What changes it changes
-// all that it should or, when it gives an error, nothing. Threads: const members from any, several at once; one that changes it alone.
+// Nets of a file or of memory, in order, each with its own name. A value: copies may be changed independently and share large contents. It
+// keeps mapped weights alive, and the plugins of the runtime with which training was added. A function that changes it changes everything
+// or, if it returns an error, nothing. Threads: const members may be called from several threads at once; others from one thread alone.
 class HEDDLE_API Nets {
  public:
-  // A .heddle or .json file with its weights, as Runtime::open reads it. What is made of the nets is held to `limits` too. Errors: file_*,
-  // weights_*, syntax, limit_exceeded and all that is wrong with a net before its operators are looked up.
+  // Reads a .heddle or .json file with its weights, like Runtime::open. `limits` also apply to nets derived from these. Errors: file_*,
+  // weights_*, syntax, limit_exceeded and every error in a net that is found before its operators are looked up.
   static Result<Nets> read(const std::string& path, const Limits& limits = {});
-  // The same from memory, which is not needed afterwards; weights are looked up beneath `folder`.
+  // Like read() for a file in memory, which is not needed afterwards; weights are looked up beneath `folder`.
   static Result<Nets> read_bytes(const void* bytes, size_t size, const std::string& folder, const Limits& limits = {});
-  // The same of nets in memory that this tree's builders made (net/net.h, which is not installed). Errors: what load finds wrong in a net.
+  // Takes nets in memory that this tree's builders made (net/net.h, which is not installed). Errors: what load finds wrong in a net.
   static Result<Nets> of(std::vector<struct Net>&& nets, const Limits& limits = {});
 
-  // By name, in order.
+  // Returns the names of the nets, in order.
   std::vector<std::string> names() const;
-  // The files that they were read from: nets and weights.
+  // Returns the files of nets and weights that they were read from.
   std::vector<std::string> files() const;
-  // Whether a run of it updates a trainable variable. Errors: unknown_name.
+  // Returns true if a run of the net updates a trainable variable. Errors: unknown_name.
   Result<bool> learns(const std::string& net) const;
 
-  // Adds a net: the net `of`, and behind it gradients of the losses and an update of each trainable variable that a loss depends on, in
-  // each run. It is called `as`, stands last and has the variables of `of`; where a net is called so, also `of` itself, it takes that one's
-  // place. Made once, for every shape. Outputs beside those of `of`: the losses, unless they were some already, and "learning_rate", f32
-  // []. New variables: what the optimizer remembers, of the shape of what it is of ("w.velocity"), and "step", i64 [], the number of runs
-  // done. Operators are those of the runtime's plugins. Errors: unknown_name (of a net, value, optimizer or setting); invalid_argument
-  // (numbers that make no rate or bound, a net that learns already, a loss that depends on nothing trainable); unsupported, naming an
-  // operator without gradient; hazard, naming both operators, where a gradient needs a value that is overwritten; what is wrong with a
-  // net's operators and types; forked.
+  // Adds a net that trains: the net `of`, followed by gradients of the losses and, in each run, an update of each trainable variable that a
+  // loss depends on. The net is named `as`, is added last and has the variables of `of`; a net that already has this name, even `of`
+  // itself, is replaced. Made once, for all shapes. Outputs in addition to those of `of`: the losses, unless they are outputs already, and
+  // "learning_rate", f32 []. New variables: the state of the optimizer, with the shape of the variable it belongs to ("w.velocity"), and
+  // "step", i64 [], the number of runs done. Operators are those of the runtime's plugins. Errors: unknown_name (of a net, value, optimizer
+  // or setting); invalid_argument (numbers that are no valid rate or bound, a net that trains already, a loss that depends on nothing
+  // trainable); unsupported, naming an operator without gradient; hazard, naming both operators, if a gradient needs a value that is
+  // overwritten; errors in a net's operators and types; forked.
   Status add_training(const Runtime& runtime, const std::string& of, const TrainingOptions& options, const std::string& as);
-  // Adds a net likewise: `of` with gradients alone. What became of each that was wanted, in that order. Errors: as add_training.
+  // Like add_training(), but adds `of` with gradients only. Returns the gradient of each wanted value, in that order. Errors: those of
+  // add_training.
   Result<std::vector<Gradient>> add_gradients(const Runtime& runtime, const std::string& of, const DifferentiateOptions& options,
                                               const std::string& as);
-  // Adds a net likewise, called options.name: the part of `of` that makes some values of others once training is over. Dropout gives what
-  // it is given, BatchNormalization normalises by the running statistics; gradients, updates and what only they need are left out. Errors:
-  // unknown_name for what is no value; missing_input, naming an input that is needed beside those given; invalid_argument where no output
-  // is named, an input is a variable or of no known type, or an output is made of a variable that the net has updated, or averages
-  // are wanted and no net of these keeps any; duplicate_name where something is given the name of something else.
+  // Like add_training(), adds a net, named options.name: the part of `of` that computes some values from others when training is over.
+  // Dropout passes its input through and BatchNormalization uses the running statistics; gradients, updates and what only they need are
+  // left out. Errors: unknown_name (a name that is no value); missing_input, naming an input that is needed besides those given;
+  // invalid_argument (no output is named; an input is a variable or of unknown type; an output depends on a variable that the net has
+  // updated; averages are requested and none of these nets keeps any); duplicate_name (two values of the new net would have the same name).
   Status add_predictor(const std::string& of, const PredictorOptions& options);
-  // These nets alone, in the order given. Errors: unknown_name; invalid_argument (none).
+  // Returns these nets only, in the order given. Errors: unknown_name; invalid_argument (none).
   Result<Nets> only(const std::vector<std::string>& names) const;
 
-  // The variables begin with what those of the session hold now, all as they are at one point between runs. Variables that the session has
-  // beside are no matter. Errors: unknown_name, dtype_mismatch and shape_mismatch, naming a variable that the session does not have so;
-  // those of Session::save_variables.
+  // Sets the initial values of the variables to the values that the session holds now, all read at one point between runs. Further
+  // variables of the session are ignored. Errors: unknown_name, dtype_mismatch and shape_mismatch, naming a variable that the session does
+  // not have or has with another type; those of Session::save_variables.
   Status take_variables(const Session& session, const RunOptions& options = {});
-  // All of them as one file, in the text form when its name ends in ".json"; contents of over 4096 bytes go to NAME.safetensors beside it.
-  // Files are replaced as a whole, also those that the nets were read from. Errors: file_unwritable, duplicate_name, limit_exceeded,
-  // invalid_argument (the name is that of weights) and what is wrong with a net.
+  // Writes all nets to one file, in the text form if its name ends in ".json"; contents of over 4096 bytes go to NAME.safetensors beside
+  // it. Files are replaced as a whole, including those that the nets were read from. Errors: file_unwritable, duplicate_name,
+  // limit_exceeded, invalid_argument (the name is that of weights) and errors in a net.
   Status write(const std::string& path) const;
 
   struct State;

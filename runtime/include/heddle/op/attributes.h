@@ -1,4 +1,4 @@
-// The attributes of a node as an operator author reads them.
+// Attributes: an operator author's view of the attributes of a node.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 namespace heddle {
 namespace plugin {
 
-// The checked attributes of one node, by name. Look them up in create, never in run. Asking for one that the schema does not declare,
-// or as another type than it declares, is a mistake in the plugin, and becomes the node's error: it throws, or, built with -fno-exceptions,
-// answers as if there were none.
+// The checked attributes of one node, by name. Look them up in create, never in run. Reading an attribute that the schema does not declare,
+// or with another type than declared, is a mistake in the plugin and becomes the node's error: it throws, or, with -fno-exceptions, returns
+// the same as for an absent attribute.
 class Attributes {
  public:
   Attributes(const heddle_operator* op, const heddle_attribute* const* values, uint32_t count, detail::Mistakes* mistakes = nullptr)
       : op_(op), values_(values), count_(count), mistakes_(mistakes) {}
-  // Null: declared, but neither given nor defaulted.
+  // Returns the attribute; null if it is declared, but neither given nor has a default.
   const heddle_attribute* find(const char* name) const {
     for (uint32_t i = 0; i < count_ && i < op_->attribute_count; ++i)
       if (std::strcmp(op_->attributes[i]->name, name) == 0) return values_[i];
@@ -27,13 +27,13 @@ class Attributes {
     return nullptr;
   }
   bool has(const char* name) const { return find(name) != nullptr; }
-  // Whether the schema has such an attribute: for code that several operators share.
+  // True if the schema declares such an attribute: for code that several operators share.
   bool declares(const char* name) const {
     for (uint32_t i = 0; i < count_ && i < op_->attribute_count; ++i)
       if (std::strcmp(op_->attributes[i]->name, name) == 0) return true;
     return false;
   }
-  // All of them, in the order of the schema; null: neither given nor defaulted.
+  // All attributes, in the order of the schema; null: neither given nor has a default.
   uint32_t size() const { return count_; }
   const heddle_attribute* operator[](uint32_t i) const { return values_[i]; }
   int64_t i(const char* name, int64_t otherwise = 0) const {

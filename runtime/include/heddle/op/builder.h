@@ -1,4 +1,4 @@
-// Builder: from declarations to the tables of the ABI.
+// Builder: turns declarations into the tables of the ABI.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace heddle {
 namespace plugin {
 
-// Collects operators and turns them into the ABI's tables; owns the tables until the plugin closes. One thread.
+// Collects operators and turns them into the ABI's tables, which it owns until the plugin closes. For one thread.
 class Builder {
  public:
   Builder(const char* name, const char* version, const heddle_host* host = nullptr) : host_(host) {
@@ -33,7 +33,8 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  // The host's functions, for what is not given them in a context: a device backend. Valid as long as the plugin is loaded.
+  // Returns the host's functions, for code that has no context to get them from, such as a device backend. Valid as long as the plugin is
+  // loaded.
   const heddle_host* host() const { return host_; }
 
   void add(const Op& op) {
@@ -42,21 +43,21 @@ class Builder {
     if (!o.kernels_only_) operators_.push_back(operator_table(o, tables_.emplace_back()));
     for (const Op::KernelData& k : o.kernels_) kernels_.push_back(kernel_table(o, k));
   }
-  // Publishes a resource: an R, made by its constructor from a ResourceRequest, and known to those who ask as the T that it is or derives
-  // from. `device_kind`: of device and stream scope alone. The constructor may throw; or R has `Status status() const`, which says why it
-  // is of no use. R may have abort(const char* why), of communicator scope; and Status poll_error().
+  // Publishes a resource: an R, which its constructor makes from a ResourceRequest and which users see as the T that R is or derives from.
+  // `device_kind` is for device and stream scope only. The constructor may throw, or R may have `Status status() const`, which reports why
+  // the object is unusable. R may have abort(const char* why), for communicator scope, and Status poll_error().
   template <class R, class T = R>
   void resource(const char* name, int32_t scope, uint32_t interface_version, const char* device_kind = nullptr) {
     resources_.push_back(
         &own_resources_.emplace_back(detail::PublishedResource<R, T>::table(host_, name, scope, interface_version, device_kind)));
   }
-  // The structs stay the plugin's and live until shutdown.
+  // Add the plugin's own structs, which must stay valid until shutdown.
   void add(const heddle_resource* resource) { resources_.push_back(resource); }
   void add(const heddle_device_backend* backend) { devices_.push_back(backend); }
   void add(const heddle_rewrite_rule* rule) { rules_.push_back(rule); }
-  // Where the net `pattern` occurs, `replacement` takes its place (heddle_rewrite_rule). Both are nets in text form with the same inputs
-  // and one output; the literals live as long as the plugin.
-  // Each example is inputs that both are run with, in the order of the pattern's: "f32[4,3], f32[3]".
+  // Adds a rewrite rule: where the net `pattern` occurs, `replacement` takes its place (heddle_rewrite_rule). Both are nets in text form
+  // with the same inputs and one output; the literals must live as long as the plugin.
+  // Each example gives inputs with which both nets are run, in the order of the pattern's inputs: "f32[4,3], f32[3]".
   void rule(const char* name, const char* pattern, const char* replacement, std::initializer_list<const char*> examples = {}) {
     RuleTables& t = own_rules_.emplace_back();
     for (const char* text : examples) t.examples.push_back({sizeof(heddle_example), 0, text, nullptr});
@@ -64,10 +65,11 @@ class Builder {
     t.rule = {sizeof(t.rule), 0, name, pattern, replacement, t.pointers.data(), static_cast<uint32_t>(t.pointers.size()), 0};
     rules_.push_back(&t.rule);
   }
-  // Called once after the handshake; a failure refuses the plugin with the text given to host->set_error(call, ...).
+  // Sets a function that is called once after the handshake; if it fails, the plugin is refused with the text given to
+  // host->set_error(call, ...).
   void initialize(heddle_status (*f)(const heddle_host* host, const heddle_call* call)) { initialize_ = f; }
 
-  // What HEDDLE_PLUGIN calls; not for operator authors.
+  // Functions that HEDDLE_PLUGIN calls; not for operator authors.
   void fail(const std::string& mistake) {
     if (mistake_.empty()) mistake_ = mistake;
   }
@@ -116,7 +118,7 @@ class Builder {
     std::vector<const heddle_example*> pointers;
   };
 
-  // Whether output `i` is the next version of one variable, whose shape it has then.
+  // True if output `i` is the next version of one variable, and therefore has its shape.
   static bool updates_one(const Op& o, size_t i) {
     return o.outputs_[i].updates >= 0 && (o.inputs_[static_cast<size_t>(o.outputs_[i].updates)].flags & HEDDLE_PORT_VARIADIC) == 0;
   }

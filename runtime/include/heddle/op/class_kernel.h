@@ -1,4 +1,4 @@
-// Kernels from classes: whichever of create, prepare, run or start, finish, abort, formats and accepts_epilogue the class has.
+// Kernels from classes: uses those of create, prepare, run or start, finish, abort, formats and accepts_epilogue that the class has.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plugin {
 
 namespace detail {
 
-// Which stages a kernel class has.
+// True for the functions that a kernel class has.
 template <class K, class = void>
 struct has_create : std::false_type {};
 template <class K>
@@ -33,7 +33,7 @@ struct has_start : std::false_type {};
 template <class K>
 struct has_start<K, std::void_t<decltype(std::declval<const K&>().start(std::declval<const RunContext&>(), std::declval<Completion>()))>>
     : std::true_type {};
-// `using moves_only = void;` in a class makes its kernels HEDDLE_KERNEL_MOVES_ONLY.
+// With `using moves_only = void;` a class declares that its kernels have HEDDLE_KERNEL_MOVES_ONLY.
 template <class K, class = void>
 struct is_mover : std::false_type {};
 template <class K>

@@ -1,4 +1,4 @@
-// Completion: the end of a step whose kernel only starts it (`start` in a kernel class).
+// Completion: completes a step whose kernel only starts it (`start` in a kernel class).
 #pragma once
 
 #include "heddle/abi.h"
@@ -8,13 +8,14 @@
 namespace heddle {
 namespace plugin {
 
-// Says once, from any thread, that a step is done: with ok, when its outputs are written, or why not. A value, to be stored or handed on;
-// what the step's context points to stays until then.
+// Reports once, from any thread, that a step is done: with ok if its outputs are written, else with the reason. A value that may be stored
+// and passed on. Everything that the step's context points to stays valid until the report.
 class Completion {
  public:
   explicit Completion(const RunContext& context) : host_(context.host), call_(context.call) {}
-  // Behind a call of this nothing of the step may be touched, nor may it be called again: who may lose a race for it, against abort() say,
-  // decides that among its own. False: it was refused, because another thread is just at it.
+  // Completes the step. After this call the plugin must not access anything of the step, nor call this again: if two threads may race for
+  // it, one of them in abort() for example, the plugin must decide which one calls. Returns false if the report was refused because the
+  // step was completed already, or because `status` is pending.
   bool operator()(const Status& status) const {
     return host_->complete(call_, status.code, status.text.data(), status.text.size()) == HEDDLE_OK;
   }

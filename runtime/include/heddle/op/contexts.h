@@ -1,4 +1,4 @@
-// What infer, create, prepare and run are called with. Contexts are valid during the call, and may be copied as long.
+// The contexts that infer, create, prepare and run are called with. Contexts and their copies are valid during the call only.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace heddle {
 namespace plugin {
 
-// Shape inference of one node. Inputs carry data only when their content is known (shape operands, constants).
+// The context of shape inference for one node. Inputs have data only if their content is known (shape operands, constants).
 class InferContext {
  public:
   explicit InferContext(const heddle_infer_context* c, detail::Mistakes* mistakes = nullptr)
@@ -29,10 +29,10 @@ class InferContext {
   uint32_t output_count() const { return c_->output_count; }
   bool has_input(uint32_t i) const { return i < c_->input_count && c_->inputs[i]; }
   bool wants_output(uint32_t i) const { return i < c_->output_count && c_->outputs[i]; }
-  // All of them; null entries: absent.
+  // Returns all inputs; null entries are absent.
   const heddle_tensor* const* inputs() const { return c_->inputs; }
   const heddle_operator& op() const { return *c_->op; }
-  // An absent one is a mistake of the plugin (op/mistake.h), and becomes the node's error.
+  // Returns input i. Reading an absent input is a mistake of the plugin (op/mistake.h) and becomes the node's error.
   const heddle_tensor& input(uint32_t i) const {
     if (has_input(i)) return *c_->inputs[i];
     detail::make_mistake(mistakes_, "infer reads input " + std::to_string(i) + ", which is absent");
@@ -40,7 +40,7 @@ class InferContext {
   }
   Dims dims(uint32_t i) const { return {input(i).dims, input(i).rank}; }
   bool known(uint32_t i) const { return has_input(i) && (c_->inputs[i]->data || c_->inputs[i]->element_count == 0); }
-  // Content of an i32 or i64 input whose content is known (ask known() first: it is a mistake otherwise).
+  // Returns the content of an i32 or i64 input. Requires known(i): anything else is a mistake of the plugin.
   std::vector<int64_t> ints(uint32_t i) const {
     std::vector<int64_t> r;
     const heddle_tensor& t = input(i);
@@ -67,7 +67,7 @@ class InferContext {
   void set_dtype(uint32_t output, heddle_dtype dtype) {
     if (wants_output(output)) c_->outputs[output]->dtype = dtype;
   }
-  // All that is known of a type, as of a subnet's output.
+  // Sets all parts of the type of an output, as from a subnet's output.
   void set_type(uint32_t output, const heddle_type& type) {
     if (!wants_output(output)) return;
     heddle_type& t = *c_->outputs[output];
@@ -76,11 +76,11 @@ class InferContext {
     t.flags = type.flags & HEDDLE_TYPE_DYNAMIC;
     set_dims(output, {type.dims, type.rank});
   }
-  // The dim along `axis` is only an upper bound.
+  // Declares that the dim along `axis` is only an upper bound.
   void set_bounded(uint32_t output, int axis) {
     if (wants_output(output)) c_->outputs[output]->bounded_axis = axis;
   }
-  // Nothing but the rank is known before the operator ran.
+  // Declares that only the rank of the output is known before the operator has run.
   void set_dynamic(uint32_t output, int rank) {
     if (!wants_output(output)) return;
     heddle_type* t = c_->outputs[output];
@@ -95,25 +95,26 @@ class InferContext {
   detail::Mistakes* mistakes_;
 };
 
-// What the subnets of a node are run with. Its outputs have no types here, and none can be set.
+// The context in which an operator declares what the inputs of its subnets are. The node's outputs have no types here and none can be set.
 class SubnetContext : public InferContext {
  public:
   explicit SubnetContext(const heddle_infer_context* c, detail::Mistakes* mistakes = nullptr) : InferContext(c, mistakes) {}
-  // Runs of the node may give the subnet attribute `name` inputs like these: views, with data where it is the same in every run.
+  // Declares that runs of the node may give the subnet attribute `name` inputs like these: views, with data where it is the same in every
+  // run. If it fails, the status has no text: the host has it.
   Status declare(const char* name, InputViews inputs) const {
     const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs.data(), inputs.size());
     return status == HEDDLE_OK ? Status() : Status(status, "");  // the host knows why
   }
 };
 
-// What one run of a node costs, from its shapes. Nothing has data here.
+// The context in which an operator declares what one run of a node costs, from its shapes. Inputs have no data here.
 class CostContext {
  public:
   CostContext(const heddle_infer_context* c, heddle_cost* cost, detail::Mistakes* mistakes = nullptr)
       : attributes(c->op, c->attributes, c->attribute_count, mistakes), c_(c), cost_(cost), mistakes_(mistakes) {}
   Attributes attributes;
   bool has_input(uint32_t i) const { return i < c_->input_count && c_->inputs[i]; }
-  // What is absent is a mistake of the plugin, and becomes the node's error.
+  // Returns the dims of an input or output. Reading an absent one is a mistake of the plugin and becomes the node's error.
   Dims dims(uint32_t i) const {
     if (has_input(i)) return {c_->inputs[i]->dims, c_->inputs[i]->rank};
     return absent("input", i);
@@ -124,9 +125,9 @@ class CostContext {
   }
   double elements(uint32_t i) const { return elements_of(dims(i)); }
   double output_elements(uint32_t i) const { return elements_of(output_dims(i)); }
-  // Floating-point (or integer) operations; a multiplication and the addition behind it are two.
+  // Sets the number of floating-point (or integer) operations; a multiplication followed by an addition counts as two.
   void set_flops(double flops) { cost_->flops = flops; }
-  // Read and written. Without it: every input and output once.
+  // Sets the number of bytes read and written. Default: every input and output once.
   void set_bytes(double bytes) { cost_->bytes = bytes; }
 
  private:
@@ -154,15 +155,15 @@ class CreateContext {
   uint32_t input_count() const { return c_->input_count; }
   uint32_t output_count() const { return c_->output_count; }
   const heddle_operator& op() const { return *c_->op; }
-  // Index of the device that the node runs on: 1 of "cuda:1", 0 where the name has none.
+  // Returns the index of the device that the node runs on: 1 for "cuda:1", 0 if the name has none.
   int device_index() const {
     int index = 0;
     for (const char* at = c_->device; *at; ++at) index = *at == ':' ? 0 : *at >= '0' && *at <= '9' ? 10 * index + (*at - '0') : 0;
     return index;
   }
-  // Executing threads that a run may have: for pools made in advance. Nothing that shapes results may depend on it.
+  // Returns the largest number of executing threads of a run, for pools made in advance. Results must not depend on it.
   uint32_t max_threads() const { return c_->max_threads; }
-  // The ops of the epilogue fused into this node, first to last.
+  // The ops of the epilogue fused into this node, in the order in which they apply.
   uint32_t epilogue_op_count() const { return c_->epilogue_op_count; }
   const heddle_epilogue_op& epilogue_op(uint32_t i) const { return *c_->epilogue_ops[i]; }
   const heddle_create_context* raw() const { return c_; }
@@ -178,18 +179,18 @@ class PrepareContext {
   const heddle_tensor* output(uint32_t i) const { return i < c_->output_count ? c_->outputs[i] : nullptr; }
   uint32_t input_count() const { return c_->input_count; }
   uint32_t output_count() const { return c_->output_count; }
-  // All of them; null entries: absent.
+  // Returns all inputs; null entries are absent.
   const heddle_tensor* const* inputs() const { return c_->inputs; }
-  // Whether input `i` has the same content in every run of the session, readable here; an absent one has.
+  // True if input `i` is absent, or has the same content in every run of the session and that content is readable here.
   bool is_constant(uint32_t i) const {
     const heddle_tensor* t = input(i);
     return !t || ((t->flags & HEDDLE_TENSOR_CONSTANT) && (t->data || t->element_count == 0));
   }
-  // The bytes of constant input `i` where the host may read them, row-major, also where the step works on a device; null: it is none.
+  // Returns the bytes of constant input `i` in host memory, row-major, even if the step works on a device; null if it is not a constant.
   const void* host_data(uint32_t i) const { return i < c_->input_count ? c_->host_data[i] : nullptr; }
-  // Bytes that the step's scratch may have. A kernel that has no algorithm within it answers unsupported().
+  // Returns the most bytes that the step's scratch may have. A kernel without an algorithm within this limit returns unsupported().
   uint64_t scratch_budget() const { return c_->scratch_budget; }
-  // On a device: run() reads no input on the host but those, given by their numbers; without it, all that are declared on_host().
+  // For a step on a device: declares the inputs, by number, that run() reads on the host. Default: all that are declared on_host().
   void reads_on_host(std::initializer_list<uint32_t> inputs) {
     c_->reads_host = 0;
     for (const uint32_t i : inputs) c_->reads_host |= uint64_t{1} << (i < 63 ? i : 63);
@@ -200,10 +201,11 @@ class PrepareContext {
     c_->scratch_bytes = step_bytes;
     c_->thread_scratch_bytes = thread_bytes;
   }
-  // Of a kernel with HEDDLE_KERNEL_MOVES_ONLY: scratch where its values lie, RunContext::data_scratch.
+  // For a kernel with HEDDLE_KERNEL_MOVES_ONLY: requests scratch in the memory of its values, RunContext::data_scratch.
   void set_data_scratch(uint64_t bytes) { c_->data_scratch_bytes = bytes; }
   void set_cost_ns(double ns) { c_->cost_ns = ns; }
-  // Packed form of constant input `i`; `fill(void* destination)` writes it once per distinct content and key.
+  // Returns the packed form of constant input `i`, or null on failure; `fill(void* destination)` writes it, once per distinct content and
+  // key.
   template <class Fill>
   const void* prepack(uint32_t i, const std::string& key, uint64_t bytes, Fill fill) {
     return c_->host->prepack(
@@ -230,7 +232,7 @@ class PrepareContext {
   heddle_prepare_context* c_;
 };
 
-// The ABI's own struct is what run functions see: inputs[], outputs[], scratch, stream, run_state, host, call.
+// Run functions see the ABI's own struct: inputs[], outputs[], scratch, stream, run_state, host, call.
 using RunContext = heddle_run_context;
 
 namespace detail {
@@ -240,8 +242,8 @@ struct has_dtype : std::false_type {};
 template <class T>
 struct has_dtype<T, std::void_t<decltype(dtype_of<T>::id)>> : std::true_type {};
 
-// Whether elements of `is` may be looked at as T: as what they are, or as unsigned integers of their width, for their bits. void and types
-// without a dtype: as the kernel likes.
+// True if elements of dtype `is` may be accessed as T: as their own type, or as unsigned integers of their width to read their bits. Always
+// true for void and types without a dtype.
 template <class T>
 inline bool is_element(heddle_dtype is) {
   if constexpr (has_dtype<T>::value)
@@ -250,7 +252,7 @@ inline bool is_element(heddle_dtype is) {
     return true;
 }
 
-// The kernel and its port's dtypes do not fit: what it would read or write is not there.
+// Fails the step because the kernel's element type does not match the dtype of its port.
 inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* takes, uint32_t port, heddle_dtype is, heddle_dtype as) {
   const std::string text = std::string("the port takes ") + dtype_name(is) + ", the kernel " + takes + " " + std::to_string(port) + " as " +
                            dtype_name(as) +
@@ -258,15 +260,15 @@ inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* ta
 #if HEDDLE_PLUGIN_EXCEPTIONS
   throw std::logic_error(text);
 #else
-  if (!failed_within) c.host->set_error(c.call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());  // else it follows from the first
+  if (!failed_within) c.host->set_error(c.call, HEDDLE_ERROR_INTERNAL, text.data(), text.size());  // later errors follow from the first
   failed_within = true;
 #endif
 }
 
 }  // namespace detail
 
-// Input and output `i`, absent ones without a tensor. Of other elements than T (detail::is_element) the step fails with a sentence that
-// names both: by an exception, or without exceptions when the kernel returns, and until then the view is of nothing.
+// Returns input or output `i`; an absent one has no tensor. If its elements are not of type T (detail::is_element), the step fails with a
+// message that names both: by an exception, or, without exceptions, when the kernel returns; until then the view is empty.
 template <class T>
 inline In<T> input(const RunContext& c, uint32_t i) {
   const heddle_tensor* t = i < c.input_count ? c.inputs[i] : nullptr;
@@ -284,8 +286,8 @@ inline Out<T> output(const RunContext& c, uint32_t i) {
   return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
 
-// An input that this kernel reads itself, whatever device it runs on: one declared on_host(), or a shape operand. Refused when it is in
-// device memory, where reading it would be a fault or, with unified memory, another run's value.
+// Returns an input that the kernel itself reads on the host, on any device: one declared on_host(), or a shape operand. Fails if the input
+// is in device memory, where reading it would fault or, with unified memory, could see another run's value.
 template <class T>
 inline Status host_input(const RunContext& c, uint32_t i, In<T>* view) {
   *view = input<T>(c, i);
@@ -294,7 +296,7 @@ inline Status host_input(const RunContext& c, uint32_t i, In<T>* view) {
           "the kernel reads input " + std::to_string(i) + " itself, which lies in device memory: declare it on_host()"};
 }
 #if HEDDLE_PLUGIN_EXCEPTIONS
-// The same, where the refusal is thrown, and becomes the step's error.
+// Like host_input() above, but throws on failure, which becomes the step's error.
 template <class T>
 inline In<T> host_input(const RunContext& c, uint32_t i) {
   In<T> view;
@@ -304,19 +306,19 @@ inline In<T> host_input(const RunContext& c, uint32_t i) {
 }
 #endif
 
-// Of a kernel with HEDDLE_KERNEL_MOVES_ONLY: bytes between values and data_scratch, where they lie.
+// For a kernel with HEDDLE_KERNEL_MOVES_ONLY: copies bytes between values and data_scratch, in the memory where they are.
 inline Status move(const RunContext& c, void* destination, const void* source, uint64_t bytes) {
   return {c.host->move(c.call, 0, destination, source, bytes), {}};
 }
-// The same of a value of the kernel's own, of at most 64 bytes.
+// Like move(), from a value of the kernel's own of at most 64 bytes.
 template <class T>
 inline Status move_value(const RunContext& c, T* destination, const T& value) {
   static_assert(sizeof(T) <= 64, "larger ones lie in data_scratch");
   return {c.host->move(c.call, HEDDLE_MOVE_VALUE, destination, &value, sizeof(T)), {}};
 }
 
-// The memory that prepare asked for with set_scratch, 64-byte aligned: of this step in this run, shared by its tiles, and of the executing
-// thread, with undefined content at entry.
+// Return the memory that prepare requested with set_scratch, 64-byte aligned. step_scratch belongs to this step in this run and is shared
+// by its tiles; thread_scratch belongs to the executing thread and has undefined content at entry.
 template <class T>
 inline T* step_scratch(const RunContext& c) {
   return static_cast<T*>(c.scratch);
@@ -325,19 +327,19 @@ template <class T>
 inline T* thread_scratch(const RunContext& c) {
   return static_cast<T*>(c.host->thread_scratch(c.call));
 }
-// Whether the run was cancelled or its deadline has passed: a long kernel then answers cancelled(). Costs a call of the host.
+// True if the run was cancelled or its deadline has passed: a long kernel then returns cancelled(). Costs one call of the host.
 inline bool is_cancelled(const RunContext& c) {
   return c.host->cancelled(c.call) != 0;
 }
-// Memory for output `i`, of a kernel that allocates its outputs (HEDDLE_KERNEL_DYNAMIC_OUTPUTS), with its true extents. The host owns it;
-// null when there is none, or when the output is empty.
+// For a kernel that allocates its outputs (HEDDLE_KERNEL_DYNAMIC_OUTPUTS): returns memory for output `i` with its true extents `dims`. The
+// host owns it. Null if there is no memory, or if the output is empty.
 inline void* allocate_output(const RunContext& c, uint32_t i, Dims dims) {
   return c.host->allocate_output(c.call, i, dims.data, dims.rank);
 }
 
 namespace detail {
 
-// Kernels for "cpu" read and write what they are given. Asked once, in prepare.
+// Kernels for "cpu" can access host memory only: refuses inputs and outputs in device memory. Called once, in prepare.
 inline Status check_host_memory(const heddle_prepare_context& c) {
   const auto elsewhere = [](const heddle_tensor* const* tensors, uint32_t count) {
     uint32_t i = 0;

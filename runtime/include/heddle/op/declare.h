@@ -1,4 +1,4 @@
-// Op: the declaration of one operator.
+// Op: declares one operator.
 #pragma once
 
 #include <cstring>
@@ -23,8 +23,8 @@ namespace plugin {
 
 class Builder;
 
-// How the ports of a subnet go with its operator's: those that the operator makes or reads itself come first, then the operator's from one
-// on, in order.
+// Maps the ports of a subnet to those of its operator: the ports that the operator makes or reads itself come first, then the operator's
+// ports from one on, in order.
 struct SubnetPorts {
   heddle_subnet_ports abi = {sizeof(heddle_subnet_ports), 0, 0, 0, 0, 0};
   SubnetPorts& own_inputs(uint32_t count) { return set(abi.own_inputs, count); }
@@ -39,21 +39,22 @@ struct SubnetPorts {
   }
 };
 
-// One operator: schema, rules and kernels. A fluent value; HEDDLE_PLUGIN's builder turns it into the ABI's tables.
-// All `const char*` given to it must be literals or outlive the plugin. A declaration that contradicts itself (an unknown port, a kernel
-// of another arity) does no harm here: loading the plugin fails with a sentence that names operator and mistake.
+// One operator: schema, rules and kernels. A fluent value; HEDDLE_PLUGIN's builder turns it into the ABI's tables. All `const char*` given
+// to it must be literals or outlive the plugin. A contradictory declaration (an unknown port, a kernel of another arity) does no harm here:
+// loading the plugin fails with a message that names the operator and the mistake.
 class Op {
  public:
-  // `domain` "" is ONNX's; your own operators take your plugin's name. `version`: the ONNX since-version, or your own count.
+  // `domain`: "" is ONNX's; use your plugin's name for your own operators. `version`: the ONNX since-version, or your own count.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
   Op& doc(const char* text) { return set(doc_, text); }
-  // A call, and what comes out: "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md, "Examples").
-  // `source` says where the outputs come from, if they are given: "by hand", "NumPy", ... It documents, and `heddle plugin check` runs it.
+  // Adds an example: a call and its result, "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md,
+  // "Examples"). `source` says where the given outputs come from: "by hand", "NumPy", ... It is documentation, and `heddle plugin check`
+  // runs it.
   Op& example(const char* text, const char* source = nullptr) {
     examples_.push_back({sizeof(heddle_example), 0, text, source});
     return *this;
   }
-  // An example for every dtype of `set`, whose name stands where `text` has "$": "$[2] = 1 2 -> $[2] = -1 -2".
+  // Adds an example for every dtype of `set`, whose name replaces "$" in `text`: "$[2] = 1 2 -> $[2] = -1 -2".
   Op& example_of_each(heddle_dtype_set set, const char* text, const char* source = nullptr) {
     for (int32_t d = 0; d < HEDDLE_DTYPE_COUNT; ++d) {
       if ((set & HEDDLE_DTYPE_BIT(d)) == 0) continue;
@@ -68,7 +69,7 @@ class Op {
     }
     return *this;
   }
-  // Ports. Ports with one type variable agree in dtype ("T" unless said otherwise).
+  // Declare input ports, in order. Ports with the same type variable have the same dtype ("T" by default).
   Op& in(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") { return port(inputs_, name, set, variable, 0); }
   Op& optional(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     return port(inputs_, name, set, variable, HEDDLE_PORT_OPTIONAL);
@@ -76,17 +77,17 @@ class Op {
   Op& variadic(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     return port(inputs_, name, set, variable, HEDDLE_PORT_VARIADIC);
   }
-  // Variadic values of any number (none too), each of its own dtype.
+  // Declares an input port of any number of values (also none), each with its own dtype.
   Op& any_number(const char* name) {
     return port(inputs_, name, any_dtype, nullptr, HEDDLE_PORT_VARIADIC | HEDDLE_PORT_OPTIONAL | HEDDLE_PORT_HETEROGENEOUS);
   }
-  // A small host tensor whose content decides output shapes.
+  // Declares a small host tensor whose content determines output shapes.
   Op& shape_operand(const char* name, heddle_dtype_set set = dtypes<int64_t>(), bool is_optional = false) {
     uint32_t flags = HEDDLE_PORT_SHAPE_OPERAND | HEDDLE_PORT_HOST;
     if (is_optional) flags |= HEDDLE_PORT_OPTIONAL;
     return port(inputs_, name, set, nullptr, flags);
   }
-  // A set of one dtype, without a variable, is the output's dtype.
+  // Declares an output port. Without a variable, a set of one dtype is the output's dtype.
   Op& out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     rules_.push_back(rule);
     port(outputs_, name, set, variable, 0);
@@ -94,7 +95,7 @@ class Op {
       if (set == HEDDLE_DTYPE_BIT(d)) outputs_.back().default_dtype = d;
     return *this;
   }
-  // An output with a dtype of its own.
+  // Declares an output with the given dtype.
   Op& out_as(const char* name, heddle_dtype dtype, ShapeRule rule = {}) { return out(name, rule, HEDDLE_DTYPE_BIT(dtype), nullptr); }
   Op& optional_out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     out(name, rule, set, variable);
@@ -107,26 +108,26 @@ class Op {
     if (!variable) flags |= HEDDLE_PORT_HETEROGENEOUS;
     return port(outputs_, name, set, variable, flags);
   }
-  // The last declared input lives on the host.
+  // Declares that the last input is in host memory, whatever the node's device.
   Op& on_host() {
     if (!follows_input("on_host")) return *this;
     return add(inputs_.back().flags, HEDDLE_PORT_HOST);
   }
-  // What the dims of the last declared port are (heddle_port::dims): "... M K". Inputs are compared with it before infer() is called; an
-  // output so declared needs no other rule.
+  // Declares the dims of the last port (heddle_port::dims): "... M K". Inputs are checked against it before infer() is called; an output
+  // declared this way needs no other rule.
   Op& dims(const char* text) {
     if (!last_ports_) return mistake("dims() stands before any port");
     (this->*last_ports_).back().dims = text;
     return *this;
   }
-  // Of the last declared port, though it holds real numbers. An input: the gradient gives it none, as a threshold or a mask. An output: no
-  // gradient comes from it, as if heddle::StopGradient stood after it; its dy is absent. Also for an
-  // output that is kept for the gradient function alone, as a saved softmax.
+  // Declares that the last port has no gradient although it holds real numbers. An input gets no gradient, like a threshold or a mask. An
+  // output contributes none, as if heddle::StopGradient followed it, and its dy is absent. Also use it for an output that exists only for
+  // the gradient function, such as a saved softmax.
   Op& not_differentiable() {
     if (!last_ports_) return mistake("not_differentiable() stands before any port");
     return add((this->*last_ports_).back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
   }
-  // The last declared input holds indices into input `port` along `axis` (-1: the attribute "axis").
+  // Declares that the last input holds indices into input `port` along `axis` (-1: the attribute "axis").
   Op& indexes(const char* of_port, int axis) {
     if (!follows_input("indexes")) return *this;
     inputs_.back().index_bound_port = known(inputs_, of_port, "indexes");
@@ -138,13 +139,13 @@ class Op {
     if (o >= 0) outputs_[static_cast<size_t>(o)].may_alias = i;
     return *this;
   }
-  // The last declared output may be the next version of a variable that is among the inputs, which the kernel hands to a subnet.
+  // Declares that the last output may be the next version of a variable among the inputs, which the kernel passes to a subnet.
   Op& may_update() {
     if (outputs_.empty()) return mistake("may_update() stands before any output");
     return add(outputs_.back().flags, HEDDLE_PORT_MAY_UPDATE);
   }
-  // `output` is the next version of the variable given as `input`; it shares its bytes. It is declared here, with the variable's dtypes and
-  // shape, unless it has been before: to be optional, or variadic as the input is.
+  // Declares that `output` is the next version of the variable given as `input`, whose bytes it shares. Declares the output too, with the
+  // variable's dtypes and shape, unless it was declared before, as an optional or variadic output must be.
   Op& updates(const char* output, const char* input) {
     const int32_t i = known(inputs_, input, "updates");
     if (i < 0) return *this;
@@ -160,7 +161,7 @@ class Op {
     outputs_[static_cast<size_t>(o)].updates = outputs_[static_cast<size_t>(o)].may_alias = i;
     return *this;
   }
-  // Attributes with defaults, or without (`required` / `maybe`).
+  // Declare attributes with a default value; `required` and `maybe` declare attributes without.
   Op& attribute(const char* name, int64_t v) { return set(with_default(name, HEDDLE_ATTRIBUTE_INT).i, v); }
   Op& attribute(const char* name, int v) { return attribute(name, static_cast<int64_t>(v)); }
   Op& attribute(const char* name, double v) { return set(with_default(name, HEDDLE_ATTRIBUTE_FLOAT).f, v); }
@@ -170,38 +171,38 @@ class Op {
     a.count = std::strlen(v);
     return *this;
   }
-  // A subnet, which every node must have. What it is run with is said by subnets().
+  // Declares a subnet attribute, which every node must have. subnets() declares what the subnet is run with.
   Op& subnet(const char* name, const SubnetPorts& ports) {
     declare(name, HEDDLE_ATTRIBUTE_SUBNET, 1);
     subnet_ports_.back() = ports.abi;
     return *this;
   }
-  // What the subnets of a node are run with: SubnetContext::declare for each that its runs may need.
+  // Sets the rule that declares how the subnets of a node are run: it calls SubnetContext::declare for each that runs may need.
   Op& subnets(Status (*rule)(const SubnetContext&)) { return set(subnets_, rule); }
   Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1); }
   Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0); }
   Op& traits(uint32_t bits) { return add(traits_, bits); }
   Op& precision(heddle_precision_class c) { return set(precision_, c); }
-  // The shape rule as a function; dtypes come from the type variables unless it sets them.
+  // Sets the shape rule as a function; dtypes come from the type variables unless the function sets them.
   Op& infer(Status (*rule)(InferContext&)) { return set(infer_, rule); }
-  // Output 0 as an expression of inputs and float attributes: "max(x, 0)". Gives the kernel, fusion and, unless other rules
-  // are given, broadcast shapes. A kernel beside it must be declared equals_pointwise().
+  // Defines output 0 as an expression over inputs and float attributes: "max(x, 0)". It provides the kernel, fusion and, unless other rules
+  // are given, broadcast shapes. An additional kernel must be declared equals_pointwise().
   Op& pointwise(const char* expression) { return set(pointwise_, expression); }
-  // One emitted operator of the gradient; call again for more. Roles: port names, "d" + port name, t0, t1, ... Without a domain: the
-  // plugin's own operator of that name in this one's domain, else ONNX's.
+  // Adds one operator to the gradient; call again for more. Names: port names, "d" + port name, t0, t1, ... Without a domain: the plugin's
+  // own operator of that name in this operator's domain, else ONNX's.
   Op& gradient(const char* op_name, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs,
                const char* domain = nullptr) {
     gradients_.push_back({op_name, domain, inputs, outputs});
     return *this;
   }
   Op& gradient(heddle_gradient_function callback) { return set(gradient_callback_, callback); }
-  // The same where attributes or types decide (heddle/op/gradient.h).
+  // Sets a function that builds the gradient, for gradients that depend on attributes or types (heddle/op/gradient.h).
   template <Status (*F)(GradientContext&)>
   Op& gradient() {
     return set(gradient_callback_, detail::call_gradient<F>);
   }
-  // What one run costs, from shapes alone: shown by plan and bench, and the scheduler's first guess for kernels that declare none.
-  // Pointwise operators have it from their expression.
+  // Sets the function that computes the cost of one run from shapes: shown by plan and bench, and the scheduler's first estimate for
+  // kernels that declare none. Pointwise operators have a cost from their expression.
   template <void (*F)(CostContext&)>
   Op& cost() {
     cost_ = [](const heddle_infer_context* c, heddle_cost* cost) {
@@ -213,11 +214,11 @@ class Op {
     };
     return *this;
   }
-  // The same with the ABI's own signature: it must not throw.
+  // Like cost() above, with the ABI's own signature: the function must not throw.
   Op& cost(heddle_cost_function f) { return set(cost_, f); }
-  // A kernel from a plain function; its parameters are In, OptionalIn, Ins, Out, Outs in port order, and optionally one type
-  // constructible from `const Attributes&` and `const RunContext&`. A constructor that finds attributes that do not fit throws, or leaves
-  // it to `Status status() const` of the type, which is asked once.
+  // Adds a kernel from a plain function. Its parameters are In, OptionalIn, Ins, Out, Outs in port order, and optionally `const
+  // RunContext&` and one type constructible from `const Attributes&`. If the attributes are unsuitable, the type's constructor throws, or
+  // the type reports it by `Status status() const`, which is called once.
   template <auto F>
   Op& kernel(const char* device) {
     kernels_.push_back(detail::function_kernel<F>(device));
@@ -227,18 +228,18 @@ class Op {
   Op& cpu() {
     return kernel<F>("cpu");
   }
-  // The last kernel computes every element alone and may be given any slice: tiles for free.
+  // Declares that the last kernel computes each element independently and accepts any slice: the host splits its work into tiles.
   Op& elementwise() {
     if (kernels_.empty() || !kernels_.back().run_elementwise) return mistake("elementwise() does not follow a kernel function");
     kernels_.back().run = kernels_.back().run_elementwise;
     kernels_.back().prepare = kernels_.back().prepare_elementwise;
     return *this;
   }
-  // A kernel class: any of create(const CreateContext&), prepare(PrepareContext&), run(const RunContext&, begin, end) const,
+  // Adds a kernel class with any of create(const CreateContext&), prepare(PrepareContext&), run(const RunContext&, begin, end) const,
   // finish(const RunContext&) const, static formats(const CreateContext&), static accepts_epilogue(const CreateContext&).
-  // In place of run an asynchronous step has start(const RunContext&, Completion) const, which begins it and returns, and abort(const
-  // RunContext&) const, which makes it complete soon.
-  // The sets restrict ports by position; missing ones allow what the schema allows.
+  // Instead of run an asynchronous kernel has start(const RunContext&, Completion) const, which starts the step and returns, and may have
+  // abort(const RunContext&) const, which makes it complete soon.
+  // The sets restrict the dtypes of ports by position; ports without a set allow what the schema allows.
   template <class K>
   Op& kernel(const char* device, std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
     kernels_.push_back(detail::class_kernel<K>(device, std::move(input_sets), std::move(output_sets)));
@@ -248,19 +249,19 @@ class Op {
   Op& cpu(std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
     return kernel<K>("cpu", std::move(input_sets), std::move(output_sets));
   }
-  // A kernel from functions with the ABI's own signatures: create, prepare, run, finish, destroy, formats, accepts_epilogue and abort are
-  // taken from `functions`. Nothing stands between them and the boundary: they must not throw.
+  // Adds a kernel from functions with the ABI's own signatures: create, prepare, run, finish, destroy, formats, accepts_epilogue and abort
+  // are taken from `functions`. The host calls them directly: they must not throw.
   Op& raw_kernel(const char* device, const heddle_kernel& functions) {
     kernels_.push_back(detail::raw_kernel(device, functions));
     return *this;
   }
-  // Flags, name and priority of the last kernel.
+  // Set flags, name and priority of the last kernel.
   Op& kernel_flags(uint32_t flags) { return add(last_kernel("kernel_flags").flags, flags); }
-  // The last kernel gives the same bits as the operator's pointwise text, whatever the input; `heddle plugin check` tries it.
+  // Declares that the last kernel gives the same bits as the operator's pointwise text for every input; `heddle plugin check` tests it.
   Op& equals_pointwise() { return add(last_kernel("equals_pointwise").flags, HEDDLE_KERNEL_EQUALS_POINTWISE); }
   Op& kernel_name(const char* name) { return set(last_kernel("kernel_name").name, name); }
   Op& priority(int32_t p) { return set(last_kernel("priority").priority, p); }
-  // This declaration only adds kernels to an operator that another plugin declares.
+  // Declares that this operator is declared by another plugin and that only its kernels are added here.
   Op& kernels_only() { return set(kernels_only_, true); }
 
  private:
@@ -301,7 +302,7 @@ class Op {
     mistake(std::string(asked) + "() stands before any kernel");
     return no_kernel_;
   }
-  // Whether what `asked` says of the last declared input can be of it: after an output an author means that one.
+  // True if a declaration about the last input may follow here: after an output an author would mean that output, which is a mistake.
   bool follows_input(const char* asked) {
     if (inputs_.empty())
       mistake(std::string(asked) + "() stands before any input");
@@ -346,23 +347,23 @@ class Op {
   int32_t version_;
   const char* doc_ = "";
   std::vector<heddle_port> inputs_, outputs_;
-  std::vector<heddle_port> Op::*last_ports_ = nullptr;  // which of them the last declared port is in
+  std::vector<heddle_port> Op::*last_ports_ = nullptr;  // inputs_ or outputs_, whichever has the last declared port
   std::vector<ShapeRule> rules_;
   std::vector<heddle_attribute_schema> attributes_;
-  std::vector<heddle_attribute> defaults_;         // beside attributes_; struct_size 0: none
-  std::vector<heddle_subnet_ports> subnet_ports_;  // likewise
+  std::vector<heddle_attribute> defaults_;         // parallel to attributes_; struct_size 0: none
+  std::vector<heddle_subnet_ports> subnet_ports_;  // parallel to attributes_
   uint32_t traits_ = 0;
   heddle_precision_class precision_ = HEDDLE_PRECISION_ANY;
   Status (*infer_)(InferContext&) = nullptr;
   Status (*subnets_)(const SubnetContext&) = nullptr;
   const char* pointwise_ = nullptr;
-  std::vector<GradientData> gradients_;  // domain null: found when all operators of the plugin are known
+  std::vector<GradientData> gradients_;  // domain null: determined when all operators of the plugin are known
   heddle_gradient_function gradient_callback_ = nullptr;
   heddle_cost_function cost_ = nullptr;
   std::vector<heddle_example> examples_;
   std::vector<std::shared_ptr<const std::string>> texts_;  // of examples, whose copies share them
   std::vector<KernelData> kernels_;
-  KernelData no_kernel_;  // takes what is said about a kernel that is not there
+  KernelData no_kernel_;  // receives declarations about a kernel that does not exist
   std::string mistake_;   // the first one; reported when the plugin is loaded
   bool kernels_only_ = false;
 };

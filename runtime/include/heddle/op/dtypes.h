@@ -1,4 +1,4 @@
-// Element types: C++ types to dtypes, and sets of them.
+// Element types: dtypes of C++ types, and sets of dtypes.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr heddle_dtype_set signed_dtypes = float_dtypes | dtypes<int8_t, int16_t
 constexpr heddle_dtype_set integer_dtypes = dtypes<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>();
 constexpr heddle_dtype_set numeric_dtypes = float_dtypes | integer_dtypes;
 constexpr heddle_dtype_set index_dtypes = dtypes<int32_t, int64_t>();
-// As nets, examples and messages have it: "f32".
+// Returns the name that nets, examples and messages use: "f32".
 inline const char* dtype_name(heddle_dtype d) {
   static constexpr const char* names[HEDDLE_DTYPE_COUNT] = {"none", "f16", "bf16", "f32", "f64", "i8",  "i16",
                                                             "i32",  "i64", "u8",   "u16", "u32", "u64", "bool"};

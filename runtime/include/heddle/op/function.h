@@ -1,4 +1,4 @@
-// Kernels from plain functions: arguments are taken from the context by the parameters' types.
+// Kernels from plain functions: each argument is taken from the context according to the parameter's type.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace plugin {
 
 namespace detail {
 
-// What a parameter of a kernel function stands for.
+// The meaning of a kernel function's parameter.
 enum class Role { input, optional_input, inputs, output, outputs, state, context };
 template <class P>
 struct Parameter {
@@ -100,7 +100,7 @@ struct Function<F> {
     using type = typename Parameter<P_<static_cast<size_t>(Position)>>::type;
   };
   using State = typename StateAt<state_position()>::type;
-  // Slices [first, first + n) of elements; n < 0: everything.
+  // Returns the argument for parameter I, restricted to elements [first, first + n); n < 0: all elements.
   template <size_t I>
   static decltype(auto) argument(const RunContext& c, int64_t first, int64_t n) {
     using A = P_<I>;

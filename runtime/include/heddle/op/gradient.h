@@ -1,4 +1,4 @@
-// GradientContext: how an operator author builds a gradient that attributes or types decide.
+// GradientContext: builds a gradient that depends on attributes or types.
 //
 //   Status softmax_gradient(GradientContext& g) {
 //     const GradientValue product = g.emit("Mul", {g.dy(0), g.y(0)});
@@ -8,15 +8,15 @@
 //   }
 //   ... Op("Softmax", ...).gradient<softmax_gradient>()
 //
-// A table that rows were taken from gets rows: here y[i] = table[indices[i]].
+// A table from which rows were gathered gets its gradient as rows: here y[i] = table[indices[i]].
 //
 //   Status lookup_gradient(GradientContext& g) {
 //     g.give_rows(0, g.x(1), g.dy(0));
 //     return {};
 //   }
 //
-// It is called once, when a net is derived, before extents are known: what it emits must fit every shape. An operator that is refused ends
-// the gradient with the host's reason; its value is absent, and so is what is emitted on it.
+// The function is called once, when a net is derived, before extents are known: what it emits must be valid for every shape. If the host
+// refuses an operator, the gradient fails with the host's reason; the values of that operator and of operators emitted on them are absent.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@
 namespace heddle {
 namespace plugin {
 
-// A value of the net that is derived; absent where the node has nothing there.
+// A value of the derived net; absent where the node has none.
 struct GradientValue {
   heddle_value_handle handle = 0;
   explicit operator bool() const { return handle != 0; }
@@ -48,13 +48,14 @@ class GradientAttribute {
   GradientAttribute(const char* name, std::string value) : abi_(named(name, HEDDLE_ATTRIBUTE_STRING)), text_(std::move(value)) {}
   GradientAttribute(const char* name, const char* value) : GradientAttribute(name, std::string(value)) {}
   GradientAttribute(const char* name, std::vector<int64_t> value) : abi_(named(name, HEDDLE_ATTRIBUTE_INTS)), ints_(std::move(value)) {}
-  // As the forward operator has it: of GradientContext::attributes().find(). Null: it has none, and none is given.
+  // Copies an attribute of the forward operator, as GradientContext::attributes().find() returns it. Null: the emitted operator does not
+  // get it.
   explicit GradientAttribute(const heddle_attribute* same) : is_given_(same != nullptr) {
     if (same) abi_ = *same;
     is_copy_ = true;
   }
   bool is_given() const { return is_given_; }
-  // Points into this.
+  // Returns a view that is valid as long as this object.
   heddle_attribute abi() const {
     heddle_attribute a = abi_;
     if (is_copy_) return a;
@@ -84,23 +85,23 @@ class GradientContext {
       : builder_(builder), attributes_(builder.op, builder.attributes, builder.attribute_count, mistakes) {}
 
   const Attributes& attributes() const { return attributes_; }
-  // For an emitted operator: an attribute as the forward operator has it, under the same name.
+  // Copies an attribute of the forward operator, under the same name, for an emitted operator.
   GradientAttribute same(const char* name) const { return GradientAttribute(attributes_.find(name)); }
   uint32_t input_count() const { return builder_.input_count; }
   uint32_t output_count() const { return builder_.output_count; }
-  // Absent: the node has none, or, of dy, no gradient reaches that output.
+  // Return inputs, outputs and gradients of outputs. Absent if the node has none, or, for dy, if no gradient reaches that output.
   GradientValue x(uint32_t input) const { return {input < builder_.input_count ? builder_.inputs[input] : 0}; }
   GradientValue y(uint32_t output) const { return {output < builder_.output_count ? builder_.outputs[output] : 0}; }
   GradientValue dy(uint32_t output) const { return {output < builder_.output_count ? builder_.output_gradients[output] : 0}; }
-  // The same of an optional output that the net may not have asked for, and does from now on.
+  // Like y(), for an optional output that the net may not have requested; the net requests it from then on.
   GradientValue needed_y(uint32_t output) {
     GradientValue value;
     note(builder_.output(&builder_, output, &value.handle));
     return value;
   }
-  // Whether the gradient of that input is asked for; work that is for others alone need not be emitted.
+  // True if the gradient of that input is requested; operators that serve other gradients only need not be emitted.
   bool wants(uint32_t input) const { return input < builder_.input_count && builder_.inputs[input] != 0 && builder_.wanted[input] != 0; }
-  // Dtype and rank hold for every run, dims where they are not -1. Of an absent one: HEDDLE_DTYPE_NONE and no dims.
+  // Return types. Dtype and rank hold for every run, and so do dims other than -1. An absent value has HEDDLE_DTYPE_NONE and no dims.
   const heddle_type& input_type(uint32_t input) const {
     return input < builder_.input_count && builder_.input_types[input] ? *builder_.input_types[input] : none();
   }
@@ -108,7 +109,7 @@ class GradientContext {
     return output < builder_.output_count && builder_.output_types[output] ? *builder_.output_types[output] : none();
   }
 
-  // Adds one operator of one output. Absent inputs at the end are dropped; others stay absent.
+  // Adds one operator with one output. Absent inputs at the end are dropped; others stay absent.
   GradientValue emit(const char* op, std::initializer_list<GradientValue> inputs, std::initializer_list<GradientAttribute> attributes = {},
                      const char* domain = "") {
     return emit(op, std::vector<GradientValue>(inputs), attributes, domain);
@@ -117,7 +118,7 @@ class GradientContext {
                      const char* domain = "") {
     return emit_all(op, inputs, 1, attributes, domain)[0];
   }
-  // Of several outputs.
+  // Adds one operator with several outputs.
   std::vector<GradientValue> emit_all(const char* op, const std::vector<GradientValue>& inputs, uint32_t outputs,
                                       std::initializer_list<GradientAttribute> attributes = {}, const char* domain = "") {
     std::vector<heddle_value_handle> read, made(outputs, 0);
@@ -134,11 +135,11 @@ class GradientContext {
     for (const heddle_value_handle handle : made) all.push_back({status_.ok() ? handle : 0});
     return all;
   }
-  // A constant i64 [n].
+  // Adds a constant i64 [n].
   GradientValue ints(const std::vector<int64_t>& values) {
     return constant(HEDDLE_I64, {static_cast<int64_t>(values.size())}, values.data());
   }
-  // Of any dtype and known dims; its bytes are copied.
+  // Adds a constant of any dtype and of known dims; its bytes are copied.
   GradientValue constant(heddle_dtype dtype, std::initializer_list<int64_t> dims, const void* data) {
     heddle_type type = none();
     type.struct_size = sizeof(type);
@@ -150,16 +151,16 @@ class GradientContext {
     return value;
   }
 
-  // What the gradient is.
+  // Sets the gradient of an input.
   void give(uint32_t input, GradientValue value) {
     if (input < builder_.input_count) builder_.input_gradients[input] = value.handle;
   }
-  // Of a table: one row of `values` for each of `indices` (heddle_gradient_builder::sparse).
+  // Sets the gradient of a table: one row of `values` for each of `indices` (heddle_gradient_builder::sparse).
   void give_rows(uint32_t input, GradientValue indices, GradientValue values, uint32_t flags = 0) {
     note(builder_.sparse(&builder_, input, indices.handle, values.handle, flags));
   }
 
-  // Ok as long as the host took everything; the host has the reason.
+  // Ok as long as the host accepted everything; otherwise the host has the reason.
   const Status& status() const { return status_; }
 
  private:

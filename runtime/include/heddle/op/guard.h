@@ -1,4 +1,4 @@
-// The one place where an exception of a plugin can meet the boundary.
+// The guard between a plugin's code and the boundary: the only place that exceptions of the plugin can reach.
 #pragma once
 
 #include <exception>
@@ -16,7 +16,7 @@ namespace plugin {
 
 namespace detail {
 
-// What has the host's functions and a call, as every context of the ABI has.
+// The host's functions and a call, the fields that every context of the ABI has.
 struct Caller {
   const heddle_host* host;
   const heddle_call* call;
@@ -24,12 +24,12 @@ struct Caller {
 
 template <class Context>
 heddle_status report(const Context& context, const Status& status) {
-  // Without text: the host has one already, of the subnet that failed.
+  // A status without text: the host already has the text, from the subnet that failed.
   if (!status.ok() && !status.text.empty()) context.host->set_error(context.call, status.code, status.text.data(), status.text.size());
   return status.code;
 }
 
-// What `body` answers; of one that takes Mistakes, what those say.
+// Returns the status of `body`, or, if `body` takes Mistakes and made one, the status of the mistake.
 template <class Context, class Body>
 heddle_status answer_of(const Context& context, Body& body) {
   if constexpr (std::is_invocable_v<Body&, Mistakes&>) {
@@ -41,8 +41,8 @@ heddle_status answer_of(const Context& context, Body& body) {
   }
 }
 
-// Runs `body`, turns what it throws into a status. The only place where an exception can meet the boundary. `context` is read only for a
-// failure: what every step of a net touches is its time.
+// Runs `body` and converts exceptions into a status. No other place may let an exception reach the boundary. `context` is read only after a
+// failure, because this code runs in every step of a net.
 template <class Context, class Body>
 heddle_status guard(const Context& context, Body&& body) noexcept {
 #if HEDDLE_PLUGIN_EXCEPTIONS

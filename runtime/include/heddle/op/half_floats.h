@@ -6,8 +6,8 @@
 //     return {};
 //   }
 //
-// To float is exact, and implicit: `a + b`, `a < b` are those of floats. From float or double rounds once, to nearest even, overflow gives
-// infinity, NaNs stay NaNs (quiet); it has to be asked for, because it loses digits.
+// Conversion to float is exact and implicit: `a + b` and `a < b` are operations of floats. Conversion from float or double rounds once, to
+// nearest even; overflow gives infinity and NaNs stay NaNs (quiet). It must be explicit, because it loses digits.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct f16 {
   f16() = default;
   inline explicit f16(float value);
   inline explicit f16(double value);
-  // An integer might mean the bits or the number: from_bits(0x3c00), or f16(1.0f).
+  // An integer could mean the bits or the number: write from_bits(0x3c00), or f16(1.0f).
   template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
   explicit f16(Integer) = delete;
   static constexpr f16 from_bits(uint16_t bits) { return f16(bits, AsBits()); }
@@ -50,7 +50,7 @@ struct bf16 {
   inline explicit bf16(float value);
   inline explicit bf16(double value);
   template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
-  explicit bf16(Integer) = delete;  // as f16's
+  explicit bf16(Integer) = delete;  // see f16
   static constexpr bf16 from_bits(uint16_t bits) { return bf16(bits, AsBits()); }
   operator float() const { return to_float(*this); }
 
@@ -64,7 +64,7 @@ static_assert(sizeof(f16) == 2 && std::is_trivially_copyable<f16>::value && std:
 static_assert(sizeof(bf16) == 2 && std::is_trivially_copyable<bf16>::value && std::is_trivially_default_constructible<bf16>::value,
               "two bytes");
 
-// The type in which elements of T are computed with: float for the 16-bit ones, else T.
+// The type in which to compute with elements of T: float for the 16-bit types, else T.
 template <class T>
 using wide_t = std::conditional_t<std::is_same<T, f16>::value || std::is_same<T, bf16>::value, float, T>;
 
@@ -81,7 +81,8 @@ inline float float_of(uint32_t bits) {
   return value;
 }
 
-// Rounded to odd: of two floats beside `value` the one whose last bit is set. What rounds it again to 16 bits rounds once. NaN stays NaN.
+// Rounds to odd: of the two floats next to `value`, returns the one whose last bit is set, so that rounding it again to 16 bits rounds only
+// once. NaN stays NaN.
 inline float odd_float(double value) {
   const float nearest = static_cast<float>(value);
   const double back = static_cast<double>(nearest);
@@ -93,7 +94,7 @@ inline float odd_float(double value) {
 
 }  // namespace detail
 
-// Without branches, so that compilers make vectors of loops, and without subnormal floats, which a process may have turned off.
+// Without branches, so that compilers vectorise loops, and without subnormal floats, which a process may have disabled.
 inline float to_float(f16 value) {
   const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = value.bits & 0x7FFFu;
   const uint32_t wide = (magnitude << 13) + (magnitude >= 0x7C00u ? 0x70000000u : 0x38000000u);
@@ -107,9 +108,9 @@ inline float to_float(bf16 value) {
 
 inline f16 to_f16(float value) {
   const uint32_t bits = detail::bits_of(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
-  // A carry out of the mantissa gives the next exponent, at the end infinity.
+  // A carry out of the mantissa gives the next exponent, and from the largest one infinity.
   uint32_t half = (magnitude - 0x38000000u + 0x0FFFu + ((magnitude >> 13) & 1u)) >> 13;
-  // Below 2^-14: units of 2^-24, rounded by the addition, for 0.5 has an ulp of 2^-24.
+  // Below 2^-14: in units of 2^-24, rounded by the addition, because 0.5 has an ulp of 2^-24.
   if (magnitude < 0x38800000u) half = detail::bits_of(detail::float_of(magnitude) + 0.5f) - 0x3F000000u;
   if (magnitude >= 0x47800000u) half = 0x7C00u;  // 65536 and more
   if (magnitude > 0x7F800000u) half = 0x7E00u | ((magnitude >> 13) & 0x3FFu);

@@ -1,4 +1,4 @@
-// What a declaration remembers of one kernel until the tables are built.
+// The data of one kernel in a declaration, kept until the tables are built.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ struct KernelData {
   heddle_status (*formats)(const heddle_create_context*, heddle_format* const*, uint32_t, uint32_t*) = nullptr;
   int32_t (*accepts_epilogue)(const heddle_create_context*) = nullptr;
   void (*abort)(const heddle_run_context*) = nullptr;
-  // What elementwise() puts into their places; null for kernel classes.
+  // The functions that elementwise() puts in place of run and prepare; null for kernel classes.
   heddle_run_function run_elementwise = nullptr;
   heddle_status (*prepare_elementwise)(heddle_prepare_context*) = nullptr;
 };
 
-// Whether kernels for this kind run on host memory; those are checked in prepare (check_host_memory).
+// True if kernels for this kind of device run on host memory, which prepare then checks (check_host_memory).
 inline bool is_host(const char* device) {
   return std::strcmp(device, "cpu") == 0;
 }

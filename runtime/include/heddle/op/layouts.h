@@ -1,4 +1,4 @@
-// Physical orders of dense tensors: what formats() offers, and what a kernel that has it finds in prepare.
+// Physical orders of dense tensors: formats() offers them, and prepare sees the one that was chosen.
 //
 //   static std::vector<heddle_format> formats(const CreateContext& c) {
 //     heddle_format row_major = {}, last = {};
@@ -15,14 +15,15 @@
 namespace heddle {
 namespace plugin {
 
-// The dimensions from the outermost to the innermost one: {0, 2, 3, 1} is channels-last of NCHW. {}: row-major, whatever the rank.
+// Returns the layout with dimensions from the outermost to the innermost: {0, 2, 3, 1} is channels-last of NCHW. {}: row-major, for any
+// rank.
 inline heddle_layout ordered(std::initializer_list<int> dimensions) {
   heddle_layout layout = {};
   for (const int dimension : dimensions)
     if (layout.rank < HEDDLE_MAX_RANK) layout.order[layout.rank++] = static_cast<uint8_t>(dimension);
   return layout;
 }
-// {0, 2, ..., rank - 1, 1}; `rank` is 2 or more.
+// Returns {0, 2, ..., rank - 1, 1}; requires a `rank` of 2 or more.
 inline heddle_layout channels_last(int rank) {
   heddle_layout layout = {};
   layout.rank = static_cast<uint8_t>(rank);
@@ -31,7 +32,7 @@ inline heddle_layout channels_last(int rank) {
   return layout;
 }
 
-// Strides in elements, by dimension, of a dense view in its own layout; `strides` has room for its rank.
+// Computes the strides in elements, by dimension, of a dense view in its own layout; `strides` must have room for its rank.
 inline void strides_of(const heddle_tensor& tensor, int64_t* strides) {
   int64_t stride = 1;
   for (int i = tensor.rank - 1; i >= 0; --i) {

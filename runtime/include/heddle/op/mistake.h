@@ -1,7 +1,7 @@
-// What becomes of a mistake in the plugin's own code: an attribute read that is not declared, an input that is absent.
+// Mistakes in the plugin's own code: reading an attribute that is not declared or an input that is absent.
 //
-// With exceptions it is thrown, and ends the call there. Without (-fno-exceptions) it is noted, what was asked for is answered with
-// something harmless, and the call fails when it is over: never in run, which neither reads attributes nor pays for this.
+// With exceptions a mistake is thrown and ends the call at once. Without them (-fno-exceptions) it is noted, the read returns something
+// harmless, and the call fails when it ends. This does not apply to run, which reads no attributes and has no such check.
 #pragma once
 
 #include <stdexcept>
@@ -22,22 +22,22 @@ namespace heddle {
 namespace plugin {
 namespace detail {
 
-// Those of one call of the host. The guard around it has one, and looks at it afterwards.
+// The mistakes of one call of the host. The guard around the call has one and checks it afterwards.
 class Mistakes {
  public:
   bool any() const { return !first_.empty(); }
   void note(std::string text) {
     if (first_.empty()) first_ = std::move(text);
   }
-  // Of the call, which answered `otherwise`.
+  // Returns the status of the call: that of the first mistake, else `otherwise`.
   Status status(Status otherwise) { return any() ? Status(HEDDLE_ERROR_INTERNAL, std::move(first_)) : std::move(otherwise); }
 
  private:
   std::string first_;
 };
 
-// `mistakes` is null in functions that have no guard around them (raw_kernel): they read nothing that may be wrong, for neither an
-// exception nor a note would get anywhere.
+// `mistakes` is null in functions without a guard (raw_kernel). They must not read anything that may be wrong, because neither an exception
+// nor a note would be reported.
 inline void make_mistake([[maybe_unused]] Mistakes* mistakes, const std::string& text) {
 #if HEDDLE_PLUGIN_EXCEPTIONS
   throw std::logic_error(text);
@@ -48,11 +48,11 @@ inline void make_mistake([[maybe_unused]] Mistakes* mistakes, const std::string&
 }
 
 #if !HEDDLE_PLUGIN_EXCEPTIONS
-// Whether the call of the plugin under way on this thread has failed, whatever it answers: the host has the text. The guard looks.
+// True if the plugin call in progress on this thread has failed, whatever it returns: the host has the text. The guard checks it.
 __attribute__((visibility("hidden"))) inline thread_local bool failed_within = false;
 #endif
 
-// What stands for a tensor that is not there: of rank 0, without data, whose extents are 0 along any axis that may be asked for.
+// A substitute for an absent tensor: of rank 0, without data, with extents of 0 along any axis that may be read.
 inline const heddle_tensor& no_tensor() {
   static const int64_t zeros[2 * HEDDLE_MAX_RANK] = {};
   static const heddle_tensor none = [] {

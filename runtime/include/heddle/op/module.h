@@ -1,4 +1,4 @@
-// Behind HEDDLE_PLUGIN: the answer to the host's one question, and the end of the plugin.
+// The implementation of HEDDLE_PLUGIN: returns the plugin's tables to the host, and frees them when the plugin is closed.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 namespace heddle {
 namespace plugin {
 
-// The version rule of ABI 0.x, in one place: both numbers match exactly, and what they stand for.
+// Implements the version rule of ABI 0.x: both numbers and the hash must match exactly.
 inline bool abi_accepts(const heddle_host& host) {
   return host.abi_major == HEDDLE_ABI_MAJOR && host.abi_minor == HEDDLE_ABI_MINOR && HEDDLE_HAS(heddle_host, &host, abi_hash) &&
          host.abi_hash == HEDDLE_ABI_HASH;
@@ -19,7 +19,7 @@ inline bool abi_accepts(const heddle_host& host) {
 
 namespace detail {
 
-// A table that says only which ABI this plugin was built against: the host refuses it and names both versions.
+// Returns a table with only the ABI that this plugin was built against: the host refuses it and names both versions.
 inline heddle_plugin abi_answer() {
   heddle_plugin answer = {};
   answer.struct_size = sizeof(answer);
@@ -29,7 +29,7 @@ inline heddle_plugin abi_answer() {
   return answer;
 }
 
-// Lets `build` add the operators. What it throws becomes the error of initialize.
+// Calls `build`, which adds the operators. An exception that it throws becomes the error of initialize.
 inline void declare_operators(Builder& builder, void (*build)(Builder&)) {
 #if HEDDLE_PLUGIN_EXCEPTIONS
   try {
@@ -56,8 +56,8 @@ inline const heddle_plugin* tables_of(Builder*& builder, int& users, const heddl
   return answer;
 }
 
-// The plugin's tables, built on the first question and shared by later ones; `users` counts the questions that close() has to answer.
-// Null when there is no memory for the tables.
+// Returns the plugin's tables, built on the first call and shared by later ones; `users` counts the calls that close() must match. Null if
+// there is no memory for the tables.
 inline const heddle_plugin* open(Builder*& builder, int& users, const heddle_host* host, const char* name, const char* version,
                                  void (*build)(Builder&), heddle_status (*initialize)(const heddle_host*, const heddle_call*),
                                  void (*shutdown)()) noexcept {

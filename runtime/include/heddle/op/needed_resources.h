@@ -1,4 +1,4 @@
-// Resources: what a plugin publishes for kernels, its own and those of others, and how they ask for it.
+// Resources: objects that a plugin publishes for kernels of its own and of other plugins, and how kernels request them.
 //
 //   struct Table {                            // in a header that both plugins have: plain C, or as plain
 //     int64_t (*next)(Table* self);
@@ -35,7 +35,7 @@ inline heddle_resource_need need_of(const char* name, uint32_t interface_version
 
 }  // namespace detail
 
-// What a resource is made for. Valid while it is being made; texts as long as the resource.
+// The request to make a resource. Valid while the resource is being made; texts as long as the resource.
 class ResourceRequest {
  public:
   explicit ResourceRequest(const heddle_resource_request* r) : r_(r) {}
@@ -44,13 +44,14 @@ class ResourceRequest {
   const char* device() const { return r_->device; }  // "cuda:0"; "" in wider scopes
   void* device_handle() const { return r_->device_handle; }
   void* stream() const { return r_->stream; }
-  // Null: the need does not have that option.
+  // Returns an option of the need; null if it does not have that option.
   const heddle_attribute* option(const std::string& wanted) const {
     for (uint32_t i = 0; i < r_->option_count; ++i)
       if (wanted == r_->options[i]->name) return r_->options[i];
     return nullptr;
   }
-  // Another resource, which stays as long as this one; null: it is not to be had, and a failure of this one is told with the reason.
+  // Returns another resource, which lives as long as this one; null if it is not available: if this resource then fails, the error has that
+  // reason.
   template <class T>
   T* need(const char* other, uint32_t interface_version = 1) const {
     const heddle_resource_need need = detail::need_of(other, interface_version);
@@ -64,12 +65,12 @@ class ResourceRequest {
   const heddle_resource_request* r_;
 };
 
-// A resource that a kernel asks for in create and finds again in run. T is what the publisher says that its pointer points to.
+// A resource that a kernel requests in create and reads in run. T must be the type that the publisher documents for its pointer.
 template <class T>
 class Needed {
  public:
-  // `interface_version`: the least that will do. `communicator`: which one, for those of that scope. The status carries no text: the host
-  // knows the reason.
+  // [in create] Requests the resource. `interface_version`: the minimum accepted. `communicator`: its name, for that scope. A failing
+  // status has no text: the host has the reason.
   Status ask(const CreateContext& context, const char* name, uint32_t interface_version = 1, const char* communicator = nullptr,
              const heddle_attribute* const* options = nullptr, uint32_t option_count = 0) {
     heddle_resource_need need = detail::need_of(name, interface_version);
@@ -82,9 +83,9 @@ class Needed {
     made_ = static_cast<T*>(raw->host->resource(raw->call, slot_));
     return {};
   }
-  // From create on; null for those of stream scope, of which each context has its own.
+  // [from create on] Returns the resource; null for stream scope, of which each context has its own.
   T* made() const { return made_; }
-  // In run.
+  // [in run] Returns the resource of this context.
   T* operator()(const RunContext& context) const { return static_cast<T*>(context.resources[slot_]); }
 
  private:
@@ -103,7 +104,7 @@ struct has_resource_abort : std::false_type {};
 template <class R>
 struct has_resource_abort<R, std::void_t<decltype(std::declval<R&>().abort(std::declval<const char*>()))>> : std::true_type {};
 
-// The functions of a resource that is an R, seen as a T.
+// The ABI functions of a resource of class R that is published as a T.
 template <class R, class T>
 struct PublishedResource {
   static heddle_status create(const heddle_resource_request* request, void** resource) {

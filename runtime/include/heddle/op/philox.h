@@ -1,5 +1,5 @@
-// Philox4x32-10, the counter-based random generator of Salmon et al. (SC 2011), and Heddle's way to key it: the numbers of an element
-// depend on (seed, stream, step, trip, element) alone, so they are the same for any number of threads and when computed again. Pure.
+// Philox4x32-10, the counter-based random generator of Salmon et al. (SC 2011), and how Heddle keys it: the numbers of an element depend on
+// (seed, stream, step, trip, element) only, so they are the same for any number of threads and when computed again. All functions are pure.
 #pragma once
 
 #include <array>
@@ -14,13 +14,14 @@ namespace plugin {
 class Philox {
  public:
   using Block = std::array<uint32_t, 4>;
-  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48; `trip`: of the subnet's run, 0 outside of subnets.
+  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48; `trip`: the trip of the subnet's run, 0 outside
+  // subnets.
   Philox(uint64_t seed, uint32_t stream, uint64_t step, uint64_t trip = 0)
       : seed_(trip == 0 ? seed : mixed(seed, trip)), stream_(stream), step_(step) {}
-  // With a state that is readable here: on the host that of a step on the host, on a device that of a step there.
+  // `state` must be readable where this is called: on the host that of a step on the host, on a device that of a step there.
   Philox(const heddle_run_state& state, uint32_t stream) : Philox(state.seed, stream, state.step, state.trip) {}
 
-  // Four random words for each of 2^48 block numbers.
+  // Returns four random words for each of 2^48 block numbers.
   Block block(uint64_t number) const {
     const Block counter = {static_cast<uint32_t>(number),
                            static_cast<uint32_t>((number >> 32) & 0xffff) | static_cast<uint32_t>(step_ >> 32) << 16,
@@ -28,7 +29,7 @@ class Philox {
     return rounds(counter, {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
   }
 
-  // The generator itself: ten rounds of `counter` under `key`.
+  // Runs the generator itself: ten rounds of `counter` under `key`.
   static Block rounds(Block c, std::array<uint32_t, 2> key) {
     for (int round = 0; round < 10; ++round) {
       const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
@@ -41,7 +42,7 @@ class Philox {
   }
 
  private:
-  // SplitMix64's step from `seed` on: keys of different trips have nothing in common.
+  // Makes one step of SplitMix64 from `seed`: keys of different trips are unrelated.
   static uint64_t mixed(uint64_t seed, uint64_t trip) {
     uint64_t z = seed + uint64_t{0x9e3779b97f4a7c15} * trip;
     z = (z ^ (z >> 30)) * uint64_t{0xbf58476d1ce4e5b9};
@@ -53,15 +54,15 @@ class Philox {
   uint64_t step_;
 };
 
-// In [0, 1): 24 random bits, exact in f32 (and rounding down only for 16-bit floats).
+// Converts to [0, 1): 24 random bits, exact in f32 (and rounding down only for 16-bit floats).
 inline float unit_float(uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }
-// In [0, 1): 53 random bits.
+// Converts to [0, 1): 53 random bits.
 inline double unit_double(uint32_t high, uint32_t low) {
   return static_cast<double>((uint64_t{high} << 21) ^ (low >> 11)) * 0x1p-53;
 }
-// Two standard normals from two uniforms in [0, 1) (Box and Muller).
+// Returns two standard normals from two uniforms in [0, 1) (Box and Muller).
 inline std::array<double, 2> normal_pair(double u, double v) {
   const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 6.283185307179586476925286766559 * v;
   return {radius * std::cos(angle), radius * std::sin(angle)};

@@ -1,4 +1,4 @@
-// Status: what every function of an operator author answers.
+// Status: the return type of an operator author's functions.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace plugin {
 
-// Ok, or a code and a sentence. Allocates only on failure. HEDDLE_PENDING, which is neither, has no sentence.
+// Ok, or a code and a message. Allocates only on failure. HEDDLE_PENDING, which is neither, has no message.
 struct [[nodiscard]] Status {
   heddle_status code = HEDDLE_OK;
   std::string text;
@@ -29,7 +29,7 @@ inline Status cancelled() {
   return {HEDDLE_ERROR_CANCELLED, "cancelled"};
 }
 
-// What run() of a kernel that resumes answers where run_subnet did.
+// Returned by run() of a kernel that resumes if run_subnet returned HEDDLE_PENDING.
 inline Status pending() {
   return {HEDDLE_PENDING, {}};
 }
@@ -41,7 +41,7 @@ struct has_status : std::false_type {};
 template <class T>
 struct has_status<T, std::enable_if_t<std::is_same<decltype(std::declval<const T&>().status()), Status>::value>> : std::true_type {};
 
-// What an object says of how its constructor went, in `Status status() const`, if it has that.
+// Returns what `Status status() const` of an object reports about its constructor, or ok if it has no such function.
 template <class T>
 Status status_of([[maybe_unused]] const T& made) {
   if constexpr (has_status<T>::value)
@@ -55,7 +55,7 @@ Status status_of([[maybe_unused]] const T& made) {
 }  // namespace plugin
 }  // namespace heddle
 
-// Leaves the enclosing function with the Status of `expression` when it failed, or is pending.
+// Returns the Status of `expression` from the enclosing function if it failed or is pending.
 #define HEDDLE_PLUGIN_CHECK(expression)                            \
   do {                                                             \
     ::heddle::plugin::Status heddle_plugin_status_ = (expression); \

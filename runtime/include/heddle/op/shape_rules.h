@@ -1,4 +1,4 @@
-// Shape rules that declarations name, and the helpers behind them.
+// Shape rules for declarations, and their helpers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace plugin {
 
-// Shape rules for .out(): the dims of an input port.
+// A shape rule for .out(). same_as: the dims of an input port.
 struct ShapeRule {
   enum Kind { none, same, broadcast_all, rank_0 } kind = none;
   const char* port = nullptr;
@@ -18,17 +18,17 @@ struct ShapeRule {
 inline ShapeRule same_as(const char* input_port) {
   return {ShapeRule::same, input_port};
 }
-// NumPy-style broadcast of all inputs.
+// The NumPy-style broadcast of all inputs.
 inline ShapeRule broadcast() {
   return {ShapeRule::broadcast_all, nullptr};
 }
 
-// One element, rank 0.
+// The shape of a scalar: one element, rank 0.
 inline ShapeRule scalar() {
   return {ShapeRule::rank_0, nullptr};
 }
 
-// Merges `b` into `a` by NumPy's rule; false when they do not fit.
+// Broadcasts `b` into `a` by NumPy's rule; false if they do not fit.
 inline bool broadcast_dims(std::vector<int64_t>& a, Dims b) {
   const size_t rank = static_cast<size_t>(b.rank);
   if (rank > a.size()) a.insert(a.begin(), rank - a.size(), 1);

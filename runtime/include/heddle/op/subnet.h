@@ -1,4 +1,4 @@
-// Subnet: a subnet attribute of a node, as its operator asks about it and runs it.
+// Subnet: a subnet attribute of a node, for its operator to infer and run.
 //
 //   Status create(const CreateContext& c) {
 //     body_ = Subnet(c.attributes, "body");
@@ -12,7 +12,7 @@
 //     return {};
 //   }
 //
-// A subnet that fails has told the host why: the Status has a code and no text.
+// If a subnet fails, the host has the reason: the Status has a code and no text.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 namespace heddle {
 namespace plugin {
 
-// Inputs of the node from `first` on, to hand them on as they are.
+// Returns the node's inputs from `first` on, to pass them to a subnet unchanged.
 inline InputViews inputs_from(const RunContext& context, uint32_t first) {
   const uint32_t skipped = std::min(first, context.input_count);
   return {context.inputs + skipped, context.input_count - skipped};
@@ -38,20 +38,20 @@ inline InputViews inputs_from(const InferContext& context, uint32_t first) {
   return {context.inputs() + skipped, context.input_count() - skipped};
 }
 
-// A value: lives as long as the node's attributes do, and may be kept in the kernel's state.
+// A value: valid as long as the node's attributes are; may be kept in the kernel's state.
 class Subnet {
  public:
   Subnet() = default;
   Subnet(const Attributes& attributes, const char* name) : subnet_(attributes.subnet(name)) {}
 
-  // In run: runs it and returns when it is done. `trip` numbers the runs as the operator likes: random numbers inside depend on it. The
-  // dims of `outputs` fit; a result_view() is filled by the host; null: not asked for. Pending (of HEDDLE_KERNEL_RESUMES kernels): hand
-  // that on, and ask for the same again with `context.resumed`.
+  // [in run] Runs the subnet and returns when it is done. The operator chooses the number `trip`: random numbers in the subnet depend on
+  // it. The dims of `outputs` must match; the host fills in a result_view(); null entries are not requested. If it returns pending (for
+  // HEDDLE_KERNEL_RESUMES kernels), run() must return that too, and make the same request again when it is called with `context.resumed`.
   Status run(const RunContext& context, int64_t trip, InputViews inputs, OutputViews outputs) const {
     return status_of(context.host->run_subnet(context.call, subnet_, static_cast<uint64_t>(trip), inputs.data(), inputs.size(),
                                               outputs.data(), outputs.size()));
   }
-  // In infer: the types of all its `count` outputs with inputs like these.
+  // [in infer] Infers the types of all `count` outputs of the subnet for these inputs.
   Status infer(const InferContext& context, InputViews inputs, uint32_t count, std::vector<heddle_type>* types) const {
     heddle_type empty = {};
     empty.struct_size = sizeof(empty);

@@ -1,4 +1,4 @@
-// Views that a kernel makes itself, for the subnets that it runs: of memory of its own, and of rows of what it was given.
+// Views that a kernel makes itself, for the subnets that it runs: views of its own memory, and of rows of its inputs and outputs.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace heddle {
 namespace plugin {
 
-// Of row-major elements on the host. What `dims` and `data` point to outlives the view; null data: the content is not known, in infer.
+// Returns a view of row-major elements on the host. `dims` and `data` must outlive the view; null data: in infer, the content is not known.
 inline heddle_tensor view_of(heddle_dtype dtype, const void* data, Dims dims = {}) {
   heddle_tensor view = {};
   view.struct_size = sizeof(view);
@@ -31,7 +31,7 @@ heddle_tensor view_of(const T* data, Dims dims = {}) {
   return view_of(dtype_of<T>::id, data, dims);
 }
 
-// Row `index` along axis 0 of a row-major tensor of rank 1 or more, where that lies.
+// Returns a view of row `index` along axis 0 of a row-major tensor of rank 1 or more, in the same memory.
 inline heddle_tensor row_of(const heddle_tensor& whole, int64_t index) {
   heddle_tensor row = view_of(whole.dtype, nullptr, {whole.dims + 1, whole.rank - 1});
   row.space = whole.space;
@@ -39,20 +39,21 @@ inline heddle_tensor row_of(const heddle_tensor& whole, int64_t index) {
   return row;
 }
 
-// The same type, of content that differs from run to run: what infer and subnets say of a value that the kernel makes.
+// Returns a view of the same type whose content differs between runs: in infer and subnets, for a value that the kernel computes.
 inline heddle_tensor without_data(heddle_tensor view) {
   if (view.element_count > 0) view.data = nullptr;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_CONSTANT);
   return view;
 }
 
-// As an output of a subnet: the host fills it, with a result that stays valid until the next run of a subnet through the same call.
+// Returns a view for an output of a subnet that the host fills in; the result is valid until the next run of a subnet through the same
+// call.
 inline heddle_tensor result_view() {
   return view_of(HEDDLE_DTYPE_NONE, nullptr);
 }
 
-// A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries: absent. An argument, not a
-// variable: what it was made of lives as long as the call. {nullptr, 0} are two absent views; of none, {}.
+// A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries are absent. Use it as an argument,
+// not as a variable: what it was made from must live as long as the call. {nullptr, 0} is two absent views; an empty list is {}.
 template <class View>
 class ViewList {
  public:
@@ -60,7 +61,7 @@ class ViewList {
   ViewList(std::initializer_list<View> views) : size_(static_cast<uint32_t>(views.size())) { data_ = views.begin(); }
   ViewList(const std::vector<View>& views) : data_(views.data()), size_(static_cast<uint32_t>(views.size())) {}
   ViewList(const View* data, uint32_t size) : data_(data), size_(size) {}
-  // `first` and behind them `more`, at `place`, which has room for both: in the step's scratch, for run does not allocate.
+  // Copies `first`, followed by `more`, to `place`, which must have room for both: use the step's scratch, because run must not allocate.
   static ViewList joined(View* place, ViewList first, ViewList more) {
     View* end = std::copy(first.data(), first.data() + first.size(), place);
     std::copy(more.data(), more.data() + more.size(), end);

@@ -1,4 +1,4 @@
-// Tiles: a number of elements, or rows, cut into pieces of one size, for kernels that are computed by several threads.
+// Tiles: divides a number of elements, or rows, into pieces of one size, for kernels that several threads compute.
 //
 //   Status prepare(PrepareContext& c) {
 //     tiles_ = Tiles::of(c.output(0)->element_count, 4096);
@@ -16,7 +16,7 @@ namespace plugin {
 
 class Tiles {
  public:
-  // Elements [first, last).
+  // The elements [first, last).
   class Range {
    public:
     class Iterator {
@@ -39,8 +39,8 @@ class Tiles {
   };
 
   Tiles() = default;
-  // Pieces of `grain` elements, the last one of what is left; where there would be more pieces than the host takes they are larger. Let
-  // `grain` follow from shapes alone: from the number of threads, results would depend on that too.
+  // Makes pieces of `grain` elements, the last one possibly smaller; if there were more pieces than the host accepts, they are larger.
+  // `grain` must depend on shapes only: if it depended on the number of threads, results would too.
   static Tiles of(int64_t elements, int64_t grain) {
     constexpr int64_t most = INT32_MAX;
     Tiles tiles;
@@ -50,10 +50,11 @@ class Tiles {
     return tiles;
   }
 
-  // For set_tiles(). At least one, of nothing when there are no elements: a kernel that combines what it finds writes its output then too.
+  // Returns the number for set_tiles(). At least one, which is empty if there are no elements: a kernel that combines partial results then
+  // still writes its output.
   int64_t count() const { return elements_ > 0 ? (elements_ - 1) / grain_ + 1 : 1; }
   int64_t grain() const { return grain_; }
-  // What tiles [begin, end), as run() is given them, consist of; and one tile of them.
+  // Return the elements of tiles [begin, end), which run() receives, or of one tile.
   Range elements(int64_t begin, int64_t end) const { return {start(begin), start(end)}; }
   Range elements(int64_t tile) const { return elements(tile, tile + 1); }
 

@@ -1,4 +1,5 @@
-// Typed views of inputs and outputs: the parameters of a kernel function. Borrowed, valid during the call, never stored.
+// Typed views of inputs and outputs: the parameters of a kernel function. They are borrowed and valid during the call only; do not store
+// them.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ struct In {
   int64_t size = 0;
   Dims dims;
   const heddle_tensor* tensor = nullptr;
-  std::add_lvalue_reference_t<const T> operator[](int64_t i) const { return data[i]; }  // none for In<void>
+  std::add_lvalue_reference_t<const T> operator[](int64_t i) const { return data[i]; }  // not for In<void>
 };
 // An input that may be absent: test with `if (x)`.
 template <class T>
@@ -57,7 +58,7 @@ struct Out {
   Dims dims;
   heddle_tensor* tensor = nullptr;
   explicit operator bool() const { return tensor != nullptr; }  // false: an optional output that the net leaves out
-  // None for Out<void>.
+  // Not for Out<void>.
   std::add_lvalue_reference_t<T> operator[](int64_t i) const { return data[i]; }  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn)
 };
 template <class T>
