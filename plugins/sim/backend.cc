@@ -21,6 +21,7 @@
 #include "engine.h"
 #include "heddle/device_plugin.h"
 #include "heddle/op.h"
+#include "heddle/op/device_backend.h"
 #include "simulated_device.h"
 
 namespace sim {
@@ -108,272 +109,268 @@ heddle_status entered(void* device, void* stream, const heddle_call* call, const
   return inside.alone() ? function(stream_of(stream)) : fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
 }
 
-heddle_status count(int32_t* devices, const heddle_call* call) {
-  *devices = static_cast<int32_t>(setting("DEVICES", 2));
-  if (*devices == 0) fail(call, HEDDLE_OK, prefix + "DEVICES is 0");
-  return HEDDLE_OK;
-}
+struct Backend {
+  static heddle_status count(int32_t* devices, const heddle_call* call) {
+    *devices = static_cast<int32_t>(setting("DEVICES", 2));
+    if (*devices == 0) fail(call, HEDDLE_OK, prefix + "DEVICES is 0");
+    return HEDDLE_OK;
+  }
 
-heddle_status open(int32_t index, void** device, const heddle_call* call) {
-  if (is_set("BROKEN")) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "BROKEN is set");
-  const uint64_t seed = setting("SEED", 0);
-  const bool unified = setting("UNIFIED", 0) != 0;
-  auto made = std::make_unique<Device>(setting("MEMORY", uint64_t{4} << 30), unified, Engine::shared(seed));
-  if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
-  made->native = native_functions;
-  made->unified = unified;
-  made->peers = setting("PEERS", 0) != 0;
-  made->guard_bytes = static_cast<uint32_t>(std::min<uint64_t>(setting("GUARDS", 64), 4096) / 64 * 64);
-  Settings& settings = made->settings;
-  settings.device = index;
-  settings.hold = text_setting("HOLD");
-  settings.wrong = text_setting("WRONG");
-  settings.cuda_like = setting("CUDA_LIKE", 0) != 0;
-  settings.refusal_us = setting("REFUSAL", 0);
-  std::string error;
-  if (!settings.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
-  if (!settings.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
-  made->description = "simulated device " + std::to_string(index);
-  if (seed != 0) made->description += ", delays and orders of seed " + std::to_string(seed);
-  const std::lock_guard<std::mutex> lock(open_mutex);
-  open_devices()[index] = made.get();
-  *device = made.release();
-  return HEDDLE_OK;
-}
-
-void close(void* device) {
-  {
+  static heddle_status open(int32_t index, void** device, const heddle_call* call) {
+    if (is_set("BROKEN")) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "BROKEN is set");
+    const uint64_t seed = setting("SEED", 0);
+    const bool unified = setting("UNIFIED", 0) != 0;
+    auto made = std::make_unique<Device>(setting("MEMORY", uint64_t{4} << 30), unified, Engine::shared(seed));
+    if (!made->memory.ok()) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to simulate a device with");
+    made->native = native_functions;
+    made->unified = unified;
+    made->peers = setting("PEERS", 0) != 0;
+    made->guard_bytes = static_cast<uint32_t>(std::min<uint64_t>(setting("GUARDS", 64), 4096) / 64 * 64);
+    Settings& settings = made->settings;
+    settings.device = index;
+    settings.hold = text_setting("HOLD");
+    settings.wrong = text_setting("WRONG");
+    settings.cuda_like = setting("CUDA_LIKE", 0) != 0;
+    settings.refusal_us = setting("REFUSAL", 0);
+    std::string error;
+    if (!settings.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
+    if (!settings.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
+    made->description = "simulated device " + std::to_string(index);
+    if (seed != 0) made->description += ", delays and orders of seed " + std::to_string(seed);
     const std::lock_guard<std::mutex> lock(open_mutex);
-    auto& all = open_devices();
-    for (auto it = all.begin(); it != all.end();) it = it->second == device ? all.erase(it) : std::next(it);
-  }
-  // Warns about memory that was not released.
-  if (const size_t left = device_of(device).memory.allocations()) {
-    const std::string text = kind_name + ": " + std::to_string(left) + " allocations left at close";
-    host->log(HEDDLE_LOG_WARNING, text.data(), text.size());
-  }
-  delete static_cast<Device*>(device);
-}
-
-const char* description(void* device) {
-  return device_of(device).description.c_str();
-}
-
-heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_bytes, const heddle_call*) {
-  *free_bytes = device_of(device).memory.free();
-  *total_bytes = device_of(device).memory.total();
-  return HEDDLE_OK;
-}
-
-heddle_status properties(void* device, heddle_device_properties* p, const heddle_call*) {
-  const Device& d = device_of(device);
-  p->flags = HEDDLE_DEVICE_SHARED_EVENTS | (d.unified ? uint32_t{HEDDLE_DEVICE_UNIFIED} : 0u) |
-             (d.settings.cuda_like ? uint32_t{HEDDLE_DEVICE_DROPS_CALLBACKS} : 0u);
-  p->alignment = 256;
-  p->guard_bytes = d.guard_bytes;
-  p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
-  p->lowest_priority = 0;
-  p->highest_priority = 1;
-  return HEDDLE_OK;
-}
-
-heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
-  const Memory& all = device_of(device).memory;
-  Settings& settings = device_of(device).settings;
-  current_device = device;
-  if (Launch::is_here()) return refuse_inside(call);
-  if (settings.lost) return refuse_lost(call);
-  if (settings.faults.strikes(Faults::Kind::memory, {})) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
-  settings.counts.allocations.fetch_add(1, std::memory_order_relaxed);
-  *memory = device_of(device).allocate(bytes);
-  if (*memory) return HEDDLE_OK;
-  return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
-              std::to_string(bytes) + " bytes asked for, " + std::to_string(all.free()) + " of " + std::to_string(all.total()) + " free");
-}
-
-void release(void* device, void* memory) {
-  device_of(device).release(memory);
-}
-
-heddle_status create_stream(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call) {
-  Device& d = device_of(device);
-  current_device = device;
-  if (d.settings.lost) return refuse_lost(call);
-  if (request->adopted) {
-    *stream = static_cast<char*>(request->adopted) + adopted_mark;
+    open_devices()[index] = made.get();
+    *device = made.release();
     return HEDDLE_OK;
   }
-  *stream = d.engine->add_stream(d.memory, d.settings, request->stream_class, request->priority);
-  return HEDDLE_OK;
-}
 
-void destroy_stream(void* device, void* stream) {
-  if (!is_adopted(stream)) device_of(device).engine->remove(&stream_of(stream));
-}
-
-heddle_status create_event(void* device, void** event, const heddle_call*) {
-  current_device = device;
-  *event = new Event();
-  device_of(device).settings.counts.events.fetch_add(1, std::memory_order_relaxed);
-  return HEDDLE_OK;
-}
-
-void destroy_event(void* device, void* event) {
-  device_of(device).settings.counts.events.fetch_sub(1, std::memory_order_relaxed);
-  delete &event_of(event);
-}
-
-void enqueue_copy(Device& d, Stream& stream, const heddle_copy& asked) {
-  Job* const job = d.engine->take_job();
-  job->kind = Job::Kind::copy;
-  job->copy_kind = asked.kind;
-  job->destination = asked.destination;
-  job->source = asked.source;
-  job->source_memory = asked.source_device ? &device_of(asked.source_device).memory : &stream.memory;
-  job->bytes = asked.bytes;
-  if (asked.kind == HEDDLE_COPY_VALUE_TO_DEVICE) std::memcpy(job->value, asked.source, std::min<uint64_t>(asked.bytes, sizeof(job->value)));
-  Counts& counts = d.settings.counts;
-  counts.copies.fetch_add(1, std::memory_order_relaxed);
-  if (asked.source_device) counts.peer_copies.fetch_add(1, std::memory_order_relaxed);
-  const void* const on_host = asked.kind == HEDDLE_COPY_HOST_TO_DEVICE   ? asked.source
-                              : asked.kind == HEDDLE_COPY_DEVICE_TO_HOST ? asked.destination
-                                                                         : nullptr;
-  if (on_host && !is_pinned(on_host, asked.bytes)) counts.pageable_copies.fetch_add(1, std::memory_order_relaxed);
-  d.engine->enqueue(stream, job);
-}
-
-heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& asked, const heddle_call* call) {
-  Job* const job = d.engine->take_job();
-  std::string why;
-  bool captured = false;
-  try {
-    captured = job->launch.capture(asked, stream.memory, d.guard_bytes > 0, &why);
-  } catch (...) {  // std::bad_alloc: the job is used again later
-    d.engine->give_back(job);
-    throw;
+  static void close(void* device) {
+    {
+      const std::lock_guard<std::mutex> lock(open_mutex);
+      auto& all = open_devices();
+      for (auto it = all.begin(); it != all.end();) it = it->second == device ? all.erase(it) : std::next(it);
+    }
+    // Warns about memory that was not released.
+    if (const size_t left = device_of(device).memory.allocations()) {
+      const std::string text = kind_name + ": " + std::to_string(left) + " allocations left at close";
+      host->log(HEDDLE_LOG_WARNING, text.data(), text.size());
+    }
+    delete static_cast<Device*>(device);
   }
-  if (!captured) {
-    d.engine->give_back(job);
-    return fail(call, HEDDLE_ERROR_DEVICE, why);
-  }
-  job->kind = Job::Kind::launch;
-  d.settings.counts.launches.fetch_add(1, std::memory_order_relaxed);
-  d.engine->enqueue(stream, job);
-  return HEDDLE_OK;
-}
 
-heddle_status enqueue(void* device, void* stream, const heddle_work* work, const heddle_call* call) {
-  return entered(device, stream, call, [&](Stream& s) -> heddle_status {
-    Device& d = device_of(device);
-    Counts& counts = d.settings.counts;
+  static const char* description(void* device) { return device_of(device).description.c_str(); }
+
+  static heddle_status memory_info(void* device, uint64_t* free_bytes, uint64_t* total_bytes, const heddle_call*) {
+    *free_bytes = device_of(device).memory.free();
+    *total_bytes = device_of(device).memory.total();
+    return HEDDLE_OK;
+  }
+
+  static heddle_status properties(void* device, heddle_device_properties* p, const heddle_call*) {
+    const Device& d = device_of(device);
+    p->flags = HEDDLE_DEVICE_SHARED_EVENTS | (d.unified ? uint32_t{HEDDLE_DEVICE_UNIFIED} : 0u) |
+               (d.settings.cuda_like ? uint32_t{HEDDLE_DEVICE_DROPS_CALLBACKS} : 0u);
+    p->alignment = 256;
+    p->guard_bytes = d.guard_bytes;
+    p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
+    p->lowest_priority = 0;
+    p->highest_priority = 1;
+    return HEDDLE_OK;
+  }
+
+  static heddle_status allocate(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
+    const Memory& all = device_of(device).memory;
+    Settings& settings = device_of(device).settings;
+    current_device = device;
     if (Launch::is_here()) return refuse_inside(call);
-    if (d.settings.lost) {
-      std::this_thread::sleep_for(std::chrono::microseconds(d.settings.refusal_us));
-      return refuse_lost(call);
-    }
-    if ((work->flags & HEDDLE_WORK_ENTERS) != 0) {
-      counts.entries.fetch_add(1, std::memory_order_relaxed);
-      current_device = device;
-    }
-    if (current_device != device) return fail(call, HEDDLE_ERROR_INTERNAL, "the thread did not enter the device");
-    s.label = work->label;
-    if (work->copy || work->launch) {
-      const Faults::Site site = {work->launch ? work->launch->kernel->operator_name : nullptr, work->label};
-      if (d.settings.faults.strikes(Faults::Kind::enqueue, site))
-        return fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to");
-    }
-    counts.works.fetch_add(1, std::memory_order_relaxed);
-    counts.waits.fetch_add(work->wait_count, std::memory_order_relaxed);
-    for (uint32_t i = 0; i < work->wait_count; ++i) d.engine->wait(s, event_of(work->waits[i]));
-    if (work->copy && work->copy->kind == HEDDLE_COPY_VALUE_TO_DEVICE && work->copy->bytes > sizeof(Job::value))
-      return fail(call, HEDDLE_ERROR_INVALID, "a value of more than 64 bytes");
-    if (work->copy) enqueue_copy(d, s, *work->copy);
-    if (work->launch) {
-      const heddle_status status = enqueue_launch(d, s, *work->launch, call);
-      if (status != HEDDLE_OK) return status;
-    }
-    if (work->record) {
-      counts.records.fetch_add(1, std::memory_order_relaxed);
-      d.engine->record(s, event_of(work->record));
-    }
-    if (!work->callback) return HEDDLE_OK;
-    Job* const job = d.engine->take_job();
-    job->kind = Job::Kind::notify;
-    job->callback = work->callback;
-    job->user = work->user;
-    d.engine->enqueue(s, job);
-    return HEDDLE_OK;
-  });
-}
-
-void leave(void* device) {
-  device_of(device).settings.counts.departures.fetch_add(1, std::memory_order_relaxed);
-  current_device = nullptr;
-}
-
-// Waits even after calls overlapped: the device still does the work enqueued before.
-heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
-  Device& d = device_of(device);
-  const Stream::Inside inside(stream_of(stream));
-  d.settings.counts.calls.fetch_add(1, std::memory_order_relaxed);
-  d.settings.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
-  if (Launch::is_here()) return refuse_inside(call);
-  const Failure failure = d.engine->synchronize(stream_of(stream));
-  if (!inside.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
-  return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
-}
-
-heddle_status query(void* device, void* stream, const heddle_call*) {
-  Device& d = device_of(device);
-  d.settings.counts.queries.fetch_add(1, std::memory_order_relaxed);
-  return d.engine->query(stream_of(stream));
-}
-
-uint64_t failed_label(void*, void* stream) {
-  return is_set("FORGETFUL") ? UINT64_MAX : stream_of(stream).failed_label;
-}
-
-heddle_status abort_stream(void* device, void* stream, const heddle_call*) {
-  device_of(device).engine->abort(stream_of(stream));
-  return HEDDLE_OK;
-}
-
-constexpr std::align_val_t host_alignment{4096};
-
-heddle_status register_host(void* device, void* memory, uint64_t bytes, const heddle_call* call) {
-  current_device = device;
-  if (device_of(device).settings.lost) return refuse_lost(call);
-  const std::lock_guard<std::mutex> lock(pinned_mutex);
-  pinned()[static_cast<const char*>(memory)] = bytes;
-  return HEDDLE_OK;
-}
-
-void unregister_host(void*, void* memory) {
-  const std::lock_guard<std::mutex> lock(pinned_mutex);
-  pinned().erase(static_cast<const char*>(memory));
-}
-
-heddle_status allocate_host(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
-  *memory = ::operator new(bytes, host_alignment, std::nothrow);
-  if (!*memory) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "the host has none");
-  heddle_status status = HEDDLE_ERROR_OUT_OF_MEMORY;
-  try {
-    status = register_host(device, *memory, bytes, call);
-  } catch (const std::bad_alloc&) {
-    // The memory is freed below.
+    if (settings.lost) return refuse_lost(call);
+    if (settings.faults.strikes(Faults::Kind::memory, {}))
+      return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "no memory, as it was told to have");
+    settings.counts.allocations.fetch_add(1, std::memory_order_relaxed);
+    *memory = device_of(device).allocate(bytes);
+    if (*memory) return HEDDLE_OK;
+    return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY,
+                std::to_string(bytes) + " bytes asked for, " + std::to_string(all.free()) + " of " + std::to_string(all.total()) + " free");
   }
-  if (status != HEDDLE_OK) ::operator delete(*memory, host_alignment);
-  return status;
-}
 
-void release_host(void* device, void* memory) {
-  unregister_host(device, memory);
-  ::operator delete(memory, host_alignment);
-}
+  static void release(void* device, void* memory) { device_of(device).release(memory); }
 
-int32_t reaches(void* device, void* source) {
-  return device_of(device).peers && device_of(source).peers ? 1 : 0;
-}
+  static heddle_status create_stream(void* device, const heddle_stream_request* request, void** stream, const heddle_call* call) {
+    Device& d = device_of(device);
+    current_device = device;
+    if (d.settings.lost) return refuse_lost(call);
+    if (request->adopted) {
+      *stream = static_cast<char*>(request->adopted) + adopted_mark;
+      return HEDDLE_OK;
+    }
+    *stream = d.engine->add_stream(d.memory, d.settings, request->stream_class, request->priority);
+    return HEDDLE_OK;
+  }
+
+  static void destroy_stream(void* device, void* stream) {
+    if (!is_adopted(stream)) device_of(device).engine->remove(&stream_of(stream));
+  }
+
+  static heddle_status create_event(void* device, void** event, const heddle_call*) {
+    current_device = device;
+    *event = new Event();
+    device_of(device).settings.counts.events.fetch_add(1, std::memory_order_relaxed);
+    return HEDDLE_OK;
+  }
+
+  static void destroy_event(void* device, void* event) {
+    device_of(device).settings.counts.events.fetch_sub(1, std::memory_order_relaxed);
+    delete &event_of(event);
+  }
+
+  static void enqueue_copy(Device& d, Stream& stream, const heddle_copy& asked) {
+    Job* const job = d.engine->take_job();
+    job->kind = Job::Kind::copy;
+    job->copy_kind = asked.kind;
+    job->destination = asked.destination;
+    job->source = asked.source;
+    job->source_memory = asked.source_device ? &device_of(asked.source_device).memory : &stream.memory;
+    job->bytes = asked.bytes;
+    if (asked.kind == HEDDLE_COPY_VALUE_TO_DEVICE)
+      std::memcpy(job->value, asked.source, std::min<uint64_t>(asked.bytes, sizeof(job->value)));
+    Counts& counts = d.settings.counts;
+    counts.copies.fetch_add(1, std::memory_order_relaxed);
+    if (asked.source_device) counts.peer_copies.fetch_add(1, std::memory_order_relaxed);
+    const void* const on_host = asked.kind == HEDDLE_COPY_HOST_TO_DEVICE   ? asked.source
+                                : asked.kind == HEDDLE_COPY_DEVICE_TO_HOST ? asked.destination
+                                                                           : nullptr;
+    if (on_host && !is_pinned(on_host, asked.bytes)) counts.pageable_copies.fetch_add(1, std::memory_order_relaxed);
+    d.engine->enqueue(stream, job);
+  }
+
+  static heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& asked, const heddle_call* call) {
+    Job* const job = d.engine->take_job();
+    std::string why;
+    bool captured = false;
+    try {
+      captured = job->launch.capture(asked, stream.memory, d.guard_bytes > 0, &why);
+    } catch (...) {  // std::bad_alloc: the job is used again later
+      d.engine->give_back(job);
+      throw;
+    }
+    if (!captured) {
+      d.engine->give_back(job);
+      return fail(call, HEDDLE_ERROR_DEVICE, why);
+    }
+    job->kind = Job::Kind::launch;
+    d.settings.counts.launches.fetch_add(1, std::memory_order_relaxed);
+    d.engine->enqueue(stream, job);
+    return HEDDLE_OK;
+  }
+
+  static heddle_status enqueue(void* device, void* stream, const heddle_work* work, const heddle_call* call) {
+    return entered(device, stream, call, [&](Stream& s) -> heddle_status {
+      Device& d = device_of(device);
+      Counts& counts = d.settings.counts;
+      if (Launch::is_here()) return refuse_inside(call);
+      if (d.settings.lost) {
+        std::this_thread::sleep_for(std::chrono::microseconds(d.settings.refusal_us));
+        return refuse_lost(call);
+      }
+      if ((work->flags & HEDDLE_WORK_ENTERS) != 0) {
+        counts.entries.fetch_add(1, std::memory_order_relaxed);
+        current_device = device;
+      }
+      if (current_device != device) return fail(call, HEDDLE_ERROR_INTERNAL, "the thread did not enter the device");
+      s.label = work->label;
+      if (work->copy || work->launch) {
+        const Faults::Site site = {work->launch ? work->launch->kernel->operator_name : nullptr, work->label};
+        if (d.settings.faults.strikes(Faults::Kind::enqueue, site))
+          return fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to");
+      }
+      counts.works.fetch_add(1, std::memory_order_relaxed);
+      counts.waits.fetch_add(work->wait_count, std::memory_order_relaxed);
+      for (uint32_t i = 0; i < work->wait_count; ++i) d.engine->wait(s, event_of(work->waits[i]));
+      if (work->copy && work->copy->kind == HEDDLE_COPY_VALUE_TO_DEVICE && work->copy->bytes > sizeof(Job::value))
+        return fail(call, HEDDLE_ERROR_INVALID, "a value of more than 64 bytes");
+      if (work->copy) enqueue_copy(d, s, *work->copy);
+      if (work->launch) {
+        const heddle_status status = enqueue_launch(d, s, *work->launch, call);
+        if (status != HEDDLE_OK) return status;
+      }
+      if (work->record) {
+        counts.records.fetch_add(1, std::memory_order_relaxed);
+        d.engine->record(s, event_of(work->record));
+      }
+      if (!work->callback) return HEDDLE_OK;
+      Job* const job = d.engine->take_job();
+      job->kind = Job::Kind::notify;
+      job->callback = work->callback;
+      job->user = work->user;
+      d.engine->enqueue(s, job);
+      return HEDDLE_OK;
+    });
+  }
+
+  static void leave(void* device) {
+    device_of(device).settings.counts.departures.fetch_add(1, std::memory_order_relaxed);
+    current_device = nullptr;
+  }
+
+  // Waits even after calls overlapped: the device still does the work enqueued before.
+  static heddle_status synchronize(void* device, void* stream, const heddle_call* call) {
+    Device& d = device_of(device);
+    const Stream::Inside inside(stream_of(stream));
+    d.settings.counts.calls.fetch_add(1, std::memory_order_relaxed);
+    d.settings.counts.synchronizes.fetch_add(1, std::memory_order_relaxed);
+    if (Launch::is_here()) return refuse_inside(call);
+    const Failure failure = d.engine->synchronize(stream_of(stream));
+    if (!inside.alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+    return failure.status == HEDDLE_OK ? HEDDLE_OK : fail(call, failure.status, failure.text);
+  }
+
+  static heddle_status query(void* device, void* stream, const heddle_call*) {
+    Device& d = device_of(device);
+    d.settings.counts.queries.fetch_add(1, std::memory_order_relaxed);
+    return d.engine->query(stream_of(stream));
+  }
+
+  static uint64_t failed_label(void*, void* stream) { return is_set("FORGETFUL") ? UINT64_MAX : stream_of(stream).failed_label; }
+
+  static heddle_status abort_stream(void* device, void* stream, const heddle_call*) {
+    device_of(device).engine->abort(stream_of(stream));
+    return HEDDLE_OK;
+  }
+
+  static constexpr std::align_val_t host_alignment{4096};
+
+  static heddle_status register_host(void* device, void* memory, uint64_t bytes, const heddle_call* call) {
+    current_device = device;
+    if (device_of(device).settings.lost) return refuse_lost(call);
+    const std::lock_guard<std::mutex> lock(pinned_mutex);
+    pinned()[static_cast<const char*>(memory)] = bytes;
+    return HEDDLE_OK;
+  }
+
+  static void unregister_host(void*, void* memory) {
+    const std::lock_guard<std::mutex> lock(pinned_mutex);
+    pinned().erase(static_cast<const char*>(memory));
+  }
+
+  static heddle_status allocate_host(void* device, uint64_t bytes, void** memory, const heddle_call* call) {
+    *memory = ::operator new(bytes, host_alignment, std::nothrow);
+    if (!*memory) return fail(call, HEDDLE_ERROR_OUT_OF_MEMORY, "the host has none");
+    heddle_status status = HEDDLE_ERROR_OUT_OF_MEMORY;
+    try {
+      status = register_host(device, *memory, bytes, call);
+    } catch (const std::bad_alloc&) {
+      // The memory is freed below.
+    }
+    if (status != HEDDLE_OK) ::operator delete(*memory, host_alignment);
+    return status;
+  }
+
+  static void release_host(void* device, void* memory) {
+    unregister_host(device, memory);
+    ::operator delete(memory, host_alignment);
+  }
+
+  static int32_t reaches(void* device, void* source) { return device_of(device).peers && device_of(source).peers ? 1 : 0; }
+};
 
 }  // namespace
 
@@ -391,33 +388,8 @@ heddle_device_backend simulated_backend(const char* kind, const heddle_host* plu
   prefix = "HEDDLE_";
   for (const char* c = kind; *c; ++c) prefix += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
   prefix += '_';
-  heddle_device_backend b = {};
-  b.struct_size = sizeof(b);
-  b.kind = kind;
-  b.count = count;
-  b.open = open;
-  b.close = close;
-  b.description = description;
-  b.memory_info = memory_info;
-  b.properties = properties;
-  b.allocate = allocate;
-  b.release = release;
-  b.create_stream = create_stream;
-  b.destroy_stream = destroy_stream;
-  b.create_event = create_event;
-  b.destroy_event = destroy_event;
-  b.enqueue = enqueue;
-  b.synchronize = synchronize;
-  b.query = query;
-  b.failed_label = failed_label;
-  b.abort_stream = abort_stream;
-  b.allocate_host = allocate_host;
-  b.release_host = release_host;
-  b.register_host = register_host;
-  b.unregister_host = unregister_host;
-  b.reaches = reaches;
+  heddle_device_backend b = heddle::plugin::make_device_backend<Backend>(kind);
   b.runs_kernels_of = "cpu";
-  b.leave = leave;
   return b;
 }
 
