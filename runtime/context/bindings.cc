@@ -18,7 +18,7 @@ std::string literal(const Blob& blob) {
   return text;
 }
 
-// What was prepared for and what is there now, in words.
+// Describes the difference between the content that was prepared for and the current one.
 std::string difference(const Blob& prepared, const Blob& given) {
   constexpr int64_t max_elements = 8;
   const auto both = [](const Blob& a, const Blob& b) {
@@ -45,8 +45,8 @@ Bindings::Bindings(const Plan& plan, const ContextMemory& memory, ValueViews& vi
   find_views();
 }
 
-// The first output of a storage in the arena may move it; a second one of the same storage is copied. What a device reads or writes stays
-// in memory of ours: a run may end before the device does.
+// Finds the views to patch. The first output of a storage in the arena may move it; a second output of the same storage is copied. Storages
+// that a device reads or writes stay in the arena: a run may end before the device does.
 void Bindings::find_views() {
   std::unordered_map<uint32_t, Output*> mover;  // by storage
   for (const PlanStep& step : plan_.steps)
@@ -97,7 +97,7 @@ void Bindings::move() {
   }
 }
 
-// Where the content of output `i` at the end of the run is kept, when it is a variable's; else null.
+// Returns where the final content of output `i` is kept if it is a variable's; otherwise null.
 std::byte* Bindings::staged_output(size_t i) const {
   const int64_t at = plan_.output_staging[i];
   return at < 0 ? nullptr : memory_.staging() + at;
@@ -142,7 +142,7 @@ Status Bindings::missing_inputs() const {
   return {Code::missing_input, fmt::format("no data for input {}", join(missing, ", ")), "bind every input of the net"};
 }
 
-// Shapes were decided by these contents when the plan was made: with others, kernels would read and write what is not theirs.
+// These contents decided shapes when the plan was made: with others, kernels would read and write out of bounds.
 Status Bindings::compare_contents() const {
   for (const KnownInput& known : plan_.known_inputs) {
     const void* const given = inputs_[known.input];
@@ -155,7 +155,7 @@ Status Bindings::compare_contents() const {
   return {};
 }
 
-// An output in memory that something else of the run is read from or written to would be wrong without a word.
+// An output in memory that the run also reads or writes otherwise would be wrong without an error.
 Status Bindings::find_overlap() {
   const auto begin_of = [](const void* data) { return reinterpret_cast<uintptr_t>(data); };
   const auto add = [&](const void* data, int64_t bytes, Region::Kind kind, size_t index) {
@@ -167,7 +167,7 @@ Status Bindings::find_overlap() {
   for (size_t i = 0; i < outputs_.size(); ++i)
     add(outputs_[i].user, plan_.values[plan_.outputs[i].index].type.byte_size(), Region::output, i);
   std::sort(regions_.begin(), regions_.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });
-  // Of all that began before, what reaches farthest, and of what is written, what reaches farthest.
+  // Among the regions that began before, the one that reaches farthest, and the written one that reaches farthest.
   const Region *farthest = nullptr, *written = nullptr;
   for (const Region& region : regions_) {
     const Region* const before = region.kind == Region::input ? written : farthest;
@@ -184,7 +184,7 @@ Status Bindings::overlap(const Region& a, const Region& b) const {
     const std::vector<ValueId>& ports = region.kind == Region::input ? plan_.inputs : plan_.outputs;
     return fmt::format("{} {}", region.kind == Region::input ? "input" : "output", quoted(plan_.values[ports[region.index].index].name));
   };
-  // The subject is what has to go elsewhere: an output rather than an input, the later one of two outputs.
+  // The subject is the region that has to be moved: an output rather than an input, the later one of two outputs.
   const auto rank = [](const Region& region) { return std::pair(static_cast<int>(region.kind), region.index); };
   const Region &other = rank(a) < rank(b) ? a : b, &subject = rank(a) < rank(b) ? b : a;
   return {Code::invalid_argument,

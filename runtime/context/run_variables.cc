@@ -22,7 +22,7 @@ RunVariables::RunVariables(const Plan& plan, std::shared_ptr<VariableStore> stor
   }
 }
 
-// A step before the tail may only read it where it is counted when the tail alone counts.
+// Steps before the update phase may read the device's counter only if it is counted in the update phase alone.
 const void* RunVariables::step_counter_on(uint8_t device) const {
   const bool counted_last = !plan_.has_variable_updates || plan_.graph.tail_begin < plan_.graph.count;
   if (plan_.step_counter < 0 || device == 0 || plan_.step_counter_device != device || !counted_last) return nullptr;
@@ -49,9 +49,9 @@ Status RunVariables::enter(FairSharedMutex::Hold& turn, const Interruption& unti
   return store_->has_homes() ? freshen(until) : Status();
 }
 
-// Brings what the run reads to where it reads it. What it updates is older elsewhere from then on, however the run ends.
+// Brings variables up to date where the run reads them. Other copies of variables that it updates are stale then, however the run ends.
 Status RunVariables::freshen(const Interruption& until) {
-  // What reads the step counter is no step: it is among no step's uses.
+  // The step counter is read by the run itself: it is among no step's uses.
   if (counter_on_host_) HEDDLE_CHECK(store_->freshen(static_cast<size_t>(plan_.step_counter), nullptr, until));
   if (plan_.step_counter >= 0 && step_counter_on(plan_.step_counter_device))
     HEDDLE_CHECK(

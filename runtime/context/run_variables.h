@@ -1,7 +1,7 @@
 // RunVariables: the session's variables in the runs of one plan: the turn that a run takes with them, where it reads and updates them, and
-// what becomes of them when it fails.
+// their state when it fails.
 //
-// Belongs to one Execution, used by the thread that runs. Without variables it does nothing.
+// Belongs to one Execution. Threads: used by the thread that runs. Without variables it does nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 
 namespace heddle {
 
-// Gives the variables of `plan` homes on the devices whose steps use them. Errors: out_of_memory, device_failed.
+// Gives the variables of `plan` device copies on the devices whose steps use them. Errors: out_of_memory, device_failed.
 Status make_homes(const Plan& plan, VariableStore* store);
 
 class RunVariables {
  public:
-  // `plan` outlives it. `store` may be null when the plan has no variables.
+  // `plan` must outlive it. `store` may be null if the plan has no variables.
   RunVariables(const Plan& plan, std::shared_ptr<VariableStore> store);
 
   VariableStore* store() const { return store_.get(); }
   bool any() const { return store_ && store_->size() > 0; }
-  // Before a run: a turn with whole variables that are up to date where the run reads them. Errors: cancelled, deadline_exceeded, busy,
-  // hazard (one is torn), device_failed.
+  // Call it before a run: takes a turn with the variables, checks that none is torn, and brings them up to date where the run reads them.
+  // Errors: cancelled, deadline_exceeded, busy, hazard (one is torn), device_failed.
   Status enter(FairSharedMutex::Hold& turn, const Interruption& until);
-  // In a turn: the net's own step counter, as the host knows it; `otherwise` where it has none or only devices ask for it.
+  // Returns the net's own step counter, as the host knows it; `otherwise` if it has none or only devices read it. REQUIRES: a turn.
   int64_t step_counter(int64_t otherwise) const { return counter_on_host_ ? read_step_counter() : otherwise; }
-  // Where the steps of device `device` of the plan find the counter in that device's memory; null: they are told what the host knows.
+  // Returns where the steps of device `device` of the plan find the counter in that device's memory; null: they get the host's value.
   const void* step_counter_on(uint8_t device) const;
-  // In a turn: the updates of the run were begun and not all made.
+  // Marks the variables that the plan updates as torn: the updates of the run were begun and not all made. REQUIRES: a turn.
   void mark_torn();
-  // In a turn: a device still works for the run, and may write those that it updates.
+  // Blocks the variables: a device has outstanding work of the run, and may write those that it updates. REQUIRES: a turn.
   void block(const std::shared_ptr<const Unanswered>& until);
 
  private:

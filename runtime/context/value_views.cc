@@ -37,7 +37,7 @@ void ValueViews::add(uint32_t value, const heddle_tensor& view) {
   views_.push_back(view);
 }
 
-// The value's own view, or one more when a step reads the bytes under an equivalent layout.
+// Returns the value's own view, or adds one if a step reads the bytes under an equivalent layout.
 uint32_t ValueViews::view_of(const Operand& operand) {
   const uint32_t own = operand.value.index;
   heddle_tensor view = views_[own];
@@ -74,7 +74,7 @@ void ValueViews::extents_on(uint8_t device, int64_t* extents) {
       views_[v].extent = extents + shown.extent_slot;
 }
 
-// What lies on a device is checked where it is copied to.
+// Extents on a device are checked where they are copied to.
 Status ValueViews::check_extents() const {
   for (const PlanValue& value : plan_.values) {
     if (value.extent_slot < 0 || value.place.device != 0) continue;

@@ -80,7 +80,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
     if (int64_t* const extents = devices_->extents_on(static_cast<uint8_t>(d + 1))) views_.extents_on(static_cast<uint8_t>(d + 1), extents);
 }
 
-// What belongs to a stream goes before it.
+// Resources of a stream must be destroyed before the stream.
 Execution::~Execution() {
   resources_->let_go();
 }
@@ -120,7 +120,8 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 
 // ---------------------------------------------------------------- running
 
-// Asynchronous steps that are under way end soon, and so do runs of subnets that may leave their thread; those of the tail with `all`.
+// Signals asynchronous steps under way, runs of subnets that may leave their thread, and devices to end soon; with `all`, steps of the
+// update phase too.
 void Execution::tell(bool all) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
   if (may_leave()) subnets_.tell(all);
@@ -133,11 +134,11 @@ void Execution::stop(bool all) {
   scheduler_.wake();
 }
 
-// Nothing comes of what is under way. In the tail the others may still make their updates.
+// The run has failed: work under way is signalled to end, except that the other steps of the update phase may still make their updates.
 void Execution::step_failed(void* self, uint32_t step, heddle_status status) {
   auto& execution = *static_cast<Execution*>(self);
   execution.failures_.report(step, status);
-  request_stop(execution.scope_.control().stop, stop_failed);  // which those who are told look at
+  request_stop(execution.scope_.control().stop, stop_failed);  // set first: steps that are signalled look at it
   without_exceptions([&] { execution.tell(false); });
 }
 
@@ -145,29 +146,29 @@ void Execution::end_soon(void* self, bool all) {
   without_exceptions([&] { static_cast<Execution*>(self)->tell(all); });
 }
 
-// While nothing but asynchronous steps is left: what they use may break without their being told.
+// Called while only asynchronous steps are left: a resource that they use may break without a notice to them.
 void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
-  without_exceptions([&] {  // the next look is soon
+  without_exceptions([&] {  // on failure the next call comes soon
     if (execution.devices_) execution.devices_->look();
     const Status broken = execution.resources_->poll();
-    if (broken.ok() || execution.scope_.told_to_end()) return;  // it ends, and has its reason
+    if (broken.ok() || execution.scope_.told_to_end()) return;  // the run ends already, for a reason that is known
     execution.pending_.blame(execution.failures_, broken.diagnostic().message);
     request_stop(execution.scope_.control().stop, stop_failed);
   });
 }
 
-// Of an asynchronous step, on any thread.
+// [any thread] An asynchronous step has completed.
 void Execution::step_done(void* self, uint32_t step, heddle_status status) {
   auto& execution = *static_cast<Execution*>(self);
   if (!execution.observing_) return execution.scheduler_.complete(step, status);
   const std::lock_guard lock(execution.awaited_.mutex);
   execution.awaited_.over = true;
   execution.awaited_.status = status;
-  execution.awaited_.changed.notify_all();  // under the lock: behind it the execution may be gone
+  execution.awaited_.changed.notify_all();  // under the lock: after it the execution may be destroyed
 }
 
-// In a run that is observed: until the step is done, or did not answer in time once the run was told to end.
+// In a traced run: waits until the step is done, or has not completed in time after the run was requested to stop.
 heddle_status Execution::wait_for(uint32_t step) {
   constexpr std::chrono::milliseconds look_again(2);
   const bool tail = step >= plan_->graph.tail_begin;
@@ -202,7 +203,7 @@ void Execution::tail_begins(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   if (execution.devices_) execution.devices_->end_aborts(false);
   if (!execution.update_indices_.any() || execution.scope_.stop_reason() != 0) return;
-  without_exceptions([&] {  // without memory for the text the update itself says it
+  without_exceptions([&] {  // without memory for the text the update itself reports the error
     const std::optional<UpdateIndices::Outside> outside = execution.update_indices_.find(execution.steps_);
     if (!outside) return;
     execution.failures_.report(outside->step, HEDDLE_ERROR_INVALID, outside->text);
@@ -217,7 +218,7 @@ bool Execution::told_to_end(void* scope) {
 
 Status Execution::admit() {
   HEDDLE_CHECK(bindings_.check_bound());
-  if (scope_.is_subnet()) return {};  // it was chosen for these contents, and is bound by us
+  if (scope_.is_subnet()) return {};  // the subnet was chosen for these contents, and is bound by the runtime
   HEDDLE_CHECK(bindings_.check_contents());
   return bindings_.check_overlaps();
 }
@@ -234,14 +235,14 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   observed_ = 0;
 }
 
-// The plain serial loop, with `seen` called behind each step. The scheduler's results are compared with its.
+// The plain serial loop, with `seen` called after each step. The scheduler's results are compared with those of this loop.
 Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   const WorkerScope alone = scheduler_.alone();
   RunControl& control = scope_.control();
-  Status refused;  // by the observer; in the tail the run goes on without it
+  Status refused;  // by the observer; in the update phase the run continues without calling it
   for (; observed_ < steps_.size(); ++observed_) {
     const uint32_t i = observed_;
-    // The updates of variables are all made or none.
+    // Either all updates of variables are made or none.
     if (i == plan_->graph.tail_begin && control.tail_begins) control.tail_begins(this);
     if (i <= plan_->graph.tail_begin && scope_.told_to_end()) return refused;
     const Step& step = steps_.steps()[i];
@@ -264,7 +265,7 @@ Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
   return refused;
 }
 
-// What stands before the first step. Ok: close() is owed.
+// Does everything that comes before the first step. If it returns Ok, the caller must call close().
 Status Execution::open(const RunSettings& settings) {
   if (running_.exchange(true, std::memory_order_acquire))
     return {Code::busy, "this context is running already", "use a context per thread, or wait"};
@@ -282,7 +283,7 @@ Status Execution::open(const RunSettings& settings) {
     try {
       refused = devices_->follow_callers(settings.streams);
       if (refused.ok()) refused = devices_->send_state(scope_.state(), variables_);
-    } catch (...) {  // what was enqueued is waited for in this case too
+    } catch (...) {  // enqueued work is waited for in this case too
       refused = status_of_exception();
     }
     if (!refused.ok()) {
@@ -298,10 +299,10 @@ Status Execution::open(const RunSettings& settings) {
 Status Execution::close(bool complete, Status stopped) {
   const Ending ending(*this);
   const bool aborted = devices_ && devices_->end_aborts(true);
-  // Updates that were made stay made; results that came too late are none.
+  // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
   Status status = end(complete, std::move(stopped));
-  if (aborted && complete) devices_->drain(answer_after_failure_ns);  // which came when all was done
+  if (aborted && complete) devices_->drain(answer_after_failure_ns);  // the abort came when all steps were done
   return status;
 }
 
@@ -314,7 +315,7 @@ Status Execution::run(const RunSettings& settings) {
   Status stopped;
   try {
     stopped = run_observed(*settings.seen);
-  } catch (...) {  // the run ends as any other
+  } catch (...) {  // the run ends like any other
     stopped = status_of_exception();
   }
   return close(observed_ == steps_.size(), std::move(stopped));
@@ -341,8 +342,8 @@ Status Execution::copy_outputs() {
 }
 
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
-  // A run that has a turn keeps its thread: else those that wait for the turn could hold all that it needs to go on.
-  // Inside another run that keeps its own, this one leaves all the same.
+  // A run that has a turn keeps its thread: otherwise the threads that wait for the turn could be all those that it needs to continue.
+  // The run of a subnet leaves its thread even if the outer run keeps its own.
   if (settings.seen || !may_leave() || variables_.any() || (!scope_.is_subnet() && FairSharedMutex::held_here())) {
     *status = run(settings);
     return true;
@@ -361,7 +362,7 @@ bool Execution::resume(Status* status) {
   return true;
 }
 
-// Whether the updates of variables had begun when the run ended before its end.
+// True if the update phase had begun when the run ended early.
 bool Execution::updates_begun() const {
   if (tail_refused_) return false;
   const uint32_t tail = plan_->graph.tail_begin;
@@ -369,12 +370,12 @@ bool Execution::updates_begun() const {
   return early || observed_ > tail || ((unanswered() || gave_up()) && scheduler_.last_run_reached_tail()) || failures_.reported_from(tail);
 }
 
-// Whether asynchronous steps of the run had their time to complete, and did not.
+// True if asynchronous steps of the run did not complete in the time that they had.
 bool Execution::gave_up() const {
   return pending_.any() && (observing_ ? gave_up_ : scheduler_.last_run_given_up());
 }
 
-// Copies outputs out, or says why the run did not get there. A cancellation may come too late: then everything has been done.
+// Copies outputs out, or returns why the run did not complete. If a cancellation came too late, the run is complete.
 Status Execution::end(bool complete, Status stopped) {
   try {
     if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
@@ -391,13 +392,13 @@ Status Execution::end(bool complete, Status stopped) {
   }
 }
 
-// What is left of a run that did not get to its end, whether there is memory to say so or not.
+// Cleans up after a run that did not complete: notes failures and outstanding work, marks torn variables. Works without memory too.
 void Execution::settle(bool complete) noexcept {
   if (gave_up()) without_exceptions([&] { pending_.note_unanswered(nullptr); });
   if (devices_) without_exceptions([&] { note_device_failures(); });
   if (gave_up()) {
     if (devices_) without_exceptions([&] { pending_.note_unanswered(devices_->unanswered()); });
-    // What completed when it was too late is taken in, so that the next run begins with nothing.
+    // Late completions are absorbed, so that the next run begins with none.
     while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
   }
   if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
@@ -420,8 +421,8 @@ Status Execution::why(Status stopped) {
 
 // ---------------------------------------------------------------- devices
 
-// Nothing is in flight afterwards, or the execution is unanswered. A failed fence only says that something before it failed: what it was
-// takes its place.
+// Afterwards nothing is in flight, or the execution has outstanding work. A failed fence only means that something before it failed: the
+// actual failure is reported in its place.
 void Execution::note_device_failures() {
   const uint32_t stop = scope_.stop_reason();
   const bool impatient = stop == stop_deadline || stop == stop_cancelled;
@@ -437,13 +438,13 @@ void Execution::note_device_failures() {
       continue;
     }
     failures_.forget_fences(plan_->steps[found.step].on_device->device);
-    // What was aborted ended because the run did.
+    // An aborted step ended because the run did.
     if (found.status == HEDDLE_ERROR_CANCELLED)
       aborted_at_ = found.step, abort_text = found.text;
     else
       failures_.report(found.step, found.status, found.text);
   }
-  // Nobody has told it to end: its kernel says so by mistake.
+  // Nothing requested the step to stop: its kernel reports a cancellation by mistake.
   if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !told_from_outside())
     failures_.report(*aborted_at_, HEDDLE_ERROR_CANCELLED, abort_text);
 }
@@ -453,14 +454,14 @@ bool Execution::look_for_answers() noexcept {
   return without_exceptions([&] { static_cast<void>(answered()); }) && !unanswered();
 }
 
-// What the device says by now of a run that has been reported already is nothing new.
+// The failures that drain() returns here are dropped: the run has been reported already.
 Status Execution::answered() {
   if (!unanswered()) return {};
   subnets_.look();
   if (devices_) devices_->drain(0);
   if (pending_.unanswered()) pending_.note_unanswered(devices_ ? devices_->unanswered() : nullptr);
   if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until it answers"};
-  while (!scheduler_.answered()) std::this_thread::yield();  // threads of ours take in what has been answered
+  while (!scheduler_.answered()) std::this_thread::yield();  // other threads of the run absorb the completions
   return {};
 }
 

@@ -1,9 +1,9 @@
-// Execution: one context of a plan, which runs it again and again over what is bound to it.
+// Execution: one context of a plan, which runs it repeatedly over what is bound to it.
 //
-// Exclusive: one run at a time (a second is refused with Code::busy). Several executions of one plan run concurrently over shared constants
-// and variables. Everything is allocated by create; run() allocates nothing, takes no lock (unless the net has variables) and makes no
-// system call of its own on the serial path. What it is made of has a header each: memory, views, bindings, variables, the steps, their
-// subnets, devices, and the log of failures.
+// Threads: one run at a time (a second is refused with Code::busy); unless marked [any thread], functions must not be called concurrently.
+// Several executions of one plan run concurrently over shared constants and variables. create() allocates everything; run() allocates
+// nothing, takes no lock (unless the net has variables) and makes no system call of its own on the serial path. Its parts have a header
+// each: memory, views, bindings, variables, the steps, their subnets, devices, and the log of failures.
 #pragma once
 
 #include <atomic>
@@ -40,17 +40,17 @@ struct ExecutionOptions {
   Executor* executor = nullptr;  // null: the calling thread alone
   int max_threads = 1;
   SchedulerOptions scheduler;
-  // Where it works; has reserved for the plan. Null: in memory of its own.
+  // The workspace that it works in, which has reserved for the plan. Null: in memory of its own.
   Workspace* workspace = nullptr;
-  void* transient = nullptr;  // for the host's part: caller's buffer of at least plan.context_bytes(), 64-byte aligned
+  void* transient = nullptr;  // for the host's part: a buffer of the caller of at least plan.context_bytes(), 64-byte aligned
   int64_t transient_bytes = 0;
-  // Of a subnet: the run in whose step `outer_step` it is run. Null: it is none. Outlives the execution.
+  // For a subnet: the run whose step `outer_step` runs it. Null: this is no subnet. Must outlive the execution.
   RunScope* outer = nullptr;
   uint32_t outer_step = 0;
   Scheduler* outer_scheduler = nullptr;      // of that run
   StepResources* outer_resources = nullptr;  // of that context
-  // Of a subnet of a step on a device: the devices of the run around it, where the device's part of its memory lies, and which of the
-  // step's subnets it is. Null: its operator runs on the host.
+  // For a subnet of a step on a device: the devices of the outer run, the device's part of the subnet's memory, and which of the step's
+  // subnets it is. Null: its operator runs on the host.
   const DeviceRun* outer_devices = nullptr;
   std::byte* device_part = nullptr;
   uint32_t subnet = 0;
@@ -67,78 +67,80 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const Plan& plan() const { return *plan_; }
-  // Moves it to `workspace`, which has reserved for the plan, unless it is there; allocates nothing, but for resources of streams that are
-  // not there yet. Bindings stay, results that lay in the memory it had are left behind. Not while running. Errors: as StepResources::bind.
+  // Moves the execution to `workspace`, which has reserved for the plan, unless it works there already. Allocates nothing, except stream
+  // resources that do not exist yet. Bindings stay; results in the previous memory are lost. Not while running. Errors: as
+  // StepResources::bind.
   Status follow(Workspace& workspace) {
     if (memory_.generation() == workspace.generation()) return {};
     memory_.move_to(workspace);
     return moved();
   }
-  // The same for one that works in a transient buffer: to another one.
+  // Moves an execution that works in a transient buffer to another buffer.
   Status follow(std::byte* transient) {
     memory_.move_to(transient);
     return moved();
   }
-  // Of a subnet of a step on a device: to where the memory of the context around it is now, and to its streams.
+  // Moves the execution of a subnet of a step on a device to the current memory and streams of the outer context.
   Status follow(Workspace& workspace, std::byte* transient, std::byte* device_part);
-  // Row-major bytes of the plan's input `i`; must stay valid until rebound. Not while running.
+  // Binds the row-major bytes of the plan's input `i`, which must stay valid until rebound. Not while running.
   void bind_input(size_t i, const void* data) { bindings_.bind_input(i, data); }
-  // Where output `i` is to be left; null: in the arena, valid until the next run. Without a copy where its buffer is the arena's.
+  // Sets where output `i` is written; null: in the arena, valid until the next run. No copy is made if its buffer is the arena's.
   void bind_output(size_t i, void* data) { bindings_.bind_output(i, data); }
-  // No input and no output is bound any more.
+  // Unbinds all inputs and outputs.
   void unbind() { bindings_.unbind(); }
-  // After a run: dtype, true shape and bytes of output `i`.
+  // Returns dtype, true shape and bytes of output `i`, after a run.
   TensorView output(size_t i) const { return bindings_.output(i); }
-  // Any value by its id, for dumps and checks; its bytes may have been overwritten by later steps.
+  // Returns any value by its id, for dumps and checks; later steps may have overwritten its bytes.
   const heddle_tensor& view(ValueId value) const { return views_.of(value); }
 
-  // One run, on the calling thread and those of the executor. Waits for its turn with the session's variables, if the net has any. Errors:
-  // busy (a run is under way, a device has not answered); missing_input, shape_mismatch, invalid_argument (what is bound); hazard (a
-  // variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` answers.
+  // Runs the plan once, on the calling thread and those of the executor. Waits for its turn with the session's variables, if the net has
+  // any. Errors: busy (a run is under way, or a device has outstanding work); missing_input, shape_mismatch, invalid_argument (what is
+  // bound); hazard (a variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` returns.
   Status run(const RunSettings& settings);
-  // As run, on a thread that is given back while only asynchronous steps are left; kept by runs that hold a turn, with variables or in
-  // shared memory, but not by those of subnets in them. True: over, with the status. False: it has left the calling thread, which touches
-  // nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`.
+  // Like run(), but gives the calling thread back while only asynchronous steps are left. A run that holds a turn, with variables or in
+  // shared memory, keeps its thread; runs of subnets inside it do not. Returns true if the run is over, with its status. Returns false if
+  // it has left the calling thread, which must not touch it any more: it continues in resume(), to be called once for each call of
+  // `leave.go_on`.
   bool start(const RunSettings& settings, const RunLeave& leave, Status* status);
   bool resume(Status* status);
-  // As run, of a plan that only enqueues: does that and returns; when it is done, and whether it failed, is its stream's to say.
+  // Like run(), for a plan that only enqueues: enqueues the work and returns. Its stream reports when it is done and whether it failed.
   Status enqueue(const RunSettings& settings);
-  // A step of the net around this subnet has failed on its stream, not one of its own: its number, and what is known.
+  // Set if not a step of this subnet but one of the outer net has failed on its stream: the number of that step, and what is known of it.
   const std::optional<DeviceRun::Failure>& failure_outside() const { return failure_outside_; }
   // Whether start() may leave its thread.
   bool may_leave() const { return plan_->has_asynchronous_steps; }
-  // [any thread] Ends the run that is under way as soon as the steps in flight are done. Code::cancelled is what run returns.
+  // [any thread] Ends the run that is under way as soon as the steps in flight are done; run() then returns Code::cancelled.
   void cancel() { stop(false); }
-  // [any thread] Of a subnet, once start() is called and until its run is over: ends the run if that around it is told to end; with `all`
-  // in any case, the tails of both too.
+  // [any thread] For a subnet, once start() is called and until its run is over: ends the run if the outer run was requested to stop; with
+  // `all` in any case, and the update phases of both too.
   void end_with_outer(bool all) {
     if (all || scope_.outer_should_stop()) stop(all);
   }
-  // A device of the last run did not answer in time, and may still read and write what the execution holds: it must stay, with its
-  // workspace and variables, and cannot run. [one thread at a time] Busy, naming device and step; ok once the device has answered.
+  // [one thread at a time] Returns Busy, naming device and step, if work of the last run is outstanding: the device may still read and
+  // write what the execution holds, which must stay alive with its workspace and variables and cannot run. Ok once the work has completed.
   Status answered();
-  // Whether nothing of it is unanswered, by what devices say now; allocates nothing that it needs. [one thread at a time]
+  // [one thread at a time] Queries the devices again; true if no work is outstanding. Needs no memory.
   bool look_for_answers() noexcept;
-  // Of one that is kept until it is answered: its workspace, and the next one of the chain. Whoever keeps it says what they are.
+  // For an execution in quarantine: its workspace, and the next execution of the chain. Set by the quarantine.
   struct Kept {
     std::shared_ptr<Workspace> workspace;
     std::unique_ptr<Execution> next;
   };
   Kept& kept() { return kept_; }
-  // What others are told that work with the same memory or variables; null: nothing is unanswered.
+  // The outstanding work, as it blocks other users of the same memory or variables; null: there is none.
   std::shared_ptr<const Unanswered> unanswered() const;
-  // Bytes of values that no plan could hold (dynamic extents).
+  // Returns the bytes of unplanned values (dynamic extents) on the host.
   int64_t unplanned_bytes() const { return steps_.unplanned_bytes(0); }
-  // Bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, subnets' own.
+  // Returns the bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, memory of subnets.
   int64_t allocated_bytes(uint8_t device = 0) const;
-  // Where a value's bytes are on the host: where `view` says, or in `staging` when they lie on a device. Not while running, but in `seen`.
+  // Returns the bytes of a value on the host: those of view(), or a copy in `staging` if they lie on a device. Between runs or in `seen`.
   Result<void*> on_host(ValueId value, std::vector<std::byte>& staging) const;
   const Scheduler& scheduler() const { return scheduler_; }
 
  private:
   Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
             std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options);
-  // Of a run that was opened, or is being opened: when it goes, the next one may begin, whatever has ended this one.
+  // Ends a run that was opened, or is being opened: its destructor leaves the turn and admits the next run, however this one ended.
   class Ending {
    public:
     explicit Ending(Execution& execution) : execution_(&execution) {}
@@ -149,7 +151,7 @@ class Execution {
     }
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
-    // The run goes on: close() ends it.
+    // The run continues: close() ends it.
     void release() { execution_ = nullptr; }
 
    private:
@@ -181,7 +183,8 @@ class Execution {
   static bool told_to_end(void* scope);
   static void tail_begins(void* self);
 
-  // Each part is made of those above it; devices_ alone stands behind steps_, which uses it, because it has to go first.
+  // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last although other parts use it,
+  // because it has to be destroyed first.
   const std::shared_ptr<const Plan> plan_;
   RunVariables variables_;
   RunScope scope_;
@@ -195,24 +198,24 @@ class Execution {
   PendingSteps pending_;
   StepContexts steps_;
   const UpdateIndices update_indices_;
-  const std::unique_ptr<DeviceRun> devices_;  // null: everything runs on the host. The first to go: what it calls back are the steps
+  const std::unique_ptr<DeviceRun> devices_;  // null: everything runs on the host. Destroyed first: it calls back the steps
   const uint32_t outer_step_, subnet_;
   const DeviceRun* const outer_devices_;
   std::optional<DeviceRun::Failure> failure_outside_;
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   std::atomic<bool> running_{false};
   Kept kept_;
-  FairSharedMutex::Hold turn_;  // with the variables, of the run that is under way
-  uint32_t observed_ = 0;       // steps done of a run that is observed
+  FairSharedMutex::Hold turn_;  // the turn with the variables of the run that is under way
+  uint32_t observed_ = 0;       // steps done of a traced run
   bool observing_ = false;
-  bool gave_up_ = false;       // a step of it that did not complete
-  bool tail_refused_ = false;  // its updates were told apart as wrong before the first of them
+  bool gave_up_ = false;       // a step of a traced run did not complete in time
+  bool tail_refused_ = false;  // the update phase was refused before its first update
   struct {
     std::mutex mutex;
     std::condition_variable changed;
     bool over = false;
     heddle_status status = HEDDLE_OK;
-  } awaited_;  // an asynchronous step of a run that is observed
+  } awaited_;  // the asynchronous step that a traced run waits for
 };
 
 }  // namespace heddle

@@ -28,7 +28,7 @@ FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) noex
 
 FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std::string_view text) noexcept {
   Failure& f = entry(step, status);
-  if (f.reported) return f;  // what follows from it is no news: a step that is told to end says so too
+  if (f.reported) return f;  // later notes only follow from the failure: a step that is signalled to end leaves one too
   if (text.data()) without_exceptions([&] { f.text = kept_text(text.data(), text.size()); });
   if (!text.empty()) f.cause = Status();
   return f;
@@ -58,7 +58,7 @@ void FailureLog::note_behind_device(uint32_t step) noexcept {
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) noexcept {
   const std::lock_guard lock(mutex_);
   Failure& known = entry(step, status);
-  // Its device was lost, and says now that this was why.
+  // Its device was lost, and now reports that this step was the cause.
   if (known.reported && known.refused && text.data()) known.reported = false;
   Failure& f = noted(step, status, text);
   if (std::exchange(f.reported, true)) return;
@@ -123,10 +123,10 @@ Status FailureLog::error(uint32_t stop, bool told_outside) const {
       return {Code::deadline_exceeded, "the deadline passed before the run was done", "allow more time, or more threads"};
     return {Code::cancelled, "the run was cancelled"};
   }
-  // A step that was told to end because another one failed is not what went wrong, nor one that a lost device has refused.
+  // A step that was signalled to end because another one failed is not the cause, nor is one that a lost device has refused.
   const auto rank = [](const Failure* f) { return std::tuple(f->status == HEDDLE_ERROR_CANCELLED, f->refused, f->step); };
   std::sort(reported.begin(), reported.end(), [&](const Failure* a, const Failure* b) { return rank(a) < rank(b); });
-  // Beside what lost a device it is no news that it refused others.
+  // If the step that lost a device is reported, the steps that the device then refused add nothing.
   const auto device_of = [&](const Failure* f) { return plan_.steps[f->step].on_device ? plan_.steps[f->step].on_device->device : 0; };
   const auto told = [&](const Failure* f) {
     return std::any_of(reported.begin(), reported.end(), [&](const Failure* other) {

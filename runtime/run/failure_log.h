@@ -1,8 +1,7 @@
-// FailureLog: what went wrong in one run of a plan, step by step: what kernels said of themselves, which steps failed, and the one error
-// that is made of it.
+// FailureLog: the failures of one run of a plan, by step: what kernels reported, which steps failed, and the one error made of them.
 //
-// Belongs to one Execution. Steps leave notes from any thread while the run goes on; the error is asked for when nothing is in flight any
-// more. Only a failing run takes the lock.
+// Belongs to one Execution. Threads: any thread may add notes while the run is under way; the error is requested when nothing is in flight
+// any more. Only a failing run takes the lock.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +15,42 @@
 
 namespace heddle {
 
-// What is told needs no memory that it cannot do without: failures are reported where nothing may be thrown. Without memory for it a
-// text is left out, and of more than a few failures the last ones are counted as one.
+// Nothing is thrown, since failures are reported where nothing may be. If memory is missing, a text is left out, and of more than 16
+// failures the last ones count as one.
 class FailureLog {
  public:
-  // `plan` outlives it.
+  // `plan` must outlive it.
   explicit FailureLog(const Plan& plan);
 
-  // [any thread] The text of a failure that step `step` is about to answer with. It counts once the step is reported.
+  // [any thread] Notes the text of a failure that step `step` is about to return. It counts once the step is reported.
   void note(uint32_t step, heddle_status status, std::string_view text) noexcept;
-  // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. Stands
-  // until a later note has a text.
+  // [any thread] The same with an error that has a code and places of its own: of a subnet, or of a step that could not be prepared. A
+  // later note with a text replaces it.
   void note_cause(uint32_t step, Status cause) noexcept;
-  // [any thread] What the step's kernel asked for, and was refused: told beside the kernel's own text, if the step fails. The last counts.
+  // [any thread] Notes a refused request of the step's kernel: reported beside the kernel's own text if the step fails. The last counts.
   void note_refusal(uint32_t step, Status refusal) noexcept;
-  // [any thread] The step is about to fail because its device did, in its own work or in what was enqueued before: forget_fences() takes
-  // this for the failure of a fence.
+  // [any thread] The step is about to fail because its device did, in the step's work or in work enqueued before it: forget_fences() treats
+  // this like the failure of a fence.
   void note_behind_device(uint32_t step) noexcept;
-  // [any thread] The step failed. `text`: what is known of it; with null data, what was noted stands. The first report of a step counts.
+  // [any thread] Reports that the step failed. `text`: its description; with null data, the noted text is kept. The first report of a step
+  // counts.
   void report(uint32_t step, heddle_status status, std::string_view text = {}) noexcept;
-  // Before a run.
+  // Forgets all failures. Call it before each run.
   void clear() {
     if (!failures_.empty()) failures_.clear();
   }
 
-  // What is known of a step whose kernel answered with `status`.
+  // Returns what is known of a step whose kernel returned `status`.
   Status of_kernel(uint32_t step, heddle_status status) const;
-  // The last refusal; ok: there was none.
+  // Returns the step's last refusal; ok: there was none.
   Status refusal_of(uint32_t step) const;
   // Whether a step from `first` on was reported.
   bool reported_from(uint32_t first) const;
-  // Drops what fences of that device reported, and steps that waited for it: they only say that something before them failed.
+  // Drops the reports of that device's fences and of steps noted by note_behind_device(): they only mean that an earlier step failed.
   void forget_fences(uint8_t device);
-  // The error of a run that did not complete: the failed step that comes first in the plan, with the others attached. Where none was
-  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl. `told_outside`: the run around this one is ending,
-  // so steps may answer that they were cancelled. Otherwise, where nothing ended this run, a step that answers so is itself the error.
+  // Returns the error of a run that did not complete: the failed step that comes first in the plan, with the others attached. If none was
+  // reported: deadline_exceeded or cancelled, by `stop`, the stop_* of its RunControl. `told_outside`: the outer run is ending, so steps
+  // may return that they were cancelled. Otherwise, if nothing ended this run, a step that returns so is itself the error.
   Status error(uint32_t stop, bool told_outside = false) const;
 
  private:
@@ -59,15 +59,15 @@ class FailureLog {
     heddle_status status = HEDDLE_OK;
     bool reported = false;
     bool behind_device = false;
-    bool refused = false;  // by a device that was lost already, perhaps by the work of another step
+    bool refused = false;  // by a device that was lost already, perhaps through the work of another step
     std::string text;
     Status cause;
     Status refusal;
 
-    // What is known of it, of a kernel that answered so.
+    // Returns what is known of it, for a kernel that returned `answer`.
     Status why(heddle_status answer) const;
   };
-  // Under the lock. The entry of the step; a new one has `status`.
+  // Returns the entry of the step; a new one has `status`. REQUIRES: mutex_ is held.
   Failure& entry(uint32_t step, heddle_status status) noexcept;
   Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept;
   Status described(const Failure& failure, uint32_t stop, bool untold = false) const;

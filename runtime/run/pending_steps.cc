@@ -54,7 +54,7 @@ void PendingSteps::starting(uint32_t step) {
 heddle_status PendingSteps::started(uint32_t step, heddle_status answer) {
   std::atomic<uint64_t>& state = of(step).slot->state;
   if (answer == HEDDLE_OK) {
-    // Before this the step was not among those to tell; whoever set the mark before this must be obeyed here.
+    // Until this point abort() skips the step; an abort() that set told_end_ earlier is obeyed here.
     if ((state.fetch_or(TokenSlot::returned) & TokenSlot::published) != 0)
       finish(step, of(step).status);
     else if (step < told_end_.load())
@@ -82,13 +82,14 @@ heddle_status PendingSteps::started(uint32_t step, heddle_status answer) {
 void PendingSteps::publish(uint32_t step, heddle_status status) {
   Pending& pending = of(step);
   pending.status = status;
-  // While its abort() is being called the step stays, and who calls that finishes it; before run() has returned started() does.
-  // A step without tiles has no complete() that claims it: nobody is to tell it to end from now on.
+  // While its abort() is being called, the thread that calls it finishes the step; before run() has returned, started() does.
+  // A step without tiles has no complete() that claims it: it is claimed here, so that abort() skips it from now on.
   const uint64_t before = pending.slot->state.fetch_or(TokenSlot::published | TokenSlot::claimed);
   if ((before & TokenSlot::telling) == 0 && (before & TokenSlot::returned) != 0) finish(step, status);
 }
 
-// Behind `done` the run may be over, and this object gone; while it counts, neither is.
+// After `done_` the run may be over and this object destroyed, hence the copy of the count. A step of a run that was given up counts as
+// under way until `done_` has returned, which keeps the execution.
 void PendingSteps::finish(uint32_t step, heddle_status status) {
   const std::shared_ptr<std::atomic<uint32_t>> count = count_;
   done_(user_, step, status);
@@ -137,7 +138,7 @@ void PendingSteps::note_unanswered(std::shared_ptr<const Unanswered> next) {
     return (of(i).slot->state.load() & (TokenSlot::under_way | TokenSlot::published)) == TokenSlot::under_way;
   };
   const auto found = std::find_if(steps_.begin(), steps_.end(), open);
-  // One that is just being published is as good as any.
+  // If the last one is being published right now, any step may be named.
   const PlanStep& step = plan_.steps[found == steps_.end() ? steps_.front() : *found];
   unanswered_ = std::make_shared<Unanswered>(count_, fmt::format("{} has not completed", name_of(step)), std::move(next));
 }

@@ -1,4 +1,4 @@
-// RunSettings: what the caller asks of one run of an execution.
+// RunSettings: the caller's settings for one run of an execution.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@ namespace heddle {
 struct RunSettings {
   uint64_t seed = 0;
   int64_t step = 0;             // for random operators, where the net has no step counter of its own
-  uint64_t trip = 0;            // of a subnet: heddle_run_state::trip
-  int64_t deadline_ns = 0;      // from when it was asked for; 0: none; negative: it has passed
-  uint64_t asked_ticks = 0;     // in base/threads/clock.h ticks; 0: when it begins
+  uint64_t trip = 0;            // for a subnet: heddle_run_state::trip
+  int64_t deadline_ns = 0;      // from asked_ticks on; 0: none; negative: it has passed
+  uint64_t asked_ticks = 0;     // when the run was requested, in base/threads/clock.h ticks; 0: when it begins
   StepSpan* profile = nullptr;  // one per step; null: off
   // Set before cancel() is called, so that a cancellation counts even if it comes before the run begins. Null: only runs under way are
   // cancelled.
   const std::atomic<bool>* cancelled = nullptr;
-  std::span<const CallerStream> streams;  // on which the caller makes what the run reads; borrowed until it is over
-  // For dumps, numeric checks and comparisons: the steps run serially and this is called behind each; a failing status ends the run.
+  std::span<const CallerStream> streams;  // on which the caller produces the run's inputs; borrowed until the run is over
+  // For dumps, numeric checks and comparisons: the steps run serially and this is called after each; a failing status ends the run.
   const std::function<Status(uint32_t step)>* seen = nullptr;
-  // In ticks; 0: none.
+  // Returns the deadline in ticks; 0: none.
   uint64_t deadline() const {
     if (deadline_ns <= 0) return deadline_ns < 0 ? 1 : 0;
     return (asked_ticks ? asked_ticks : ticks()) + ns_to_ticks(static_cast<double>(deadline_ns));

@@ -10,15 +10,15 @@
 namespace heddle {
 namespace {
 
-// A step of several tiles whose cost is unknown, or at least this, runs in ranges of them, so that it can be stopped in between.
+// A step of several tiles that costs at least this, or an unknown amount, runs in ranges of tiles, so that it can stop in between.
 constexpr double long_step_ns = 10e6;
 
-// A step whose shapes leave nothing to do.
+// Runs a step whose shapes leave nothing to do.
 heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
   return HEDDLE_OK;
 }
 
-// Stands before kernels that read extents themselves.
+// Runs a kernel that reads extents itself, after checking them.
 heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
   const StepContext& c = StepContext::of(*context);
   if (const Status bad = check_input_extents(*context); !bad.ok()) {
@@ -28,7 +28,7 @@ heddle_status run_with_extents(const heddle_run_context* context, int64_t begin,
   return c.planned().kernel->kernel->run(context, begin, end);
 }
 
-// Stands before kernels that may be at work for long.
+// Runs a kernel that may take long, in ranges of tiles.
 heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, int64_t end) {
   const StepContext& c = StepContext::of(*context);
   const PlanStep& step = c.planned();
@@ -36,7 +36,7 @@ heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, in
   return run_tiles(c.services().scope, c.step, run, context, {begin, end}, step.cost_ns / static_cast<double>(step.tiles));
 }
 
-// Stands for the kernel of an asynchronous step.
+// Starts an asynchronous step.
 heddle_status start(const heddle_run_context* context, int64_t begin, int64_t end) {
   const StepContext& c = StepContext::of(*context);
   PendingSteps& pending = c.services().pending;
@@ -49,7 +49,7 @@ heddle_status start(const heddle_run_context* context, int64_t begin, int64_t en
   }
 }
 
-// Stands before kernels that may leave their thread.
+// Runs a kernel that may suspend.
 heddle_status run_resuming(const heddle_run_context* context, int64_t, int64_t) {
   const auto kernel = [](const heddle_run_context* own, bool resumed) {
     const StepContext& c = StepContext::of(*own);
@@ -71,13 +71,14 @@ heddle_status run_late(const heddle_run_context* context, int64_t begin, int64_t
   return status_of(status.code());
 }
 
-// The device has come past the step before a fence, whose context `user` is. Behind it the run may be over and the execution gone.
+// Called when the device has completed the step before a fence; `user` is the context of the fence. After it the run may be over and the
+// execution destroyed.
 void fence_passed(void* user, heddle_status failed) {
   const StepContext& fence = *static_cast<StepContext*>(user);
   fence.services().scheduler.complete(fence.step, failed);
 }
 
-// Stands for the kernel of a step on a device.
+// Enqueues a step on a device.
 heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   const StepContext& c = StepContext::of(*context);
   Scheduler& scheduler = c.services().scheduler;
@@ -87,7 +88,7 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
     if (LateStep* const late = c.all->late(c.step)) return late->enqueue(fenced);
     return devices.enqueue(c.step, context, devices.planned_kernel(c.step), fenced);
   };
-  // An observed step has waited for its own work.
+  // A step of a traced run waits for its own work.
   if (fence < 0 || devices.observed()) return enqueue(false);
   const auto awaited = static_cast<uint32_t>(fence);
   scheduler.expect(awaited);
@@ -95,10 +96,10 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   heddle_status status = HEDDLE_OK;
   try {
     status = enqueue(true);
-  } catch (...) {  // the fence is expected: nothing may leave before that is taken back
+  } catch (...) {  // the fence is expected: nothing may be thrown before unexpect()
     status = say_threw(context);
   }
-  // A fence that has been told of a failure meanwhile is complete: it is not to be expected less a second time.
+  // A fence that was completed with a failure meanwhile must not be unexpected as well.
   if (status != HEDDLE_OK && devices.withdraw(c.step)) scheduler.unexpect();
   return status;
 }

@@ -1,7 +1,7 @@
 // StepContexts: the steps of a plan as the scheduler calls them in one context: a function and a heddle_run_context for each.
 //
-// The function is the kernel's own wherever it can be; before some steps stands one of ours (late ones, those on devices, kernels that
-// read extents, steps that take long). Belongs to one Execution; its addresses last as long as it does.
+// The function is the kernel's own wherever possible; some steps have a function of the runtime that calls the kernel (late steps, steps on
+// devices, kernels that read extents, long steps). Belongs to one Execution; its addresses last as long as it does.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class StepResources;
 class StepContexts;
 class Subnets;
 
-// What steps use while they run: the other parts of their Execution. All outlive the steps.
+// The parts of their Execution that steps use while they run. All must outlive the steps.
 struct StepServices {
   const Plan& plan;
   const ContextMemory& memory;
@@ -42,13 +42,13 @@ struct StepServices {
   DeviceRun* devices;  // null: everything runs on the host
 };
 
-// A step as its kernel sees it, and what the host's functions answer the kernel while it runs (step_host.cc).
-// Apart from the context that the kernel is given: what it reads at every call lies close together, for short steps cost what they touch.
+// A step as its kernel sees it: the host's functions for the kernel while it runs (step_host.cc).
+// Kept apart from the kernel's heddle_run_context, so that data read at every call lie together: short steps cost what they touch.
 struct StepContext final : heddle_call {
   StepContexts* all = nullptr;
   uint32_t step = 0;
 
-  // Of a context that may be a copy.
+  // Returns the step of a context, which may be a copy.
   static const StepContext& of(const heddle_run_context& context) { return *static_cast<const StepContext*>(call_of(context)); }
   const StepServices& services() const;
   const PlanStep& planned() const { return services().plan.steps[step]; }
@@ -81,15 +81,15 @@ class StepContexts {
   heddle_run_context& abi(uint32_t step) { return abi_[step]; }
   const heddle_run_context& abi(uint32_t step) const { return abi_[step]; }
   const StepServices& services() const { return services_; }
-  // Null: the step is not late.
+  // Returns the late step; null: the step is not late.
   LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }
-  // The memory is elsewhere now, and scratch with it.
+  // Call it when the context's memory has moved, and scratch with it.
   void move();
-  // Held by late steps, on the host (0) or a device of the plan: values that no plan could hold.
+  // The bytes of unplanned memory that late steps hold, on the host (0) or a device of the plan.
   int64_t unplanned_bytes(uint8_t device) const;
 
  private:
-  // How the scheduler calls the step, which has its context.
+  // Returns how the scheduler calls the step. REQUIRES: the step's context is set up.
   Step step_for(uint32_t step);
 
   const StepServices services_;

@@ -1,4 +1,4 @@
-// What kernels ask their host for while they run. Plugins call these functions, and nothing may be thrown across them.
+// The host's functions for running kernels (StepContext). Plugins call them, and nothing may be thrown across them.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ void StepContext::refuse(std::string_view what) noexcept {
   });
 }
 
-// A plan for one thread has one thread scratch, and is one of a subnet whose runs may be on any.
+// A plan for one thread has one thread scratch; as the plan of a subnet it may run on any thread.
 void* StepContext::thread_scratch() const noexcept {
   const uint32_t index = thread_index();
   if (index == HEDDLE_NO_THREAD) return nullptr;

@@ -9,13 +9,13 @@ namespace heddle {
 
 namespace {
 
-// Of the streams of a workspace, by the tables of the sessions whose plans asked; those of sessions that have gone are let go.
+// The resources of a workspace's streams, by the resource tables of the sessions that requested them; those of closed sessions are dropped.
 class StreamResources {
  public:
   static ResourceTable& in(Workspace& workspace, const std::shared_ptr<ResourceTable>& session) {
     if (!workspace.beside_streams()) workspace.beside_streams() = std::make_shared<StreamResources>();
     auto& tables = static_cast<StreamResources*>(workspace.beside_streams().get())->tables_;
-    constexpr long own_uses = 2;  // here and in the table that is made from it
+    constexpr long own_uses = 2;  // the one here and the one in the table that is made from it
     std::erase_if(tables, [&](const auto& t) { return t.first != session && t.first.use_count() == own_uses; });
     for (const auto& [known, table] : tables)
       if (known == session) return *table;
@@ -38,7 +38,7 @@ Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
   return follow(devices, workspace);
 }
 
-// Here, where nothing runs: late steps of several threads only read where it is.
+// Finds the table for late steps while nothing runs: late steps on several threads then only read the pointer.
 void StepResources::find_late(Workspace& workspace) {
   const auto is_late = [](const PlanStep& step) { return step.late && step.on_device; };
   if (std::any_of(plan_.steps.begin(), plan_.steps.end(), is_late)) of_late_streams_ = &StreamResources::in(workspace, plan_.resources);
@@ -100,7 +100,7 @@ Status StepResources::bind(uint32_t step, void* stream, std::span<const Resource
   return {};
 }
 
-// No lock is held while a plugin is asked.
+// No lock is held while a plugin is called.
 Status StepResources::poll() const {
   for (size_t i = 0;; ++i) {
     std::shared_ptr<const Resource> resource;

@@ -1,5 +1,4 @@
-// Tiles of a kernel in ranges: behind the tiles that the scheduler sees, and of some milliseconds, so that a long step can be told to end
-// between them.
+// Ranges of a kernel's tiles: those that the scheduler's tiles map to, and those of some milliseconds, between which a long step can stop.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +14,15 @@ struct TileSpan {
   int64_t begin = 0, end = 0;
 };
 
-// Of a kernel's `tiles` those that stand behind `part` of `parts`: each behind one, and evenly spread. Threads take neighbouring parts: a
-// few tiles that all stood behind the first ones would be work for one thread.
+// Returns the range of a kernel's `tiles` that `part` of `parts` maps to: each tile belongs to one part, and they are spread evenly.
+// Threads take neighbouring parts: a few tiles that all belonged to the first parts would be work for one thread.
 inline TileSpan tiles_behind(TileSpan part, int64_t parts, int64_t tiles) {
   const auto first = [&](int64_t at) { return tiles / parts * at + tiles % parts * at / parts; };
   return {first(part.begin), first(part.end)};
 }
 
-// Runs `tiles` of step `step` by `run`; HEDDLE_ERROR_CANCELLED when `scope` tells the step to stop in between. `tile_ns`: what is known of
-// the cost of a tile, or 0.
+// Runs `tiles` of step `step` by `run`; HEDDLE_ERROR_CANCELLED if `scope` requests the step to stop in between. `tile_ns`: the known cost
+// of a tile, or 0.
 inline heddle_status run_tiles(RunScope& scope, uint32_t step, heddle_run_function run, const heddle_run_context* context, TileSpan tiles,
                                double tile_ns) {
   constexpr double range_ns = 5e6;

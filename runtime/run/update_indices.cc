@@ -5,11 +5,11 @@
 namespace heddle {
 namespace {
 
-// The position of the first one outside [-count, count); -1: there is none.
+// Returns the position of the first index outside [-count, count); -1: there is none.
 template <class T>
 int64_t first_outside(const void* data, int64_t length, int64_t count) {
   const T* const indices = static_cast<const T*>(data);
-  // Without branches: it is asked for every index of every run, and the answer is no.
+  // Without branches: every index of every run is checked here, and almost always none is outside.
   bool outside = false;
   for (int64_t i = 0; i < length; ++i) outside |= indices[i] < -count || indices[i] >= count;
   for (int64_t i = 0; outside; ++i)
@@ -17,7 +17,7 @@ int64_t first_outside(const void* data, int64_t length, int64_t count) {
   return -1;
 }
 
-// How many elements there are; -1: that cannot be said.
+// Returns the number of elements; -1: it cannot be determined.
 int64_t length_of(const heddle_tensor& tensor) {
   if (!tensor.extent) return tensor.element_count;
   return tensor.rank == 1 ? *tensor.extent : -1;
@@ -37,7 +37,7 @@ int64_t index_at(const heddle_tensor& indices, int64_t i) {
 
 UpdateIndices::UpdateIndices(const Plan& plan) {
   if (plan.graph.tail_begin == plan.graph.count) return;
-  // What a step of the tail makes is not there in time.
+  // Values that steps of the update phase produce do not exist yet when indices are checked.
   std::vector<char> made_late(plan.values.size());
   for (uint32_t i = plan.graph.tail_begin; i < plan.graph.count; ++i)
     for (const Operand& out : plan.steps[i].outputs)

@@ -1,7 +1,7 @@
-// UpdateIndices: what the updates of a plan read indices from is looked at before the first of them writes anything. An update that
-// refused an index later than that would leave variables half-updated, by the updates before it or for all that the run can know.
+// UpdateIndices: checks the indices that the updates of a plan read before the first update writes anything. An update that refused an
+// index later would leave variables half-updated, by the updates before it or for all that the run can know.
 //
-// Only what lies on the host and is made before the tail: nothing else can be looked at in time.
+// Covers only indices that lie on the host and are produced before the update phase: no others can be checked in time.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class UpdateIndices {
     uint32_t step = 0;
     std::string text;
   };
-  // When all before the tail is done: an index that is none of those of what it indexes.
+  // Returns an index that is outside of what it indexes. REQUIRES: all steps before the update phase are done.
   std::optional<Outside> find(const StepContexts& steps) const;
 
  private:

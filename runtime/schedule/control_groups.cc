@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// The first line of a small file; empty when there is none.
+// Returns the first line of a small file; empty when there is none.
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -15,7 +15,7 @@ std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-// A positive decimal number at the front of `text`, which is cut off; 0: something else.
+// Returns the positive decimal number at the front of `text` and removes it from there; 0: there is none.
 double take_number(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   long long value = 0;
@@ -46,8 +46,8 @@ double quota_of_legacy_group(const std::filesystem::path& group) {
   return ratio(take_number(quota), take_number(period));
 }
 
-// The least limit of a group and its parents up to the mount. Inside a container the group's path may be the host's: then only what
-// exists counts.
+// Returns the least limit of a group and its parents up to the mount. Inside a container the group's path may be the host's: then only the
+// groups that exist count.
 using LimitOf = double (*)(const std::filesystem::path& group);
 double min_limit(const std::filesystem::path& mount, std::filesystem::path group, LimitOf limit_of) {
   double least = 0;
@@ -68,7 +68,7 @@ bool lists(std::string_view controllers, std::string_view controller) {
   return false;
 }
 
-// A controller's limit, 0: none.
+// Returns a controller's limit; 0: none.
 double limit(std::string_view memberships, const std::filesystem::path& mount, const char* controller, LimitOf unified, LimitOf legacy) {
   double least = 0;
   while (!memberships.empty()) {

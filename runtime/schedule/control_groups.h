@@ -1,4 +1,4 @@
-// How many processors the control groups of this process leave of the machine.
+// The number of processors that the control groups of this process allow it.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace heddle {
 
-// `memberships` is the text of /proc/self/cgroup, `mount` where control groups are mounted. Both versions; a group's parents count too.
-// Files that are missing or odd: no limit.
+// `memberships` is the text of /proc/self/cgroup, `mount` where control groups are mounted. Handles both versions; a group's parents count
+// too. Missing or malformed files mean no limit.
 
-// In processors; 0: none.
+// Returns the quota in processors; 0: none.
 double cgroup_quota(std::string_view memberships, const std::filesystem::path& mount);
 
-// This process's memberships, and where Linux mounts control groups.
+// Returns this process's memberships. The constant is where Linux mounts control groups.
 std::string own_memberships();
 constexpr const char* cgroup_mount = "/sys/fs/cgroup";
 

@@ -1,5 +1,5 @@
-// Simulates how a graph would run on a number of threads: list scheduling, the ready step with the longest remaining path first. Decides
-// between serial and parallel (run_mode.h), and is the yardstick of the scheduler bench. Pure; times in nanoseconds.
+// Simulates how a graph would run on a number of threads: list scheduling, the ready step with the longest remaining path first. Used to
+// choose between serial and parallel (run_mode.h), and as the reference of the scheduler bench. Pure; times in nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// The dependences that a schedule obeys, and what order it prefers. Borrowed arrays.
+// The dependences that a schedule obeys, and the order that it prefers. Borrowed arrays.
 struct ScheduleGraph {
   uint32_t count = 0;
   const uint32_t* successor_begin = nullptr;  // count + 1
@@ -15,7 +15,7 @@ struct ScheduleGraph {
   const uint32_t* predecessor_count = nullptr;
 };
 
-// What threads pay beside the steps themselves. All zero: the ideal machine.
+// The costs of threads beside the steps themselves. All zero: the ideal machine.
 struct ScheduleOverheads {
   float step_ns = 0;      // each step
   float handover_ns = 0;  // a step that starts on another thread than the one that made it ready

@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-// Beside one and a half of its own costs, how much longer a waiting path must be to be preferred.
+// A waiting path is preferred if it is longer by this plus one and a half times the cost of the thread's own next step.
 constexpr float longer_by_ns = 500;
 
 }  // namespace
@@ -75,7 +75,7 @@ bool ParallelEngine::resume() noexcept {
   return go_on(wait_as_caller());
 }
 
-// Runs `step` and all that there is to do. True: the run is over; false: it has left this thread.
+// Runs `step` and everything else that there is to do. True: the run is over; false: it has left this thread.
 bool ParallelEngine::go_on(uint32_t step) noexcept {
   for (;;) {
     for (; step != no_step; step = wait_as_caller()) {
@@ -91,7 +91,7 @@ bool ParallelEngine::go_on(uint32_t step) noexcept {
   return true;
 }
 
-// The first step of those that follow from `roots`, and a token for it; no_step: there is none.
+// Makes `roots` ready and returns the first step, with a token for it; no_step: there is none.
 uint32_t ParallelEngine::begin_phase(const std::vector<uint32_t>& roots) noexcept {
   gain_token();
   uint32_t behind = no_step;
@@ -101,7 +101,7 @@ uint32_t ParallelEngine::begin_phase(const std::vector<uint32_t>& roots) noexcep
   return step;
 }
 
-// True: the tail is next.
+// Decides how the phase ended. True: the update phase is next.
 bool ParallelEngine::end_phase() noexcept {
   uint32_t finished = 0;
   for (const Worker& w : workers_) finished += w.finished;
@@ -116,20 +116,20 @@ bool ParallelEngine::end_phase() noexcept {
   return complete_;
 }
 
-// Runs `step` and all that it leads to, as long as this thread has work. The caller holds a token, which ends here.
+// Runs `step` and its successors, as long as this thread has work, and releases the token. REQUIRES: the caller holds a token.
 void ParallelEngine::work(Worker& w, uint32_t step) noexcept {
   while (step != no_step) step = execute(w, step) ? follow(w, step) : choose(w, no_step);
   release_token();
 }
 
-// Of a random schedule: now and then what else is under way goes on for a while before the step begins.
+// In a random schedule: now and then lets other threads run for a while before the step begins.
 void ParallelEngine::dawdle(Worker& w) noexcept {
   const uint64_t drawn = next_random(w.random);
   if (drawn % 8 == 0) sched_yield();
   if (drawn % 64 == 1) std::this_thread::sleep_for(std::chrono::microseconds(drawn / 64 % 256));
 }
 
-// True: the step is finished and its successors are this thread's to count down.
+// Executes the step. True: it is finished and this thread must count down its successors.
 bool ParallelEngine::execute(Worker& w, uint32_t step) noexcept {
   if (stopped() && !is_begun(step)) return false;
   const uint8_t flags = table_[step].flags;
@@ -191,7 +191,7 @@ void ParallelEngine::keep(Worker& w, uint32_t step, uint32_t& behind) noexcept {
     behind = w.ready.insert(step, behind, nodes_.data(), [&](uint32_t other) { return table_[other].rank_ns > entry.rank_ns; });
 }
 
-// What this thread does next, and shows what else there is. `best`: what its last step made ready.
+// Returns the next step for this thread and shows other work that it has. `best`: the best step that its last step made ready.
 uint32_t ParallelEngine::choose(Worker& w, uint32_t best) noexcept {
   if (table_.has_asynchronous()) absorb_completed(w);
   if (shuffle_seed_ != 0) return choose_randomly(w, best);
@@ -200,12 +200,12 @@ uint32_t ParallelEngine::choose(Worker& w, uint32_t best) noexcept {
   return best;
 }
 
-// Small steps first, for what they make ready; else `best`, whose inputs are warm, unless a longer path is waiting here.
+// Returns a small step first, for the steps that it makes ready; else `best`, whose inputs are warm, unless a longer path is waiting.
 uint32_t ParallelEngine::choose_waiting(Worker& w, uint32_t best) noexcept {
   uint32_t behind = no_step;
   if (w.small.empty()) {
-    // Worth leaving warm inputs or sorting the offer anew for: a path longer by more than a step, while there is little to choose from.
-    // With much of it every order keeps all threads busy, and what was made ready last is warmest.
+    // A path longer by more than a step is worth leaving warm inputs or re-sorting the offer, while there is little to choose from. With
+    // much to choose from every order keeps all threads busy, and the steps made ready last have the warmest inputs.
     const uint32_t own = best != no_step ? best : w.ready.head;
     const bool much = w.ready.count > few;
     const float enough = own == no_step ? 0 : table_[own].rank_ns + longer_by_ns + table_[own].cost_ns * 3 / 2;
@@ -241,12 +241,12 @@ bool ParallelEngine::stopped() noexcept {
 }
 
 void ParallelEngine::fail(uint32_t step, heddle_status status) noexcept {
-  if (given_up_.load()) return;  // the failures of the run have been told
+  if (given_up_.load()) return;  // the failures of the run have been reported
   if (control_->failed) control_->failed(control_->user, step, status);
   request_stop(*stop_, stop_failed);
-  // The caller's view of the run, too, when it was the tail that failed.
+  // If the update phase failed, stop_ is tail_stop_: set the caller's stop word too.
   request_stop(control_->stop, stop_failed);
-  wake_caller();  // it may wait for asynchronous steps, from now on not for ever
+  wake_caller();  // it may wait for asynchronous steps, from now on with a time limit
 }
 
 void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, uint64_t end) noexcept {
@@ -256,7 +256,7 @@ void ParallelEngine::note_span(const Worker& w, uint32_t step, uint64_t begin, u
 
 // ---------------------------------------------------------------- asynchronous steps
 
-// The step in flight counts in `busy_` like a thread with work; the thread that takes its completion inherits that count.
+// Starts an asynchronous step. In flight it has a token in `busy_`; the thread that takes its completion inherits that.
 bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   if (timed_) note_span(w, step, ticks(), 0);
   gain_step();
@@ -268,7 +268,7 @@ bool ParallelEngine::start_asynchronous(Worker& w, uint32_t step) noexcept {
   return false;
 }
 
-// While it has left its thread it counts like one in flight. Once begun it is run to its end, whatever becomes of the run.
+// Runs a step that may suspend. Suspended, it counts like an asynchronous step in flight. Once begun it always runs to its end.
 bool ParallelEngine::run_suspending(Worker& w, uint32_t step) noexcept {
   if (!is_begun(step)) {
     nodes_[step].pending = step_begun;
@@ -278,11 +278,11 @@ bool ParallelEngine::run_suspending(Worker& w, uint32_t step) noexcept {
   } else if (control_->profile) {
     control_->profile[step].workers |= uint64_t{1} << std::min(w.index, 63u);
   }
-  gain_step();  // before it runs: who completes it may be faster
+  gain_step();  // before it runs: another thread may complete it before call_run() returns
   const Step& s = steps_[step];
   const uint64_t before = measured_ns_ ? ticks() : 0;
   heddle_status status = call_run(s, 0, s.tiles);
-  // It may be running again on another thread by now.
+  // The step may be running again on another thread by now.
   if (measured_ns_)
     std::atomic_ref<float>(measured_ns_[step]).fetch_add(static_cast<float>(ticks_to_ns(ticks() - before)), std::memory_order_relaxed);
   if (status == HEDDLE_PENDING) return false;
@@ -299,7 +299,7 @@ bool ParallelEngine::is_begun(uint32_t step) const noexcept {
   return (table_[step].flags & StepTable::suspends) != 0 && nodes_[step].pending == step_begun;
 }
 
-// As if it had been started, by the thread that runs its predecessor.
+// Counts the step as started. Called by the thread that runs its predecessor.
 void ParallelEngine::expect(uint32_t step) noexcept {
   if (timed_) note_span(workers_[worker_index()], step, ticks(), 0);
   gain_step();
@@ -317,11 +317,11 @@ void ParallelEngine::complete(uint32_t step, heddle_status status) noexcept {
     nodes_[step].link = top;
   } while (!completed_.compare_exchange_weak(top, step, std::memory_order_seq_cst, std::memory_order_relaxed));
   wake_caller();
-  // From here on the run may be over and the scheduler gone.
+  // From here on the run may be over and the scheduler destroyed.
   completing_.fetch_sub(1, std::memory_order_release);
 }
 
-// Counts down the successors of asynchronous steps that have completed, and takes their tokens. The calling thread has one of its own.
+// Counts down the successors of asynchronous steps that have completed, and releases their tokens. REQUIRES: the thread holds a token.
 void ParallelEngine::absorb_completed(Worker& w) noexcept {
   if (completed_.load(std::memory_order_relaxed) == no_step) return;
   uint32_t step = completed_.exchange(no_step, std::memory_order_acq_rel);
@@ -335,7 +335,7 @@ void ParallelEngine::absorb_completed(Worker& w) noexcept {
       step = next;
       continue;
     }
-    // Nothing follows from what answers after the run was given up.
+    // Completions after the run was given up have no effect.
     if (!given_up_.load()) {
       if (control_->profile) control_->profile[step].end = completion.at;
       const heddle_status status = completion.status == HEDDLE_OK ? call_finish(graph_, steps_[step], step) : completion.status;
@@ -353,7 +353,7 @@ void ParallelEngine::absorb_completed(Worker& w) noexcept {
 
 bool ParallelEngine::answered() noexcept {
   if (busy_.load(std::memory_order_acquire) == 0) return true;
-  // The run was told to end: what completions make ready is not begun.
+  // The run was requested to stop: steps that completions make ready are not begun.
   gain_token();
   work(workers_[0], choose(workers_[0], no_step));
   if (busy_.load(std::memory_order_acquire) != 0) return false;

@@ -1,15 +1,16 @@
 // Runs a step graph on the calling thread and on helpers that an Executor lends.
 //
-// Each thread has a private list of ready steps and continues with what it made ready itself. It shows work to others in one place, its
-// offer, when a thread is idle or before it begins a step so long that hiding the rest would hurt; takers take the whole offer. Steps
-// of several tiles are claimed in ranges from both ends by threads that have nothing else to do.
+// Each thread has a private list of ready steps and continues with the steps that it made ready itself. It shows work to others in one
+// place, its offer, when a thread is idle or before it begins a step so long that hiding the rest would hurt; takers take the whole offer.
+// Steps of several tiles are claimed in ranges from both ends by threads that have nothing else to do.
 //
-// Which thread may touch what: `busy_` counts the threads that hold work and the asynchronous and suspended steps in flight. A thread
-// without work counts itself in before it takes anything shared and out when it has run dry, so that at 0 no work exists anywhere and the
-// run is over. A helper without work touches only this object, never the run's steps or control: run() need not wait for helpers to leave,
-// and helpers that come late find nothing. The object lives until the last of them is gone (shared ownership by HelperSlots).
+// Which thread may touch what: `busy_` counts the tokens, one for each thread that holds work and for each asynchronous or suspended step
+// in flight. A thread without work takes a token before it takes anything shared and releases it when it has no more work, so that at 0 no
+// work exists anywhere and the run is over. A helper without work touches only this object, never the run's steps or control: run() need
+// not wait for helpers to leave, and helpers that come late find nothing. The object lives until the last helper has left (shared
+// ownership by HelperSlots).
 //
-// run() is called by one thread at a time; nothing allocates after the first set_costs().
+// Threads: run(), start() and resume() are called by one thread at a time. Nothing allocates after the first set_costs().
 #pragma once
 
 #include <atomic>
@@ -31,45 +32,45 @@ namespace heddle {
 
 class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>, private HelperHost {
  public:
-  // `executor`: null for one thread; else alive until the last task it was given has been executed. `shuffle_seed`: 0, or a seed for
-  // random legal schedules.
+  // `executor`: null for one thread; otherwise it must live until the last task it was given has been executed. `shuffle_seed`: 0, or a
+  // seed for random legal schedules.
   ParallelEngine(const StepGraph& graph, Executor* executor, uint32_t threads, uint64_t shuffle_seed);
   ~ParallelEngine() override;
 
-  // The engine in whose steps this one runs: idle threads of it are called in place of an executor's. Before anything else.
+  // Sets the engine in whose steps this one runs: its idle threads are called in place of an executor's. Call it first.
   void set_outer(ParallelEngine* outer) { outer_ = outer; }
-  // [executing thread `worker`] Idle threads of this run help `nested`, which the calling thread is about to run, until the end is told.
+  // [executing thread `worker`] Lets idle threads of this run help `nested`, which the calling thread is about to run, until end_hosting().
   void host(uint32_t worker, ParallelEngine& nested) noexcept;
   void end_hosting(uint32_t worker) noexcept;
 
-  // Between runs, and before the first: what steps cost (0: unknown) and how many tiles they have.
+  // Sets the costs of steps (0: unknown) and their numbers of tiles. Call it before the first run, and only between runs.
   void set_costs(const Step* steps, const float* cost_ns);
-  // Returns when every started step has finished. True: all of them ran and none failed. `measured_ns`: null, or by step, written with
-  // the single-threaded time of each step.
+  // Runs the steps; returns when every started step has finished. True: all steps ran and none failed. `measured_ns`: null, or by step: set
+  // to the single-threaded time of each step.
   bool run(const Step* steps, RunControl& control, float* measured_ns) noexcept {
     start(steps, control, measured_ns, {});
     return complete_;
   }
-  // The same with a thread that is given back. True: the run is over, and complete() says how. False: it has left the calling thread, which
-  // touches nothing of it any more; it goes on in resume(), which is called once for each call of `leave.go_on`.
+  // Like run(), but may give the calling thread back. True: the run is over, and complete() returns how it ended. False: it has left the
+  // calling thread, which must not touch it any more; it continues in resume(), to be called once for each call of `leave.go_on`.
   bool start(const Step* steps, RunControl& control, float* measured_ns, const RunLeave& leave) noexcept;
   bool resume() noexcept;
   bool complete() const noexcept { return complete_; }
-  // [executing threads] An awaited step will be completed, or will not after all. The thread holds a token of its own.
+  // [executing threads] expect(): an awaited step will be completed; unexpect(): it will not after all. REQUIRES: the thread holds a token.
   void expect(uint32_t step) noexcept;
   void unexpect() noexcept;
-  // [any thread] An asynchronous step is done.
+  // [any thread] Completes an asynchronous step.
   void complete(uint32_t step, heddle_status status) noexcept;
-  // [between runs] Whether nothing of the last run is in flight any more. Asynchronous steps that were given up complete later: nothing
-  // follows from them, and until then what they work with must stay.
+  // [between runs] Whether nothing of the last run is in flight any more. Asynchronous steps that were given up complete later: their
+  // successors are not run, and until then the memory that they use must stay.
   bool answered() noexcept;
   bool given_up() const noexcept { return given_up_.load(std::memory_order_relaxed); }
   bool reached_tail() const noexcept { return stop_ == &tail_stop_; }
-  // [any thread] The calling thread of run() looks around, if it sleeps.
+  // [any thread] Wakes the calling thread of run(), if it sleeps.
   void wake_caller() noexcept;
 
   const StepTable& table() const { return table_; }
-  // Threads that executed something in the last run.
+  // Returns the number of threads that executed something in the last run.
   uint32_t executing_threads() const noexcept;
 
  private:
@@ -77,14 +78,14 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
     // Read by all, written by all (offer: only its owner writes anything but 0).
     std::atomic<uint64_t> offer{0};                // an Offer; 0: none
     std::atomic<uint32_t> tiled{no_step};          // a step whose tiles others may claim
-    std::atomic<ParallelEngine*> nested{nullptr};  // that it runs in its step
+    std::atomic<ParallelEngine*> nested{nullptr};  // the nested run in its current step
     mutable std::atomic<uint32_t> visitors{0};     // threads that look at `nested` or help it
-    // Its own.
-    alignas(64) StepChain small;  // last in, first out
-    StepChain ready;              // by remaining path
+                                                   // Used by its owner only.
+    alignas(64) StepChain small;                   // last in, first out
+    StepChain ready;                               // by remaining path
     uint32_t index = 0;
     uint32_t finished = 0;  // steps of this run
-    uint32_t joined = 0;    // times it took part in another's step
+    uint32_t joined = 0;    // times it took part in another thread's step
     bool took_part = false;
     uint64_t random = 0;
   };
@@ -92,7 +93,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
     TileRange unclaimed;
     std::atomic<uint32_t> unfinished{0};  // units
     std::atomic<uint32_t> least{1};       // units worth claiming
-    std::atomic<uint32_t> broken{0};      // a range failed or was left out
+    std::atomic<uint32_t> broken{0};      // a range failed or was skipped
     std::atomic<uint64_t> spent{0};       // ticks, all threads together
     int64_t unit = 1;                     // tiles
   };
@@ -160,14 +161,14 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
     if (table_.has_asynchronous()) at_work_.fetch_sub(1);
     release_step();
   }
-  // Of an asynchronous step that is in flight.
+  // Gains the token of an asynchronous step in flight.
   void gain_step() noexcept { busy_.fetch_add(1, std::memory_order_relaxed); }
   void release_step() noexcept;
-  static constexpr uint32_t left_thread_step = no_step - 1;  // in place of a step: the run has left its thread
+  static constexpr uint32_t left_thread_step = no_step - 1;  // returned in place of a step: the run has left its thread
   static constexpr uint32_t many_small = 16;                 // small steps that are worth an offer
   static constexpr uint32_t few = 8;                         // ready steps whose order is worth some trouble
 
-  // [helper] HelperHost: until there has been nothing to do for a while.
+  // [helper] HelperHost: works until there has been nothing to do for a while.
   void help(uint32_t worker) noexcept override;
   bool wanted() const noexcept override { return anything_to_take(); }
   std::shared_ptr<void> keep_alive() noexcept override { return shared_from_this(); }
@@ -183,7 +184,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   std::vector<Completion> completions_;
   HelperSlots helpers_;
 
-  // Of the current run; written by run() while no other thread holds work.
+  // State of the current run; written by run() while no other thread holds work.
   const Step* steps_ = nullptr;
   RunControl* control_ = nullptr;
   std::atomic<uint32_t>* stop_ = nullptr;
@@ -192,23 +193,23 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool timed_ = false;
   RunLeave leave_;
   bool complete_ = false;
-  uint64_t last_ = 0;      // when to stop waiting for asynchronous steps; 0: the run goes on
-  bool all_told_ = false;  // they were told to end, those of the tail too
+  uint64_t last_ = 0;      // when to stop waiting for asynchronous steps; 0: the run was not requested to stop
+  bool all_told_ = false;  // they were signalled to end, those of the update phase too
   uint64_t shuffles_ = 0;
   std::atomic<uint32_t> tail_stop_{0};
 
-  // Threads that look for work. Read after each step: kept apart from what changes often.
+  // Threads that look for work. Read after each step, so kept apart from members that change often.
   alignas(64) std::atomic<int32_t> hungry_{0};
   alignas(64) std::atomic<uint32_t> busy_{0};
-  alignas(64) std::atomic<uint32_t> running_{0};  // a run is going on: helpers stay longer
+  alignas(64) std::atomic<uint32_t> running_{0};  // a run is under way: helpers stay longer
   std::atomic<uint32_t> caller_parked_{caller_awake};
   std::mutex park_mutex_;
   std::condition_variable parked_;
   std::atomic<uint32_t> at_work_{0};          // threads that hold a token, where there are asynchronous steps
-  std::atomic<uint32_t> begun_{0};            // steps with `suspends` that were begun and are not done: they end by themselves
-  std::atomic<bool> given_up_{false};         // the run is over although some are in flight
+  std::atomic<uint32_t> begun_{0};            // steps with `suspends` that were begun and are not done: they are never given up
+  std::atomic<bool> given_up_{false};         // the run is over although asynchronous steps are in flight
   std::atomic<uint32_t> completed_{no_step};  // a stack of finished asynchronous steps
-  std::atomic<uint32_t> completing_{0};       // threads inside complete() or on their way out of a run
+  std::atomic<uint32_t> completing_{0};       // threads inside complete() or leaving a run
   Alarm alarm_{[](void* self) { static_cast<ParallelEngine*>(self)->wake_caller(); }, this};
 };
 

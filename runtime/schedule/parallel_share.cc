@@ -1,7 +1,7 @@
 // How threads of a run find each other: offers, calls for help, and waiting.
 //
 // No offer is missed: a thread that shows work writes the offer and then reads the count of idle threads; an idle thread writes that count
-// and then reads the offers once more. Both in the one order of sequentially consistent operations, so at least one of them sees the other.
+// and then reads the offers once more. Both are in the single order of sequentially consistent operations, so at least one sees the other.
 #include <sched.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace heddle {
 namespace {
 
-// To wake a thread takes about 20 us: only for this much work, or when so much is still to come that there will be more for it. A
-// thread that is awake and waiting is given less.
+// To wake a thread takes about 20 us: done only for this much work, or if so much is still to come that there will be more for it. A thread
+// that is awake and waiting is given less.
 constexpr float worth_a_call_ns = 5000;
 constexpr float worth_a_call_ahead_ns = 15000;
 constexpr float worth_an_offer_ns = 20000;
@@ -33,7 +33,7 @@ void pause_briefly() noexcept {
 class SpinBeforePark {
  public:
   explicit SpinBeforePark(double ns) : ns_(ns) {}
-  // Waits a moment. False: it has been long enough.
+  // Waits a moment. False: it has waited long enough.
   bool wait() noexcept {
     if (++waits_ <= pauses) {
       pause_briefly();
@@ -50,7 +50,7 @@ class SpinBeforePark {
   int waits_ = 0;
   uint64_t since_ = 0;
 };
-// During a run longer than the halves of a large step that was shared are ever apart: to sleep and be woken costs more than to yield.
+// During a run this exceeds any difference between the halves of a large shared step: to sleep and be woken costs more than to yield.
 constexpr double spin_in_run_ns = 500000;
 constexpr double spin_between_runs_ns = 15000;
 
@@ -61,13 +61,13 @@ constexpr double poll_ns = 5000000;
 
 // ---------------------------------------------------------------- showing work
 
-// Shows what is ready beside `next`, which this thread is about to run, if another thread should take it.
+// Shows the steps that are ready beside `next`, which this thread is about to run, if another thread should take them.
 void ParallelEngine::share(Worker& w, uint32_t next) noexcept {
   const StepTable::Entry& entry = table_[next];
   const bool in_full = shuffle_seed_ != 0 || (entry.flags & StepTable::lengthy) != 0;
   if (!in_full && hungry_.load(std::memory_order_relaxed) <= 0 && helpers_.idle() == 0) return;
   if (const uint64_t shown = w.offer.load(std::memory_order_relaxed); shown != 0) {
-    // The offer that stands may keep the other threads busy during this step; else show all of it, in the right order.
+    // The current offer may keep the other threads busy during this step; otherwise show all of it, in the right order.
     const uint32_t own = w.ready.empty() ? w.small.count : w.ready.count;
     const uint32_t enough = std::max(threads_ - 1, own / 2);
     if (!in_full || own > few || Offer::chain(shown).count >= enough) return;
@@ -94,7 +94,7 @@ void ParallelEngine::offer(Worker& w, StepChain chain) noexcept {
 
 // Puts this thread's own offer, if no thread has taken it, back into its lists.
 void ParallelEngine::take_back(Worker& w) noexcept {
-  // Acquire even of nothing: after the taker counted itself in, this thread may count itself out.
+  // Acquire even if it is empty: after the taker took its token, this thread may release its own.
   if (w.offer.load(std::memory_order_acquire) == 0) return;
   const uint64_t offer = w.offer.exchange(0, std::memory_order_acq_rel);
   if (offer == 0) return;
@@ -107,7 +107,7 @@ void ParallelEngine::take_back(Worker& w) noexcept {
   while (!chain.empty()) keep(w, chain.pop(nodes_.data()), behind);
 }
 
-// After something was shown that `wanted` threads could take.
+// Calls helpers after work was shown that `wanted` threads could take.
 void ParallelEngine::call_help(uint32_t wanted) noexcept {
   const int64_t here = hungry_.load(std::memory_order_seq_cst);
   if (here <= wanted) wake_caller();
@@ -118,7 +118,7 @@ void ParallelEngine::call_help(uint32_t wanted) noexcept {
 
 // ---------------------------------------------------------------- taking work
 
-// A step to begin and a token for it, and the calling thread no longer counts as idle; or no_step, and nothing has changed.
+// Returns a step to begin, with a token for it, and no longer counts the calling thread as idle; or no_step, and nothing has changed.
 uint32_t ParallelEngine::take(Worker& w) noexcept {
   uint32_t step = steal(w);
   if (step == no_step) step = take_completed(w);
@@ -133,7 +133,7 @@ void ParallelEngine::host(uint32_t worker, ParallelEngine& nested) noexcept {
   workers_[worker].nested.store(&nested, std::memory_order_seq_cst);
 }
 
-// Afterwards no other thread knows the nested one.
+// Afterwards no other thread uses the nested engine.
 void ParallelEngine::end_hosting(uint32_t worker) noexcept {
   workers_[worker].nested.store(nullptr, std::memory_order_seq_cst);
   while (workers_[worker].visitors.load(std::memory_order_seq_cst) != 0) sched_yield();
@@ -145,7 +145,7 @@ bool ParallelEngine::visit_nested(const Worker& w) noexcept {
   for (Worker& other : workers_) {
     if (&other == &w || !other.nested.load(std::memory_order_relaxed)) continue;
     other.visitors.fetch_add(1, std::memory_order_seq_cst);
-    // Counted first, looked second: who ends the hosting writes first and looks at the count second.
+    // This counts first and looks second; end_hosting() writes `nested` first and looks at the count second.
     ParallelEngine* const nested = other.nested.load(std::memory_order_seq_cst);
     if (nested && nested->threads_ > 1 && nested->anything_to_take()) {
       hungry_.fetch_sub(1, std::memory_order_relaxed);
@@ -167,13 +167,13 @@ void ParallelEngine::visit(uint32_t worker) noexcept {
     hungry_.fetch_add(1, std::memory_order_relaxed);
     const uint32_t step = take(w);
     if (step == no_step) break;
-    const FairSharedMutex::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    const FairSharedMutex::Helping helping(control_->holds);  // while this thread has a token, the run cannot end
     work(w, step);
   }
   hungry_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Independent steps go before shared tiles: side by side is faster than together.
+// Takes an offer. Independent steps come before shared tiles: running them side by side is faster than sharing one.
 uint32_t ParallelEngine::steal(Worker& w) noexcept {
   Worker* victim = nullptr;
   uint64_t best = 0;
@@ -228,7 +228,7 @@ bool ParallelEngine::anything_to_take() const noexcept {
 
 // ---------------------------------------------------------------- waiting
 
-// [helper] A step and a token for it; no_step: there was nothing for a while, or there is no run.
+// [helper] Returns a step, with a token for it; no_step: there was nothing for a while, or there is no run.
 uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
   hungry_.fetch_add(1, std::memory_order_relaxed);
   bool during_run = running_.load(std::memory_order_relaxed) != 0;
@@ -250,12 +250,12 @@ uint32_t ParallelEngine::wait_as_helper(Worker& w) noexcept {
 void ParallelEngine::help(uint32_t worker) noexcept {
   Worker& w = workers_[worker];
   for (uint32_t step = wait_as_helper(w); step != no_step; step = wait_as_helper(w)) {
-    const FairSharedMutex::Helping helping(control_->holds);  // with a token in hand the run cannot end
+    const FairSharedMutex::Helping helping(control_->holds);  // while this thread has a token, the run cannot end
     work(w, step);
   }
 }
 
-// A step and a token for it; no_step: the run is over, or what is in flight of it has been given up; left_thread_step.
+// Returns a step, with a token for it; no_step: the run is over, or the steps in flight have been given up; left_thread_step.
 uint32_t ParallelEngine::wait_as_caller() noexcept {
   if (busy_.load(std::memory_order_acquire) == 0) return no_step;
   Worker& w = workers_[0];
@@ -266,10 +266,10 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
     const uint32_t step = take(w);
     if (step != no_step) return step;
     if (w.joined != joined) spin = SpinBeforePark(spin_in_run_ns);
-    const bool leaves = leave_.go_on && at_work_.load() == 0;  // all that is left is asynchronous
+    const bool leaves = leave_.go_on && at_work_.load() == 0;  // only asynchronous steps are left
     if (!leaves && spin.wait()) continue;
     if (!table_.has_asynchronous()) {
-      park_caller(0, true);  // threads of ours are at work
+      park_caller(0, true);  // other threads of the run are at work
       continue;
     }
     if (look_at_end()) break;
@@ -279,7 +279,7 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
       until = until == 0 ? next : std::min(until, next);
     }
     const bool told = last_ != 0;
-    const bool visited = outer_ && at_work_.load() != 0;  // by threads of the run around this one, which come to this one's thread
+    const bool visited = outer_ && at_work_.load() != 0;  // threads of the outer run help here, found through this run's thread
     if (visited) {
       const uint64_t next = ticks() + ns_to_ticks(look_again_ns);
       until = until == 0 ? next : std::min(until, next);
@@ -293,10 +293,10 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
   return no_step;
 }
 
-// Whether the run ends without the asynchronous steps that are under way: it was told to end, they were too, and they had their time. Those
-// of the tail are told last: variables are at stake.
+// Whether the run ends without the asynchronous steps that are under way: it was requested to stop, they were signalled, and did not
+// complete in time. Steps of the update phase are signalled last, since variables are at stake.
 bool ParallelEngine::look_at_end() noexcept {
-  // Also of a run that was told: what has failed without a word else keeps it for all the time that steps have to answer.
+  // Also after a request to stop: otherwise a failure that was not reported keeps the run for all the time that steps have to complete.
   if (control_->look) control_->look(control_->user);
   if (last_ == 0) {
     if (!told_to_end()) return false;
@@ -314,7 +314,7 @@ bool ParallelEngine::look_at_end() noexcept {
   return give_up();
 }
 
-// Also in the tail, whose steps nothing keeps from beginning: there is no other end for those that never complete.
+// Whether the run was requested to stop, in the update phase too, whose steps still begin: steps that never complete end no other way.
 bool ParallelEngine::told_to_end() const noexcept {
   if (stop_->load() != 0 || control_->stop.load() != 0) return true;
   if (control_->outer_stops && control_->outer_stops(control_->user)) {
@@ -326,17 +326,17 @@ bool ParallelEngine::told_to_end() const noexcept {
   return true;
 }
 
-// How long asynchronous steps may take to answer from now on. In the tail variables are at stake, and a failed step says nothing against
-// those that are still at work.
+// Returns how long asynchronous steps may take to complete from now on. In the update phase variables are at stake, and a failed step
+// is no evidence against the steps that still run.
 double ParallelEngine::answer_ns() const noexcept {
   const bool patient = reached_tail() || control_->stop.load(std::memory_order_relaxed) == stop_failed;
   return patient ? answer_after_failure_ns : answer_after_stop_ns;
 }
 
-// True: no thread is at work, asynchronous steps are all that is left, and the run is over without them. A thread that takes up work counts
-// itself in before it looks whether the run was given up: so it is seen here, or sees it. Steps that run other graphs are never given up:
-// those give up by themselves. `begun_` is read
-// twice: between the looks at the others such a step may leave its thread, or be taken up again and done.
+// Gives up the asynchronous steps in flight. True: no thread is at work, only asynchronous steps are left, and the run is over without
+// them. A thread that takes up work takes a token before it reads given_up_, so either this function sees the token or the thread sees
+// given_up_. Steps that run other graphs are never given up: those graphs give up their own steps. `begun_` is read twice, since between
+// the reads of the other members such a step may leave its thread, or be resumed and done.
 bool ParallelEngine::give_up() noexcept {
   const auto going_on = [this] { return begun_.load() != 0 || at_work_.load() != 0 || completed_.load() != no_step || begun_.load() != 0; };
   if (going_on() || busy_.load() == 0) return false;
@@ -354,7 +354,7 @@ bool ParallelEngine::something_to_do(bool told) const noexcept {
   return anything_to_take() || busy_.load(std::memory_order_seq_cst) == 0 || (!told && control_->stop.load() != 0);
 }
 
-// Sleeps until there is something to do, the run is told to end (unless the caller knows: `told`), or `until` (ticks; 0: any time).
+// Sleeps until there is something to do, the run is requested to stop (unless the caller knows: `told`), or `until` (ticks; 0: none).
 void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
   caller_parked_.store(caller_asleep, std::memory_order_seq_cst);
   if (something_to_do(told)) {
@@ -374,8 +374,8 @@ void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
   caller_parked_.store(caller_awake, std::memory_order_relaxed);
 }
 
-// As park_caller, but without a thread: whoever wakes the caller has the run go on elsewhere. False: there was something to do all the
-// same. True: nothing of this object may be touched any more, the run may be over and gone.
+// Like park_caller(), but gives the thread back: the thread that wakes the caller makes the run continue elsewhere. False: there was
+// something to do after all. True: this object may not be touched any more, since the run may be over and destroyed.
 bool ParallelEngine::leave_thread(uint64_t until, bool told) noexcept {
   hungry_.fetch_sub(1, std::memory_order_seq_cst);
   completing_.fetch_add(1, std::memory_order_relaxed);  // keeps the run from ending while this thread still looks
@@ -396,7 +396,7 @@ void ParallelEngine::wake_caller() noexcept {
   const uint32_t was = caller_parked_.exchange(caller_awake, std::memory_order_seq_cst);
   if (was == caller_left) leave_.go_on(leave_.user);
   if (was != caller_asleep) return;
-  // Taken once, so that the caller has either seen that it is awake or is waiting: else the notify could be lost.
+  // Lock and unlock, so that the caller has either seen that it is awake or is waiting: otherwise the notify could be lost.
   { const std::lock_guard lock(park_mutex_); }
   parked_.notify_one();
 }

@@ -1,6 +1,6 @@
 // Steps of several tiles: the thread that begins one works from the front, threads with nothing else to do join from the back. The
-// thread that does the last range calls the step's finish function and goes on with its successors. Results never depend on the split: the
-// number of tiles is the kernel's, and finish combines them in tile order.
+// thread that does the last range calls the step's finish function and continues with its successors. Results never depend on the split:
+// the number of tiles is the kernel's, and finish combines them in tile order.
 #include <algorithm>
 
 #include "base/random.h"
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// True: this thread finished the step.
+// Begins a step of several tiles and works on it. True: this thread finished the step.
 bool ParallelEngine::own_tiles(Worker& w, uint32_t step) noexcept {
   constexpr int64_t max_units = int64_t{1} << 30;
   Tiles& tiles = tiles_[table_[step].tile_slot - 1];
@@ -45,7 +45,7 @@ TileRange::Claim ParallelEngine::claim_tiles(Worker& w, Tiles& tiles, TileEnd fr
   return tiles.unclaimed.claim(from, [&](uint32_t unclaimed) { return fair_share(unclaimed, threads_, least); });
 }
 
-// Works on `claim` and what else it can claim. True: that was the last of the step and all of it went well.
+// Works on `claim` and further ranges that it can claim. True: these were the last of the step, and all tiles succeeded.
 bool ParallelEngine::work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileRange::Claim claim) noexcept {
   if (claim.size() == 0) return false;
   Tiles& tiles = tiles_[table_[step].tile_slot - 1];
@@ -71,7 +71,7 @@ bool ParallelEngine::work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileR
   return finish_tiles(step, units);
 }
 
-// Counts `units` as done; after the last ones finishes the step. True: all of it went well.
+// Counts `units` as done; after the last ones finishes the step. True: the step is finished, and all tiles succeeded.
 bool ParallelEngine::finish_tiles(uint32_t step, uint32_t units) noexcept {
   Tiles& tiles = tiles_[table_[step].tile_slot - 1];
   if (tiles.unfinished.fetch_sub(units, std::memory_order_acq_rel) != units) return false;
@@ -98,7 +98,7 @@ uint32_t ParallelEngine::join_tiles(Worker& w) noexcept {
     gain_token();
     const TileRange::Claim claim = claim_tiles(w, tiles, TileEnd::back);
     if (claim.size() != 0) {
-      // With a claim in hand the run can not end: its steps and control may be used.
+      // While this thread has a claim, the run can not end: its steps and control may be used.
       hungry_.fetch_sub(1, std::memory_order_relaxed);
       w.took_part = true;
       ++w.joined;

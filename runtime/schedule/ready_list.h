@@ -14,9 +14,9 @@ constexpr uint32_t no_step = UINT32_MAX;
 
 constexpr uint32_t step_begun = UINT32_MAX;
 
-// What changes about a step in a run.
+// The state of a step that changes during a run.
 struct StepNode {
-  uint32_t pending = 0;     // predecessors not done, accessed through atomic_ref; then step_begun once a step that suspends was run
+  uint32_t pending = 0;     // predecessors not done, accessed through atomic_ref; step_begun once a step that may suspend was run
   uint32_t link = no_step;  // the next step of the same chain
 };
 
@@ -37,7 +37,7 @@ struct StepChain {
     --count;
     return step;
   }
-  // Removes the entry `position` places behind the front.
+  // Removes the entry `position` places after the front.
   uint32_t pop_at(uint32_t position, StepNode* nodes) {
     if (position == 0) return pop(nodes);
     uint32_t before = head;
@@ -57,8 +57,9 @@ struct StepChain {
     count -= n;
     return front;
   }
-  // Puts `step` behind entry `after` (no_step: at the front) and those behind it that `goes_behind(entry)`, but looks at a few only: the
-  // order of a long list is approximate. Returns `step`, a good `after` for the next one when steps come in order.
+  // Inserts `step` after entry `after` (no_step: at the front) and after the following entries for which `goes_behind(entry)` is true, but
+  // looks at 8 entries at most: the order of a long list is approximate. Returns `step`, a good `after` for the next one when steps come in
+  // order.
   template <class GoesBehind>
   uint32_t insert(uint32_t step, uint32_t after, StepNode* nodes, GoesBehind&& goes_behind) {
     uint32_t next = after == no_step ? head : nodes[after].link;

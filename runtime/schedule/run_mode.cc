@@ -6,17 +6,17 @@
 namespace heddle {
 namespace {
 
-// Measured on two cores: what the engine adds to steps, a little on the safe side.
+// The engine's overheads per step, measured on two cores and rounded up a little.
 // Handing over in bulk makes steps worth sharing that are too small for it one by one.
 constexpr ScheduleOverheads engine_overheads = {
     .step_ns = 10, .handover_ns = 300, .split_ns = 700, .run_ns = 2000, .small_ns = StepTable::small_ns / 2};
 constexpr float serial_step_ns = 1.3F;
 
 constexpr uint32_t measured_runs = 3;
-constexpr double long_run_ns = 20e6;  // of these, two measured runs are enough
+constexpr double long_run_ns = 20e6;  // for runs this long, two measured runs are enough
 constexpr uint32_t trial_runs = 6;
 constexpr double not_worth_ns = 5000;      // nets shorter than this never leave the calling thread
-constexpr double guess_at_least_ns = 1e6;  // declared costs are believed before anything was measured for nets longer than this
+constexpr double guess_at_least_ns = 1e6;  // before anything was measured, declared costs are used for nets longer than this
 constexpr double promised_ratio = 0.99;
 constexpr double guessed_ratio = 0.7;
 constexpr double kept_ratio = 0.985;
@@ -37,7 +37,7 @@ void RunMode::set_tiles(const Step* steps) {
   parallel_ = unknown * 10 <= static_cast<int64_t>(cost_ns_.size()) && total >= guess_at_least_ns && promises_gain(guessed_ratio);
 }
 
-// Would the engine take less than `keep_below` of the serial loop's time?
+// Whether the engine would take less than `keep_below` of the serial loop's time.
 bool RunMode::promises_gain(double keep_below) {
   double total = 0;
   double worth_sharing = 0;
@@ -82,7 +82,7 @@ bool RunMode::ran(const Choice& choice, double duration_ns) {
   return true;
 }
 
-// The least of what was measured: the first run pays for cold caches, any run for what else the machine does.
+// Keeps the least measured cost: the first run pays for cold caches, any run for other load on the machine.
 void RunMode::merge_measured(bool first) {
   constexpr float known = 0.1F;  // 0 would mean unknown
   for (uint32_t s = 0; s < table_.count(); ++s) {
@@ -102,7 +102,7 @@ void RunMode::settle(bool parallel, bool look_again_soon) {
   look_again_after_ = std::min<uint64_t>(look_again_after_ * 2, 1u << 16);
 }
 
-// A settled run in 16 comes by here.
+// Watches for drift. Called for one settled run in 16.
 void RunMode::watch(double duration_ns) {
   constexpr uint32_t reference_runs = 3;
   if (runs_in_state_ <= reference_runs) {

@@ -1,9 +1,9 @@
-// Chooses for each run between the serial loop and the parallel engine, from what the steps were measured to cost. What kernels declare
-// is a first guess only, believed until the first runs have been measured.
+// Chooses for each run between the serial loop and the parallel engine, by the measured costs of the steps. Costs that kernels declare are
+// a first guess only, used until the first runs have been measured.
 //
 // The life of a choice: a few measured runs; a simulated schedule with the scheduler's own overheads; if that promises a gain, a few
-// trial runs that must keep the promise (cores may be busy, memory may be the limit); then the choice stands until the duration of runs
-// drifts by a factor of two. Looking again gets rarer each time.
+// trial runs that must confirm it (cores may be busy, memory may be the limit); then the choice is kept until the duration of runs
+// drifts by a factor of two. Measurements are repeated less often each time.
 //
 // Belongs to one Scheduler; one thread at a time.
 #pragma once
@@ -18,7 +18,7 @@ namespace heddle {
 
 class RunMode {
  public:
-  // What the coming run does. `timed`: ran() wants to know how long it took.
+  // How the next run is executed. `timed`: pass its duration to ran().
   struct Choice {
     bool parallel = false;
     bool measure = false;
@@ -28,7 +28,7 @@ class RunMode {
   // `declared_ns`: a guess by step, 0: unknown; may be empty. Both references outlive this.
   RunMode(const StepTable& table, const std::vector<float>& declared_ns, uint32_t threads);
 
-  // Before the first run: how many tiles steps have.
+  // Sets the numbers of tiles of steps. Call it before the first run.
   void set_tiles(const Step* steps);
 
   Choice next() noexcept {
@@ -36,12 +36,12 @@ class RunMode {
       return {parallel_, false, (++run_ & 15u) == 0};
     return {state_ == State::trying || parallel_, state_ == State::measuring, true};
   }
-  // After a timed run that finished all its steps. True: the costs have changed, tell the engine.
+  // Call it after a timed run that finished all its steps. True: the costs have changed and must be set in the engine.
   bool ran(const Choice& choice, double duration_ns);
 
   // Filled by a measured run.
   float* measured_ns() { return measured_ns_.data(); }
-  // The costs as known by now: the least measured of each step, or what was declared.
+  // Returns the costs as known by now: the least measured cost of each step, or the declared one.
   const std::vector<float>& cost_ns() const { return cost_ns_; }
   bool parallel() const { return parallel_; }
 
@@ -64,7 +64,7 @@ class RunMode {
   uint64_t look_again_after_ = 16;  // runs; doubled each time
   double serial_ns_ = 0;            // best measured serial run, 0: none
   double best_trial_ns_ = 0;
-  double reference_ns_ = 0;  // what a settled run takes
+  double reference_ns_ = 0;  // the duration of a settled run
   std::vector<float> cost_ns_;
   std::vector<float> measured_ns_;
   std::vector<float> rank_ns_;

@@ -23,10 +23,10 @@ bool has_steps(const StepGraph& graph, uint8_t kinds) {
   return std::any_of(graph.flags.begin(), graph.flags.end(), [kinds](uint8_t flags) { return (flags & kinds) != 0; });
 }
 
-// The calling thread, a worker of `outer`, is given help by others of it, until this goes.
+// Until this is destroyed, other threads of `outer` help the calling thread, which is a worker of it.
 class Hosting {
  public:
-  // `worker` of it; no_worker: there is nothing to host.
+  // `worker`: the calling thread's number in `outer`; no_worker: nothing is hosted.
   Hosting(ParallelEngine* outer, uint32_t worker, ParallelEngine& nested) : outer_(worker == no_worker ? nullptr : outer), worker_(worker) {
     if (outer_) outer_->host(worker_, nested);
   }
@@ -41,22 +41,22 @@ class Hosting {
   const uint32_t worker_;
 };
 
-// What a run wants beside its results; none of it: the plain loop.
+// The extras that a run requests beside its results; without any, the plain loop is used.
 struct SerialExtras {
-  float* cost_ns = nullptr;  // writes how long each step took, nanoseconds
+  float* cost_ns = nullptr;  // set to how long each step took, nanoseconds
   StepSpan* profile = nullptr;
   uint64_t deadline_ticks = 0;
-  const RunControl* inside = nullptr;  // of a run in a step of another one
+  const RunControl* inside = nullptr;  // for a run in a step of another one
   bool timed() const { return cost_ns || profile || deadline_ticks != 0; }
   bool none() const { return !timed() && !inside; }
 };
 
-// Steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it still says where we are when a step throws.
+// Runs steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it is the current step when a step throws.
 using SerialLoop = heddle_status (*)(const StepGraph&, const Step*, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
                                      const SerialExtras&);
 
-// The judge of every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks, no
-// allocation. What a loop checks is decided once per run: each combination is a loop of its own.
+// The reference for every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks,
+// no allocation. The checks of a loop are decided once per run: each combination is a loop of its own.
 template <bool finishes>
 heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
                          const SerialExtras&) {
@@ -186,7 +186,7 @@ bool Scheduler::resume() noexcept {
   return true;
 }
 
-// In mode parallel costs are learned all the same: they decide what is offered and in which order.
+// Costs are learned in mode parallel too: they decide what is offered and in which order.
 RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
   prepare(steps);
   RunMode::Choice choice;
@@ -194,12 +194,12 @@ RunMode::Choice Scheduler::choose(const Step* steps) noexcept {
   if (!run_mode_) return choice;
   choice = run_mode_->next();
   // Asynchronous steps need the engine, which then runs them on one thread or several.
-  // Those that host other runs have them find helpers here.
+  // Steps that host other runs need it too: those find helpers here.
   if (options_.mode == ScheduleMode::parallel || hosts_ || engine_->table().has_asynchronous()) choice.parallel = true;
   return choice;
 }
 
-// Where there is no memory to look ahead the choice stays what it was.
+// If there is no memory for the simulation, the choice is kept.
 void Scheduler::learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) noexcept {
   without_exceptions([&] {
     if (run_mode_->ran(choice, duration_ns)) engine_->set_costs(steps, run_mode_->cost_ns().data());

@@ -1,6 +1,7 @@
 // Runs the steps of a plan for one context: on the calling thread alone, or with helpers from an Executor.
 //
-// Everything is allocated by the constructor and the first runs. One run at a time; complete() from any thread.
+// Everything is allocated by the constructor and the first runs. Threads: one run at a time; functions marked [any thread], such as
+// complete(), may be called by any thread during it.
 #pragma once
 
 #include <cstdint>
@@ -25,72 +26,73 @@ struct SchedulerOptions {
   // Threads of a run, the calling one included; 0: as many as the executor has. At most 64 are used.
   uint32_t max_threads = 0;
   ScheduleMode mode = ScheduleMode::automatic;
-  // For tests: not 0 makes each run a random legal schedule (which ready step is next, ranges of tiles, pauses), the same for the same
-  // seed as far as one thread is concerned.
+  // For tests: if not 0, each run is a random legal schedule (which ready step is next, ranges of tiles, pauses). The choices of one thread
+  // are the same for the same seed.
   uint64_t shuffle_seed = 0;
-  // False: the declared costs stand (mode parallel only).
+  // False: the declared costs are kept (mode parallel only).
   bool measure = true;
 };
 
 class Scheduler {
  public:
-  // `graph` outlives the scheduler; `executor`, null for serial, outlives the tasks it was given. `outer`: this one runs inside steps of
-  // another (step_hosts), whose idle threads help it, in place of an executor's; it outlives this one. Null: it does not.
+  // `graph` must outlive the scheduler; `executor`, null for serial, must outlive the tasks it was given. `outer`: the scheduler in whose
+  // steps (step_hosts) this one runs; its idle threads help, in place of an executor's; must outlive this one. Null: there is none.
   Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options, Scheduler* outer = nullptr);
-  // No run is going on. Helpers that were asked for and have not come yet find nothing, whenever they come.
+  // REQUIRES: no run is under way. Helpers that were requested and have not come yet find nothing, whenever they come.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Makes what runs of these steps need. Once it has returned, run() and start() ask for no memory; before, they call it themselves.
+  // Makes what runs of these steps need. Once it has returned, run() and start() allocate nothing; otherwise they call it themselves.
   void prepare(const Step* steps) {
     if (engine_ && !prepared_) [[unlikely]]
       prepare_engine(steps);
   }
 
-  // Runs all steps and returns when every step that was started has finished. Once control.stop is set, nothing new starts, except that
-  // the tail runs to its end once it has begun. Asynchronous steps that do not answer some time after the run was told to end, or after
-  // its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; what
-  // its function throws counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles is the same in each run. Nothing is written to shared state.
+  // Runs all steps and returns when every step that was started has finished. Once control.stop is set, nothing new starts, except that the
+  // update phase runs to its end once it has begun. Asynchronous steps that do not complete within some time after the run was requested to
+  // stop, or after its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; an
+  // exception from its function counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles must be the same in each run. Nothing is written to shared
+  // state.
   void run(const Step* steps, RunControl& control) noexcept;
 
-  // As run, on a thread that is given back when only asynchronous steps are left. True: the run is over. False: it has left the calling
-  // thread, which touches nothing of it any more, and goes on in resume(), called once for each call of `leave.go_on`. Costs are not
-  // measured.
+  // Like run(), but gives the calling thread back when only asynchronous steps are left. True: the run is over. False: it has left the
+  // calling thread, which must not touch it any more; it continues in resume(), to be called once for each call of `leave.go_on`. Costs are
+  // not measured.
   bool start(const Step* steps, RunControl& control, const RunLeave& leave) noexcept;
   bool resume() noexcept;
 
-  // [in run() of its predecessor] Step `step` with step_awaited will be completed; the run does not end before. `unexpect`: it will not
-  // after all, and the predecessor fails.
+  // [in run() of its predecessor] expect(): step `step`, with step_awaited, will be completed; the run does not end before. unexpect(): it
+  // will not be completed after all, and the predecessor fails.
   void expect(uint32_t step) noexcept { engine_->expect(step); }
   void unexpect() noexcept { engine_->unexpect(); }
 
-  // [any thread] Step `step` is done: one with step_async that the current run has started, exactly once for each whose function returned
-  // HEDDLE_OK, possibly before it did; or one that is expected. With HEDDLE_PENDING: one with step_suspends is to be run again.
+  // [any thread] Completes step `step`: one with step_async that the current run has started, exactly once for each whose function returned
+  // HEDDLE_OK, possibly before it did; or one that is expected. With HEDDLE_PENDING: one with step_suspends must be run again.
   void complete(uint32_t step, heddle_status status) noexcept { engine_->complete(step, status); }
-  // [any thread] After control.stop was set from outside: a thread that sleeps until something happens looks at it.
+  // [any thread] Wakes the sleeping caller of run(), so that it reads control.stop. Call it after setting that from outside.
   void wake() noexcept {
     if (engine_) engine_->wake_caller();
   }
-  // [any thread] Which executing thread of the run this is; no_worker: none.
+  // [any thread] Returns which executing thread of the run the calling thread is; no_worker: none.
   uint32_t worker_here() const noexcept { return worker_index(standing_for()); }
-  // This thread alone runs the steps, without run().
+  // Makes the calling thread the only executing thread, for running the steps without run().
   WorkerScope alone() const noexcept { return {0, standing_for()}; }
-  // Asynchronous steps of a run that was given up did not answer. No run begins before they have: true once all of them did.
+  // Whether all asynchronous steps that the last run gave up have completed. No run may begin before that.
   bool answered() noexcept { return !engine_ || engine_->answered(); }
 
-  // Of the last run: did every step run and none fail? (A cancellation that came too late changes nothing.)
+  // Whether every step of the last run ran and none failed. (A cancellation that came too late changes nothing.)
   bool last_run_complete() const { return last_complete_; }
-  // Whether asynchronous steps of it were given up: they had their time to answer.
+  // Whether asynchronous steps of it were given up because they did not complete in time.
   bool last_run_given_up() const { return engine_ && engine_->given_up(); }
-  // Whether it got as far as the tail; known of runs with asynchronous steps.
+  // Whether it reached the update phase; known for runs with asynchronous steps.
   bool last_run_reached_tail() const { return engine_ && engine_->reached_tail(); }
   bool last_run_parallel() const { return last_parallel_; }
-  // Threads that executed something in the last run.
+  // Returns the number of threads that executed something in the last run.
   uint32_t last_run_threads() const { return last_parallel_ ? engine_->executing_threads() : 1; }
   uint32_t max_threads() const { return threads_; }
   const SchedulerOptions& options() const { return options_; }
-  // Single-threaded nanoseconds by step: measured, or declared as long as nothing was; 0: unknown.
+  // Returns single-threaded nanoseconds by step: measured, or declared while nothing was measured; 0: unknown.
   const std::vector<float>& cost_ns() const { return run_mode_ ? run_mode_->cost_ns() : graph_.cost_ns; }
 
  private:
@@ -98,9 +100,9 @@ class Scheduler {
   const void* standing_for() const noexcept { return engine_ ? static_cast<const void*>(engine_.get()) : this; }
   void prepare_engine(const Step* steps);
   ParallelEngine* outer_engine() const noexcept;
-  // Which one of it the calling thread is, before it becomes one of this run; no_worker: none.
+  // Returns which worker of the outer engine the calling thread is, before it becomes one of this run; no_worker: none.
   uint32_t worker_of_outer() const noexcept;
-  // How this run goes; with an engine only.
+  // Chooses how this run is executed. REQUIRES: there is an engine.
   RunMode::Choice choose(const Step* steps) noexcept;
   void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) noexcept;
 
@@ -108,11 +110,11 @@ class Scheduler {
   const SchedulerOptions options_;
   Scheduler* const outer_;
   uint32_t threads_ = 1;
-  bool hosts_ = false;  // other runs, on several threads
+  bool hosts_ = false;  // its steps host other runs, on several threads
   bool prepared_ = false;
   bool last_complete_ = false;
   bool last_parallel_ = false;
-  std::shared_ptr<ParallelEngine> engine_;  // null: the serial loop is all there is
+  std::shared_ptr<ParallelEngine> engine_;  // null: only the serial loop is used
   std::unique_ptr<RunMode> run_mode_;       // null: the mode is fixed and nothing is measured
 };
 

@@ -1,4 +1,4 @@
-// Calling foreign code: the only place of the scheduler where an exception can arrive. Costs nothing when none does.
+// Calls of foreign code: the only place of the scheduler where an exception can arrive. Costs nothing when none does.
 #pragma once
 
 #include <new>
@@ -9,17 +9,17 @@
 
 namespace heddle {
 
-// In a catch block. Leaves the reason with the step, as a kernel that returns a status would.
+// Call it in a catch block. Leaves the reason with the step, as a kernel that returns a status would, and returns the status.
 inline heddle_status say_threw(const heddle_run_context* context) noexcept {
   heddle_status status = HEDDLE_ERROR_INTERNAL;
   std::string_view text = "threw an exception across the plugin boundary";
   try {
     throw;
-  } catch (const std::bad_alloc&) {  // of the plugin's, or of what it asked its host for
+  } catch (const std::bad_alloc&) {  // the plugin's own, or in a host function that it called
     status = HEDDLE_ERROR_OUT_OF_MEMORY;
     text = "out of memory";
   } catch (...) {
-    // It stays as it is.
+    // The default status and text are kept.
   }
   if (context->host) context->host->set_error(context->call, status, text.data(), text.size());
   return status;
@@ -33,7 +33,7 @@ inline heddle_status call_run(const Step& step, int64_t begin, int64_t end) noex
   }
 }
 
-// The step's finish function, if it has one.
+// Calls the step's finish function, if it has one.
 inline heddle_status call_finish(const StepGraph& graph, const Step& step, uint32_t index) noexcept {
   if (graph.finish.empty() || !graph.finish[index]) return HEDDLE_OK;
   try {
@@ -43,7 +43,7 @@ inline heddle_status call_finish(const StepGraph& graph, const Step& step, uint3
   }
 }
 
-// The first reason stays.
+// Requests a run to stop; the first reason is kept.
 inline void request_stop(std::atomic<uint32_t>& stop, uint32_t reason) noexcept {
   uint32_t running = 0;
   stop.compare_exchange_strong(running, reason, std::memory_order_relaxed);

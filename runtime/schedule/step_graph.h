@@ -1,6 +1,6 @@
 // StepGraph: the steps of a plan as the scheduler sees them: plan order, dependences, first guesses of cost.
 //
-// Flat arrays, no pointers to chase. Immutable and shared by all contexts of a plan.
+// Flat arrays, no pointers to chase. Immutable, shared by all contexts of a plan and safe to read from any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ enum : uint8_t {
   // run() only starts the step; Scheduler::complete(step, status) is called later, on any thread (device notifications).
   step_async = 1,
   // Never run by the scheduler: its one predecessor calls Scheduler::expect(step) in its run(), and the device's notify calls complete()
-  // later, on any thread. A point to wait at for what the predecessor started, while other successors of it go on.
+  // later, on any thread. Its successors wait for the work that the predecessor started, while other successors of that continue.
   step_awaited = 2,
-  // What its tiles are is known only when it is begun: run(context, 0, 0) finds out, before any of them. Who runs all of them in one call
-  // leaves that out.
+  // Its tiles are known only when it is begun: run(context, 0, 0) resolves them before any tile is run. A call that runs all tiles at once
+  // needs no such call before it.
   step_resolves = 4,
   // It may run other graphs, whose steps want threads of this run (Scheduler's `outer`).
   step_hosts = 8,
-  // Hosts runs with asynchronous steps: run() may answer HEDDLE_PENDING where nothing else is left of one. For each such answer
+  // Hosts runs with asynchronous steps: run() may return HEDDLE_PENDING when nothing else is left of one. For each such return
   // complete(step, HEDDLE_PENDING) is called once, on any thread, possibly before run() has returned, but not before its kernel has; run()
   // is then called again, possibly on another thread. One tile.
   step_suspends = 16,

@@ -29,7 +29,7 @@ StepTable::StepTable(const StepGraph& graph)
     if (!graph.flags.empty() && (graph.flags[s] & step_suspends) != 0) entries_[s].flags |= suspends;
     if ((entries_[s].flags & (asynchronous | suspends)) != 0) has_asynchronous_ = true;
   }
-  // Awaited successors count for what the path behind a step costs; sort() puts them behind those that the step makes ready.
+  // Awaited successors count for the cost of the path after a step; sort() puts them after the successors that the step makes ready.
   const auto is_awaited = [this](uint32_t next) { return (entries_[next].flags & awaited) != 0; };
   for (uint32_t s = 0; s < graph.count; ++s) {
     const auto first = successors_.begin() + begin_[s], last = successors_.begin() + begin_[s + 1];
@@ -43,7 +43,7 @@ void StepTable::set_costs(const Step* steps, const float* cost_ns) {
     if (!numbered_ && steps[s].tiles > 1) entry.tile_slot = ++tiled_steps_;
     entry.cost_ns = cost_[s] = cost_ns[s] > 0 ? cost_ns[s] : unknown_cost_ns;
     entry.flags &= one_predecessor | asynchronous | awaited | resolves | suspends;
-    // To start an asynchronous step is little work, but what it starts had better be on its way.
+    // To start an asynchronous step is little work, and the work that it starts should begin early.
     if (entry.cost_ns < small_ns || (entry.flags & asynchronous) != 0) entry.flags |= small;
     if (entry.cost_ns >= lengthy_ns && (entry.flags & asynchronous) == 0) entry.flags |= lengthy;
     if (entry.cost_ns >= shared_ns && entry.tile_slot != 0 && (entry.flags & asynchronous) == 0) entry.flags |= shared;
@@ -56,8 +56,8 @@ void StepTable::set_costs(const Step* steps, const float* cost_ns) {
   sort(tail_roots_.begin(), tail_roots_.end());
 }
 
-// Those that are awaited last; small ones first, for what they make ready; then by remaining path; then by plan order, which makes the
-// order total.
+// Sorts awaited steps last; small steps first, for the steps that they make ready; then by remaining path; then by plan order, which makes
+// the order total.
 void StepTable::sort(std::vector<uint32_t>::iterator first, std::vector<uint32_t>::iterator last) {
   std::sort(first, last, [this](uint32_t a, uint32_t b) {
     const int awaited_a = entries_[a].flags & awaited;

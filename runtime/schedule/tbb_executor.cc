@@ -20,7 +20,7 @@
 namespace heddle {
 namespace {
 
-// An arena wider than the process's limit gets no more threads for it, only a warning from TBB on stderr.
+// Returns the width of the arena. One wider than the process's limit would get no more threads, only a warning from TBB on stderr.
 int arena_width(int wanted) {
   const auto limit = static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
   return std::max(1, std::min(wanted > 0 ? wanted : std::min(default_concurrency(), max_threads), limit));
@@ -48,9 +48,9 @@ void* wait_for(void* gate) {
 }  // namespace
 
 Status check_threads(int count) {
-  constexpr size_t stack_bytes = size_t{4} << 20;  // as oneTBB's workers
+  constexpr size_t stack_bytes = size_t{4} << 20;  // like those of oneTBB's workers
   std::vector<pthread_t> threads;
-  std::mutex gate;  // all are there at once
+  std::mutex gate;  // closed until all threads exist at once
   int error = 0;
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
@@ -83,15 +83,15 @@ struct TbbExecutor::Arena {
 };
 
 namespace {
-thread_local uint32_t inside_tasks = 0;  // of executors of this kind
+thread_local uint32_t inside_tasks = 0;  // how many tasks of such executors this thread is in
 }
 
 TbbExecutor::TbbExecutor(const TbbExecutorOptions& options) : arena_(std::make_shared<Arena>(options)) {}
 
 TbbExecutor::~TbbExecutor() {
-  // The last handle of a runtime may go in a callback, on a thread that the tasks still queued may need: what they use stays alive.
+  // A callback may destroy the last handle of a runtime, on a thread that queued tasks may need. No wait: the tasks keep the arena alive.
   if (inside_tasks != 0) return;
-  // oneTBB sees to it that what was enqueued is run, even where it may use no worker otherwise.
+  // oneTBB runs enqueued tasks even where it may use no worker otherwise.
   while (arena_->tasks.load(std::memory_order_acquire) != 0) sched_yield();
 }
 

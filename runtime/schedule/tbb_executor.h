@@ -1,4 +1,4 @@
-// The default Executor: a oneTBB arena of our own. Its threads are TBB's workers, shared with whatever else the program does with TBB.
+// TbbExecutor: the default Executor, with a oneTBB arena of its own. Its threads are TBB's workers, shared with other users of TBB.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@ namespace heddle {
 
 struct TbbExecutorOptions {
   // Threads of a run, the calling one included; 0: default_concurrency(). Never more than the process allows oneTBB to have, which is
-  // the number of processors unless the program holds a tbb::global_control that says otherwise.
+  // the number of processors unless the program holds a tbb::global_control with another limit.
   int concurrency = 0;
-  bool pin_helpers = false;  // for programs that are all ours: TBB's workers stay pinned to processors, for other users of TBB too
+  bool pin_helpers = false;  // for programs without other users of TBB: its workers stay pinned to processors for those too
 };
 
-// Whether the process gets `count` more threads, by making them: oneTBB ends the process where it can't make a worker, in the middle of a
-// run. Errors: out_of_memory.
+// Checks that the process can have `count` more threads, by making them: oneTBB ends the process if it can't make a worker, in the middle
+// of a run. Errors: out_of_memory.
 Status check_threads(int count);
 
 class TbbExecutor final : public Executor {

@@ -20,7 +20,7 @@ class TileRange {
     uint32_t size() const { return end - begin; }
   };
 
-  // What the caller wrote before is visible to threads that claim a range.
+  // Opens the range. Writes of the caller before this are visible to threads that claim a range.
   void open(uint32_t units) noexcept { word_.store(pack(0, units), std::memory_order_release); }
   bool empty() const noexcept {
     const uint64_t word = word_.load(std::memory_order_relaxed);
@@ -53,8 +53,8 @@ class TileRange {
   std::atomic<uint64_t> word_{0};
 };
 
-// How many of `unclaimed` units to take: such a share that all of `threads` finish together, but no crumbs: at least `least`, and what
-// would be left behind smaller than that comes along.
+// Returns how many of `unclaimed` units to take: a share with which all of `threads` finish together, but at least `least`; a rest smaller
+// than that is taken too.
 inline uint32_t fair_share(uint32_t unclaimed, uint32_t threads, uint32_t least) noexcept {
   const uint32_t share = std::max(least, unclaimed / std::max(1u, threads) + (unclaimed % std::max(1u, threads) != 0 ? 1 : 0));
   return unclaimed <= share || unclaimed - share < least ? unclaimed : share;

@@ -1,6 +1,6 @@
-// Which executing thread of which run this thread is: 0 for the thread that called run, 1 .. for helpers. Kernels see the number as
-// host->thread_index, and it chooses their thread scratch; a thread of another run, or of the plugin's own, has none. A nested run (the
-// body of If) saves and restores what was.
+// Which executing thread of which run this thread is: 0 for the thread that called run(), 1 .. for helpers. Kernels see the number as
+// host->thread_index, and it chooses their thread scratch; a thread of another run, or a plugin's own thread, has none. A nested run (the
+// body of If) saves and restores the values of the outer one. All state is thread-local.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace heddle {
 
 constexpr uint32_t no_worker = UINT32_MAX;
 
-// Of the innermost run on this thread; 0 outside of runs.
+// Returns the calling thread's number in its innermost run; 0 outside of runs.
 uint32_t worker_index() noexcept;
-// Of the run `of`, anything that stands for it; no_worker: this thread does not work for it now.
+// Returns the calling thread's number in the run `of`, any pointer that identifies it; no_worker: the thread does not work for it now.
 uint32_t worker_index(const void* of) noexcept;
 
-// Which stay of this thread in a run it is, counted by thread: a number for as long as the thread works for the innermost run without
-// leaving it or entering another. 0 outside of runs.
+// Returns the number of this thread's current stay in a run, counted by thread: it stays the same while the thread works for the innermost
+// run without leaving it or entering another. 0 outside of runs.
 uint64_t worker_stay() noexcept;
 
-// Calls `function` on this thread when it leaves the last run that it works for; once, however often it is asked for. Nothing is called
-// where the thread works for no run. Another function takes the place of one that was asked for before.
+// Calls `function` once on this thread when it leaves the outermost run that it works for, however often this is called. Has no effect if
+// the thread works for no run. Another function replaces an earlier one.
 void when_thread_leaves_runs(void (*function)()) noexcept;
 
 // Makes the calling thread worker `index` of the run `of` until the scope ends.

@@ -1,5 +1,5 @@
-// What `heddle check` says: the findings of every stage, compile included. Where a net is right so far, the stages themselves are asked;
-// where it is not, what can still be told about the rest of it.
+// The findings of `heddle check`: those of every stage, compile included. As long as a net has no errors the stages themselves are run;
+// once it has some, only the findings about the rest of it that are still possible are added.
 #include <unordered_set>
 
 #include "base/device_name.h"
@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// Names operators that nothing runs, in subnets too, before compile stops at the first net that has some.
+// Reports operators without a kernel, in subnets too, before compile stops at the first net that has some.
 class KernelCheck {
  public:
   explicit KernelCheck(const Compilation& c) : compilation_(c), host_(c.target.for_subnets()) {
@@ -25,7 +25,7 @@ class KernelCheck {
       for (const Node& node : rule->pattern.nodes) replaced_.insert(node.schema);
   }
 
-  // `transformed`: the net is as compile gets it. If not, fusing and folding may still do away with operators; what they can't is named.
+  // `transformed`: the net is as compile gets it. If not, only operators that fusing and folding can't remove any more are reported.
   void look(const TypedNet& net, bool transformed, Findings& findings) const {
     for (size_t i = 0; i < net.net.nodes.size(); ++i) {
       const Node& node = net.net.nodes[i];
@@ -52,9 +52,9 @@ class KernelCheck {
     for (const Diagnostic& d : c.findings.all()) inside.add(Status(d));
   }
   bool runs(const TypedNet& net, const Node& node, const std::string& device, bool transformed) const {
-    if (!transformed && replaced_.count(node.schema) > 0) return true;  // a rewrite rule may do away with it
+    if (!transformed && replaced_.count(node.schema) > 0) return true;  // a rewrite rule may remove it
     if (node.schema->has_trait(HEDDLE_TRAIT_VIEW) || is_copy(node)) return true;
-    if (!is_host(device) && !check_device(*net.registry, device).ok()) return true;  // verify has said that there is no such device
+    if (!is_host(device) && !check_device(*net.registry, device).ok()) return true;  // verify has reported that there is no such device
     if (KernelCall(net, node, device, 1).find()) return true;
     return !transformed && node.schema->op->pointwise && runs_pointwise(net, device);
   }
@@ -64,7 +64,7 @@ class KernelCheck {
   std::unordered_set<const OperatorSchema*> replaced_;  // by rewrite rules
 };
 
-// Names of inputs that decide shapes and have no content.
+// Returns the names of inputs that decide shapes and have no content.
 std::vector<std::string> unknown_contents(const Net& net, const CompilationTarget& target, const PipelineOptions& options) {
   std::vector<std::string> names;
   for (const uint32_t i : shape_deciding_inputs(net, target.limits))
@@ -72,7 +72,7 @@ std::vector<std::string> unknown_contents(const Net& net, const CompilationTarge
   return names;
 }
 
-// Findings of infer, without what is guesswork while contents that decide shapes are not known.
+// Returns the findings of infer, without those that are unreliable while contents that decide shapes are not known.
 Findings inferred_findings(const Findings& inferred, const Net& net, const std::vector<std::string>& unknown) {
   Findings findings;
   if (inferred.failed())

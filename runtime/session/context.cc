@@ -18,7 +18,7 @@
 namespace heddle {
 
 Tensor::Tensor(DType dtype, const Shape& shape) {
-  without_exceptions([&] {  // it stays empty, and who made it sees that
+  without_exceptions([&] {  // on failure it stays empty, which the caller can see
     std::byte* data = nullptr;
     auto blob = Blob::allocate(dtype, shape, &data);
     owner_ = std::const_pointer_cast<void>(std::shared_ptr<const void>(blob, blob->data));
@@ -32,8 +32,8 @@ Tensor Tensor::copy_of(const TensorView& view) {
   return tensor;
 }
 
-// A run on another thread, and on none while it waits for asynchronous steps alone. Lives until it has called back, whatever happens to the
-// context's handle.
+// A run on an executor's thread, and on no thread while it waits only for asynchronous steps. Lives until it has called back, whatever
+// happens to the context's handle.
 struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context::State::Async> {
   Context::State* state = nullptr;
   RunSettings settings;
@@ -42,24 +42,24 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   std::condition_variable finished;
   bool running = false;
   std::atomic<bool> cancelled{false};
-  bool begun = false;          // the run has left a thread and goes on
+  bool begun = false;          // the run has been started: the next call resumes it
   FairSharedMutex::Hold turn;  // in shared memory
 
   void execute() noexcept override {
-    const std::shared_ptr<Async> self = shared_from_this();  // the context may go as soon as it is told
+    const std::shared_ptr<Async> self = shared_from_this();  // the context may be destroyed as soon as `finished` is notified
     Status status;
     bool over = true;
     try {
       over = go_on(&status);
-    } catch (...) {  // it has not left this thread: what leaves it throws no more
+    } catch (...) {  // the run has not left this thread: once it has, nothing throws
       status = status_of_exception();
     }
     if (over) end(std::move(status));
   }
-  // True: over. False: another thread may have it already.
+  // Starts or resumes the run. True: it is over. False: another thread may be running it already.
   bool go_on(Status* status) {
     if (std::exchange(begun, true)) return state->execution->resume(status);
-    // What is entered here may be left on another thread: it must not hang on what this one holds.
+    // The turn entered here may be left on another thread: it must not depend on what this thread holds.
     const FairSharedMutex::Helping nothing(nullptr);
     *status = state->enter(turn, settings);
     if (!status->ok()) return true;
@@ -78,7 +78,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
       state->reserved.store(false, std::memory_order_release);
       finished.notify_all();
     }
-    // The thread is the executor's, which is told of no errors: those of the callback end here.
+    // The thread is the executor's, which handles no errors: exceptions of the callback end here.
     const bool told = without_exceptions([&] {
       if (callback)
         callback(std::move(status));
@@ -102,7 +102,7 @@ int64_t bytes_of_output(const Plan& plan, size_t i) {
 
 Status check_address(const Plan& plan, ValueId value, const void* data) {
   const PlanValue& v = plan.values[value.index];
-  if (v.place.device == 0 || reinterpret_cast<uintptr_t>(data) % arena_alignment == 0) return {};  // the way of every run
+  if (v.place.device == 0 || reinterpret_cast<uintptr_t>(data) % arena_alignment == 0) return {};  // the path of every run
   return {Code::invalid_argument,
           fmt::format("{} lies on {}, where what is bound to it is to begin at a multiple of {} bytes", quoted(v.name),
                       quoted(plan.devices[v.place.device - 1u].device->name()), arena_alignment),
@@ -111,7 +111,7 @@ Status check_address(const Plan& plan, ValueId value, const void* data) {
 
 Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes) {
   const int64_t most = bytes_of_output(plan, i);
-  if (most >= 0 && (bytes < 0 || bytes >= most)) return {};  // the way of every run: nothing is allocated
+  if (most >= 0 && (bytes < 0 || bytes >= most)) return {};  // the path of every run: nothing is allocated
   const std::string name = quoted(plan.values[plan.outputs[i].index].name);
   if (most < 0)
     return {Code::unsupported, fmt::format("output {} has no bound before it is there, no buffer is large enough for it", name),
@@ -134,15 +134,15 @@ Context& Context::operator=(Context&& other) noexcept {
 Context::~Context() {
   if (!state_) return;
   if (!state_->made().holds()) {
-    static_cast<void>(state_.release());  // in a forked child nothing is waited for or torn down
+    static_cast<void>(state_.release());  // in a forked child nothing is waited for or destroyed
     return;
   }
   state_->async->wait();
   if (!state_->execution) return;
   Session::Impl& session = *state_->session;
-  // Over the caller's buffer no execution serves another context.
+  // An execution over the caller's buffer is not reused by another context.
   if (!state_->workspace && state_->execution->look_for_answers()) return;
-  // What was built serves the next context of the same plan, the memory that of any plan.
+  // The execution is reused by the next context of the same plan, the memory by that of any plan.
   session.give_back(*state_->entry, std::move(state_->execution), state_->workspace);
   if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
 }
@@ -174,7 +174,7 @@ Status Context::State::run_in_turn(const RunSettings& settings) {
   return status;
 }
 
-// The settings of a run that is asked for now.
+// Returns the settings of a run that is requested now.
 RunSettings Context::State::settings(const RunOptions& options) {
   RunSettings made;
   observation.begin(options, *execution, made);
@@ -236,7 +236,7 @@ Status Context::bind_output(size_t i, void* data, int64_t bytes) try {
 
 namespace {
 
-// Ends with the run, however that ends.
+// Clears the reservation when the run ends, however it ends.
 class Reservation {
  public:
   explicit Reservation(std::atomic<bool>& reserved) : reserved_(reserved) {}
@@ -261,7 +261,7 @@ Status Context::run(const RunOptions& options) try {
   const Reservation reservation(state.reserved);
   state.async->cancelled.store(false, std::memory_order_relaxed);
   const RunSettings settings = state.settings(options);
-  // The way of most runs takes no turn and measures nothing.
+  // Most runs take no turn and measure nothing.
   return state.shared || options.profile ? state.run_in_turn(settings) : state.execution->run(settings);
 } catch (...) {
   return status_of_exception();
@@ -302,7 +302,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
 void Context::cancel() {
   if (!state_->made().holds()) return;
   state_->async->cancelled.store(true);
-  without_exceptions([&] { state_->execution->cancel(); });  // it is told all the same: what fails is a line in the log
+  without_exceptions([&] { state_->execution->cancel(); });  // the run is cancelled in any case: failures are only logged
   state_->session->variables->wake();
   if (state_->shared) state_->workspace->turns().wake();
 }
@@ -312,7 +312,7 @@ int64_t Context::held_bytes(size_t device) const {
   const int64_t own = state_->execution->allocated_bytes(static_cast<uint8_t>(device));
   Workspace* const workspace = state_->workspace.get();
   if (!workspace) return own;
-  FairSharedMutex::Hold turn;  // another context's run may be making it larger; when this thread holds it already, it is as good
+  FairSharedMutex::Hold turn;  // another context's run may be growing it; if this thread holds the turn already, that is sufficient
   if (state_->shared) turn.enter(workspace->turns(), FairSharedMutex::Use::alone);
   return own + (device == 0 ? workspace->host_bytes() : workspace->bytes_on(*plan.devices[device - 1].device));
 }

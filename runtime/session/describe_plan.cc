@@ -128,7 +128,7 @@ std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device) tr
     if (const auto at = buffers.find(value.buffer); at != buffers.end()) at->second.last_step = plan.steps.size() - 1;
   }
   for (const auto& [buffer, owner] : buffers) all.push_back(owner);
-  // What is held changes where a life begins or ends: one sweep over the steps.
+  // The bytes held change where a lifetime begins or ends: one sweep over the steps.
   std::vector<int64_t> change(plan.steps.size() + 1);
   for (const MemoryOwner& owner : all) {
     change[owner.first_step] += owner.bytes;

@@ -1,4 +1,4 @@
-// A plan as outsiders see it.
+// The public description of a plan.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// Never null. `times`: of the stages that made the plan.
+// Describes a plan; never null. `times`: those of the stages that made the plan.
 std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times& times, int64_t plans_made);
 
 }  // namespace heddle

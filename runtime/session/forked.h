@@ -1,5 +1,5 @@
-// Whether this process is a fork of the one in which something was made. A forked child has none of its parent's threads, and locks that
-// they held stay locked: nothing that was made before may be run, waited for or torn down there.
+// Detects whether this process is a fork of the one in which an object was made. A forked child has none of its parent's threads, and locks
+// that they held stay locked: nothing that was made before may be run, waited for or destroyed there.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace heddle {
 
-// Another number in each child that was forked since the first call in this process. No system call.
+// Returns another number in each child that was forked since the first call in this process. Makes no system call.
 uint32_t fork_generation();
 
 class MadeInThisProcess {
  public:
-  // Error `forked`, unless this is the process in which the object was made.
+  // Returns error `forked`, unless this is the process in which the object was made.
   Status check() const;
   bool holds() const { return generation_ == fork_generation(); }
 
@@ -21,7 +21,7 @@ class MadeInThisProcess {
   uint32_t generation_ = fork_generation();
 };
 
-// Deletes, but not in a forked child, where what the object would wait for is not there.
+// Deletes the object, but not in a forked child, where the threads that it would wait for do not exist.
 template <class T>
 void delete_unless_forked(T* object, const MadeInThisProcess& made) {
   if (made.holds()) delete object;

@@ -1,4 +1,4 @@
-// Nets that are not open yet: what they are made of, and what is made of them.
+// Nets that are not open yet: read from files or built, changed, and written.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ bool is_trained(const Net& net) {
   return std::any_of(net.variables.begin(), net.variables.end(), [](const Variable& v) { return v.trainable && v.first != v.last; });
 }
 
-// A net whose operators are those of a runtime, and what computes with them.
+// A net that is resolved with the operators of a runtime, and the evaluator that computes with them.
 struct ResolvedNet {
   std::shared_ptr<const RegistrySnapshot> registry;
   std::unique_ptr<Evaluator> evaluator;
@@ -109,7 +109,7 @@ Result<bool> Nets::learns(const std::string& net) const try {
   return status_of_exception();
 }
 
-// In the place of the one of its name, else last.
+// Puts the net in the place of the one with its name, or last if there is none.
 void Nets::put(Net&& net) {
   State changed = *state_;
   const auto same = std::find_if(changed.nets.begin(), changed.nets.end(), [&](const Net& n) { return n.name == net.name; });

@@ -10,7 +10,7 @@ namespace heddle {
 void Observation::ask(const RunOptions& options, const Execution& execution, RunSettings& settings) {
   if (profile_) {
     spans_.assign(execution.plan().steps.size(), {});
-    profile_->steps.reserve(spans_.size());  // filled when the run is over, which is too late for an error
+    profile_->steps.reserve(spans_.size());  // filled when the run is over, when it is too late for an error
     settings.profile = spans_.data();
   }
   if (options.observer && *options.observer) {
@@ -19,8 +19,8 @@ void Observation::ask(const RunOptions& options, const Execution& execution, Run
   }
 }
 
-// In nanoseconds from the first step's begin. A step in tiles that a failure left unfinished has no end, and is shown to end where it
-// began.
+// Times are in nanoseconds from the first step's begin. A step in tiles that a failure left unfinished has no end, and is shown to end
+// where it began.
 void Observation::end() {
   if (!profile_) return;
   uint64_t first = UINT64_MAX;

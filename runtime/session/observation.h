@@ -1,4 +1,4 @@
-// Observation: what a run leaves for its caller beside results, as RunOptions ask: the times of its steps, and calls of an observer.
+// Observation: the output of a run beside its results, as requested by RunOptions: the times of its steps, and calls of an observer.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace heddle {
 
-// For one run at a time, of any execution. Outlives the run whose settings point into it.
+// For one run at a time, of any execution. Must outlive the run whose settings point into it.
 class Observation {
  public:
-  // Lets `settings` ask for what `options` want of a run of `execution`. Allocates only when they want something.
+  // Sets in `settings` what `options` request of a run of `execution`. Allocates only if they request something.
   void begin(const RunOptions& options, const Execution& execution, RunSettings& settings) {
     profile_ = options.profile;
     if (profile_ || options.observer) [[unlikely]]
       ask(options, execution, settings);
   }
-  // After the run, however it ended, and when it never began: fills the caller's profile.
+  // Fills the caller's profile. Call it after the run, however it ended, and also if it never began.
   void end();
 
  private:

@@ -1,4 +1,4 @@
-// For functions of the public API that return plain values, and so have no place for an error.
+// A helper for functions of the public API that return plain values, and so cannot return an error.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// What `function` returns; where it throws, which it does for want of memory, an empty value, and a line in the log that says so.
+// Returns the result of `function`; if it throws, as it does without memory, logs `call` as an error and returns an empty value.
 template <class Function>
 auto or_empty(std::string_view call, Function&& function) noexcept -> decltype(function()) {
   try {

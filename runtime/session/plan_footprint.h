@@ -1,4 +1,4 @@
-// What a kept plan costs, so that a session keeps plans by their bytes.
+// The memory cost of a cached plan, by which a session limits its plans.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace heddle {
 
-// Bytes on the host and on devices that go when the plan goes: its steps and values, constants that were made for it, and its share of
-// packed constants. Constants of `net` are the session's. An estimate of what the allocator holds, exact for constants.
+// Returns the bytes on the host and on devices that are freed with the plan: its steps and values, constants that were made for it, and its
+// share of packed constants. Constants of `net` belong to the session. An estimate of what the allocator holds, exact for constants.
 int64_t plan_footprint(const Plan& plan, const Net& net);
 
 }  // namespace heddle

@@ -18,7 +18,7 @@ void Quarantine::keep(std::unique_ptr<Execution> execution, std::shared_ptr<Work
 }
 
 void Quarantine::sweep() noexcept {
-  std::unique_ptr<Execution> answered;  // destroyed after the lock
+  std::unique_ptr<Execution> answered;  // destroyed after the lock is released
   {
     const std::lock_guard lock(mutex_);
     for (std::unique_ptr<Execution>* at = &first_; *at;) {
@@ -31,7 +31,7 @@ void Quarantine::sweep() noexcept {
       answered = std::move(found);
     }
   }
-  // One after the other, and each before the workspace that it works in.
+  // Destroy one after the other, and each before the workspace that it works in.
   while (answered) {
     const std::shared_ptr<Workspace> workspace = std::move(answered->kept().workspace);
     answered = std::move(answered->kept().next);
@@ -46,7 +46,7 @@ size_t Quarantine::size() const {
 }
 
 Quarantine::~Quarantine() {
-  // Known to the process, though never freed.
+  // Kept reachable by the process, though never freed.
   static std::mutex left_mutex;
   static Execution* left_behind = nullptr;
   sweep();

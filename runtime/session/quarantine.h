@@ -1,5 +1,5 @@
-// Quarantine: executions whose device has not answered when their run ended, with all that the device may still read or write. They leave
-// when it answers; what never does stays for as long as the process.
+// Quarantine: executions with outstanding work when their run ended, with all memory that a device may still read or write. They are
+// destroyed when the work has completed; those whose work never completes are kept for the rest of the process.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace heddle {
 
-// Thread-safe. A chain of what it keeps: destructors put executions here, and need no memory for it.
+// Thread-safe. A linked chain of executions: destructors put executions here, and need no memory for it.
 class Quarantine {
  public:
-  // `workspace` null: a buffer of the caller's, who keeps it meanwhile.
+  // Keeps the execution with its workspace. `workspace` null: it works in a buffer of the caller, who keeps that meanwhile.
   void keep(std::unique_ptr<Execution> execution, std::shared_ptr<Workspace> workspace) noexcept;
-  // Lets go of those that have been answered.
+  // Destroys the executions whose work has completed.
   void sweep() noexcept;
   size_t size() const;
-  // What is still there, with a line in the log for each, is never freed.
+  // Executions that are still there are never freed; each is reported in the log.
   ~Quarantine();
 
  private:

@@ -25,7 +25,7 @@
 namespace heddle {
 namespace {
 
-// oneTBB keeps threads for the whole process, and a forked child of one that used them has none.
+// Fails in a forked child of a process that used oneTBB: it keeps threads for the whole process, and the child has none of them.
 Status check_tbb_threads() {
   static const uint32_t first_used = fork_generation();
   if (first_used == fork_generation()) return {};
@@ -33,7 +33,7 @@ Status check_tbb_threads() {
           "use one thread, or an executor of your own, or create the first runtime after fork()"};
 }
 
-// Options are taken as they are or refused: never something else than what was asked for.
+// Options are used as they are or refused, never adjusted.
 Status check_range(const char* option, int64_t value, int64_t least, int64_t most, const char* hint) {
   if (value >= least && value <= most) return {};
   return {Code::invalid_argument, fmt::format("{} is {}, not from {} to {}", option, value, least, most), hint};
@@ -53,7 +53,7 @@ Status check_options(const SessionOptions& options) {
   return check_range("SessionOptions::idle_contexts", options.idle_contexts, 0, INT_MAX, "0 keeps none");
 }
 
-// The one place where a session's options become what its nets are compiled for.
+// Makes the compilation target of a session's options; the only place that does.
 CompilationTarget target_of(Runtime::Impl& runtime, const SessionOptions& options) {
   CompilationTarget target(options.device, options.limits, static_cast<uint32_t>(runtime.threads));
   target.copies = options.copies;
@@ -111,11 +111,11 @@ Status load_file(const std::string& path, const SessionOptions& options, std::ve
   return {};
 }
 
-// A net built by hand is checked like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its
+// Checks a net built by hand like a file before it is used: wrong ids given to the builder end in an error, not in reads outside its
 // vectors.
 Result<LoadedNet> check_built(Net net, const SessionOptions& options) {
   HEDDLE_CHECK(check_whole_net(net, options.limits));
-  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are none to be had: what lacks them is named
+  HEDDLE_CHECK(attach_weights(net, {}, {options.limits}));  // there are no weight files: values that lack weights are reported
   return LoadedNet{std::move(net), {}, {}, 0};
 }
 
@@ -194,7 +194,7 @@ Status Runtime::unload_plugin(const std::string& name) try {
   HEDDLE_CHECK(impl_->registry.unload(name));
   impl_->resources->drop(name);
   impl_->devices.drop(name);
-  impl_->workspaces.trim(0);  // what they hold on a device keeps its plugin loaded
+  impl_->workspaces.trim(0);  // memory that they hold on a device keeps its plugin loaded
   return {};
 } catch (...) {
   return status_of_exception();
@@ -242,7 +242,7 @@ bool has_symbol(const Net& net, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Leaves out of a list by name what is another net's. What no net has stays, for each to say so.
+// Removes from a list by name the entries that only other nets have. Entries that no net has stay, so that each net reports them.
 template <class Has, class Second>
 void keep_own(std::vector<std::pair<std::string, Second>>& list, const Net& own, const std::vector<LoadedNet>& nets, const Has& has) {
   std::erase_if(list, [&](const auto& item) {
@@ -250,7 +250,7 @@ void keep_own(std::vector<std::pair<std::string, Second>>& list, const Net& own,
   });
 }
 
-// What is the net's own.
+// Opens the part of a session that belongs to one net.
 Result<std::unique_ptr<Session::Impl>> open_net(const std::shared_ptr<Runtime::Impl>& runtime,
                                                 const std::shared_ptr<const RegistrySnapshot>& registry, const SessionOptions& options,
                                                 LoadedNet loaded) {
@@ -266,7 +266,7 @@ Result<std::unique_ptr<Session::Impl>> open_net(const std::shared_ptr<Runtime::I
   return impl;
 }
 
-// Where the store has the variables of `net`.
+// Returns where the store has the variables of `net`.
 std::shared_ptr<const VariableSlots> slots_in(const VariableStore& store, const Net& net) {
   auto slots = std::make_shared<VariableSlots>();
   slots->names = store.names();

@@ -36,7 +36,7 @@ PortInfo port_info(const Net& net, ValueId id) {
   return info;
 }
 
-// The number of rows that an input used as indices may name, from the schemas of its readers; 0: it is none.
+// Returns the number of rows that an input used as indices may name, from the schemas of its readers; 0: it is not used as indices.
 int64_t index_bound(const Net& net, ValueId input) {
   int64_t bound = 0;
   for (const Node& node : net.nodes)
@@ -75,7 +75,7 @@ ExecutionOptions Session::Impl::execution_options() const {
 
 Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspace& workspace) {
   Status reserved = reserve(workspace, *entry.plan);
-  if (reserved.code() == Code::out_of_memory) {  // idle workspaces may have what is missing
+  if (reserved.code() == Code::out_of_memory) {  // idle workspaces may hold the missing memory
     runtime->workspaces.trim(0);
     reserved = reserve(workspace, *entry.plan);
   }
@@ -104,7 +104,7 @@ void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execu
   }
   execution->unbind();
   const std::lock_guard lock(entry.mutex);
-  // What does not fit goes after the lock, and so does what there is no memory to remember.
+  // An execution that does not fit, or that there is no memory to keep, is destroyed after the lock is released.
   if (entry.idle.size() < static_cast<size_t>(options.idle_contexts))
     without_exceptions([&] { entry.idle.push_back(std::move(execution)); });
 }
@@ -144,15 +144,15 @@ Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session
   return Context(std::move(state));
 }
 
-// A forked child has nothing that its devices would need to take memory back.
+// In a forked child the workspace is not destroyed: its devices could not free memory there.
 SharedMemory::SharedMemory() {
-  without_exceptions([&] {  // prepare_on says so
+  without_exceptions([&] {  // prepare_on() reports it
     workspace_ = std::shared_ptr<Workspace>(new Workspace(), [made = MadeInThisProcess()](Workspace* w) { delete_unless_forked(w, made); });
   });
 }
 int64_t SharedMemory::bytes() const {
   if (!workspace_) return 0;
-  FairSharedMutex::Hold turn;  // when this thread holds it already, it is as good
+  FairSharedMutex::Hold turn;  // if this thread holds the turn already, that is sufficient
   turn.enter(workspace_->turns(), FairSharedMutex::Use::alone);
   return workspace_->bytes();
 }
@@ -264,7 +264,7 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
     execution->bind_input(i, inputs[i].data);
   }
   for (size_t i = 0; i < output_count; ++i) {
-    // A view without a type says nothing of its buffer.
+    // A view without a type does not specify the size of its buffer.
     const int64_t bytes = outputs[i].dtype == DType::none ? -1 : outputs[i].byte_size();
     if (outputs[i].data) HEDDLE_CHECK(check_output_buffer(*entry->plan, i, bytes));
     HEDDLE_CHECK(check_address(*entry->plan, entry->plan->outputs[i], outputs[i].data));
@@ -370,7 +370,7 @@ Session::PlanCounts Session::plan_counts() const {
 
 void Session::trim(int64_t keep_bytes) {
   if (!impl_->runtime->made.holds()) return;
-  // Destroyed behind the locks, which runs under way do not wait for.
+  // Destroyed after the locks are released, so that runs under way do not wait for it.
   std::list<std::shared_ptr<PlanEntry>> dropped;
   int64_t held = 0;
   for (const auto& net : impl_->model->nets) {

@@ -1,4 +1,4 @@
-// What Runtime and Session are made of; private to the library and its tests.
+// The implementation of Runtime and Session; private to the library and its tests.
 #pragma once
 
 #include <list>
@@ -29,35 +29,35 @@ struct Runtime::Impl {
   MadeInThisProcess made;
   Registry registry{read_rewrite_rule};
   DeviceManager devices;
-  std::shared_ptr<ResourceTable> resources = std::make_shared<ResourceTable>();  // of the runtime's scope and its devices'
+  std::shared_ptr<ResourceTable> resources = std::make_shared<ResourceTable>();  // of runtime and device scope
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;
   WorkspacePool workspaces;
-  std::atomic<int64_t> sessions{0};  // that are open: the last one takes the idle workspaces with it
+  std::atomic<int64_t> sessions{0};  // the number of open nets: the last one frees the idle workspaces
   Quarantine quarantine;
 };
 
-// A plan and the executions that are idle, without memory; the cache holds it while it is recent, contexts while they live.
+// A plan and its idle executions, without memory; the cache holds it while it is recently used, contexts while they live.
 struct PlanEntry {
   std::vector<TensorType> types;                 // of the inputs
-  bool as_declared = false;                      // made for the types that the net declares
+  bool as_declared = false;                      // made for the types in the net's declaration
   std::vector<std::vector<std::byte>> contents;  // of the inputs that decide shapes
   std::shared_ptr<const Plan> plan;
   WorkspaceNeeds needs;  // of the plan
   PlanInfo::Times times;
-  int64_t number = 0;                    // of the plans that were made of the net
-  int64_t footprint = 0;                 // bytes that go with it (plan_footprint.h)
-  std::mutex mutex;                      // of what follows
-  std::shared_ptr<const PlanInfo> info;  // made when it is first asked for
+  int64_t number = 0;                    // its number among the plans that were made of the net
+  int64_t footprint = 0;                 // bytes that are freed with it (plan_footprint.h)
+  std::mutex mutex;                      // guards the members below
+  std::shared_ptr<const PlanInfo> info;  // made when it is first requested
   std::vector<std::unique_ptr<Execution>> idle;
-  // [any thread]
+  // [any thread] Returns the public description of the plan.
   std::shared_ptr<const PlanInfo> described();
 };
 
 struct Model;
 
-// One net of a session. What the nets have in common (variables, packed constants, resources) each of them holds a share of.
+// One net of a session. Each net of a session shares ownership of what they have in common (variables, packed constants, resources).
 struct Session::Impl {
   Impl(std::shared_ptr<Runtime::Impl> of, const SessionOptions& asked);
   ~Impl();
@@ -71,7 +71,7 @@ struct Session::Impl {
   PipelineOptions pipeline;  // defaults for every plan
   SchedulerOptions scheduler;
   Net net;             // resolved
-  std::string path;    // of its file; empty: from memory
+  std::string path;    // of its file; empty: it was made in memory
   std::string folder;  // of its weights
   PlanInfo::Times load_times;
   std::shared_ptr<PackCache> packs;          // shared with plans
@@ -79,20 +79,20 @@ struct Session::Impl {
   std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
   SpareFindings spare_findings;                                               // of check()
-  mutable std::mutex mutex;                                                   // of what follows
+  mutable std::mutex mutex;                                                   // guards the members below
   std::list<std::shared_ptr<PlanEntry>> plans;                                // most recent first
   int64_t plans_made = 0, plan_hits = 0, plan_misses = 0, plans_evicted = 0;  // Session::PlanCounts
-  std::unordered_set<uint64_t> dropped_plans;  // hashes of what plans were made for that had no room; as many as are told apart
+  std::unordered_set<uint64_t> dropped_plans;                                 // hashes of the inputs of evicted plans; at most 4096
   bool told_of_thrashing = false;
 
-  // Finds or makes the plan for these inputs. Thread-safe; two threads asking for the same new plan may both compile it, one is kept.
-  // `interruption`: of making one; null: none.
+  // Finds or makes the plan for these inputs. Thread-safe; two threads that request the same new plan may both compile it, one is kept.
+  // `interruption`: interrupts making one; null: none.
   Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count, const Interruption* interruption = nullptr);
-  // The same for what is to run: its variables have a content, too. Errors also: those of VariableStore::fill.
+  // Like find_plan(), for a plan that will be run: also fills the variables. Errors also: those of VariableStore::fill.
   Result<std::shared_ptr<PlanEntry>> find_plan_to_run(const TensorView* inputs, size_t count, const Interruption& interruption = {});
-  // An execution of the plan in that memory, with nothing bound.
+  // Returns an execution of the plan in that memory, with nothing bound.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
-  // Keeps the execution for the next take(). One that a device still works for goes to the quarantine, and its workspace with it.
+  // Keeps the execution for the next take(). One with outstanding work is moved to the quarantine, with its workspace.
   void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);
   ExecutionOptions execution_options() const;
 
@@ -109,21 +109,21 @@ struct Model {
   std::vector<std::unique_ptr<Session::Impl>> nets;
 };
 
-// Whether what is bound to an input or output lies as kernels of its device are promised (heddle_tensor::space).
+// Checks that the data bound to an input or output are aligned as its device's kernels require (heddle_tensor::space).
 Status check_address(const Plan& plan, ValueId value, const void* data);
-// The most bytes that output `i` takes; -1: there is no bound.
+// Returns the maximum number of bytes of output `i`; -1: there is no bound.
 int64_t bytes_of_output(const Plan& plan, size_t i);
-// Whether a caller's buffer can be bound to it; `bytes`: what it holds, -1: as much as is needed.
+// Checks that a caller's buffer can be bound to output `i`; `bytes`: its size, -1: as large as needed.
 Status check_output_buffer(const Plan& plan, size_t i, int64_t bytes);
 
-// An execution of a plan, in a workspace of the pool, for as long as this lives.
+// Borrows an execution of a plan, in a workspace of the pool, until it is destroyed.
 class ExecutionLoan {
  public:
   ExecutionLoan(Session::Impl& session, PlanEntry& entry);
   ~ExecutionLoan();
   ExecutionLoan(const ExecutionLoan&) = delete;
   ExecutionLoan& operator=(const ExecutionLoan&) = delete;
-  // Before anything else.
+  // Check it before anything else.
   const Status& status() const { return status_; }
   Execution* operator->() const { return execution_.get(); }
 
@@ -139,51 +139,52 @@ struct Context::State {
   std::shared_ptr<Session::Impl> session;
   std::shared_ptr<PlanEntry> entry;
   std::unique_ptr<Execution> execution;
-  std::shared_ptr<Workspace> workspace;  // null: over the caller's buffer, never given back for reuse
+  std::shared_ptr<Workspace> workspace;  // null: it works in the caller's buffer and is never given back for reuse
   bool shared = false;                   // other contexts have the same workspace
   std::atomic<bool> reserved{false};     // a run is under way, or was accepted by run_async
-  // Waits for this context's turn in shared memory, and follows it to where it is now. Holds nothing when the memory is its own. Errors:
-  // cancelled, deadline_exceeded, busy; another context's growth failed and left too little, and there is no more for this one either.
+  // Waits for this context's turn in shared memory, and moves to the memory's current place. Takes no turn if the memory is its own.
+  // Errors: cancelled, deadline_exceeded, busy; out_of_memory or device_failed if another context's growth failed and left too little, and
+  // there is no more for this one either.
   Status enter(FairSharedMutex::Hold& turn, const RunSettings& settings = {});
   RunSettings settings(const RunOptions& options);
-  // Behind a run, or in its place when there was no turn for it.
+  // Call it after a run, or in its place if enter() failed: leaves the turn and ends the observation.
   void leave(FairSharedMutex::Hold& turn, const Status& status);
-  // When it is this context's turn in shared memory.
+  // Runs during this context's turn in shared memory, if it is shared; waits for the turn.
   Status run_in_turn(const RunSettings& settings);
-  Observation observation;  // of the run that settings() were made for
+  Observation observation;  // of the run that settings() was called for
   const MadeInThisProcess& made() const { return session->runtime->made; }
   struct Async;
   std::shared_ptr<Async> async;
 };
-// A turn in memory that contexts share. Errors: as Context::State::enter.
+// Takes a turn in memory that contexts share. Errors: as Context::State::enter.
 Status enter_shared(Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until = {});
 
-// When a call with these options has to end, in ticks, from now; 0: never.
+// Returns when a call with these options that begins now has to end, in ticks; 0: never.
 uint64_t deadline_of(const RunOptions& options);
 
-// Whether as many inputs are given as the net has, or none. Errors: missing_input.
+// Checks that as many inputs are given as the net has, or none. Errors: missing_input.
 Status check_count(const Net& net, size_t count);
-// Whether the bytes of each are within limits. The stages compute with them; contents are copied before the first of them.
+// Checks that the bytes of each input are within limits. Call it before contents are copied and before the stages compute with them.
 Status check_sizes(const Net& net, const TensorView* inputs, size_t count, const Limits& limits);
 
-// What Nets are: shared by copies, and replaced by a changed one.
+// The state of Nets: immutable, shared by copies, and replaced when a handle is changed.
 struct Nets::State {
   std::vector<Net> nets;
-  std::string path;    // of their file; empty: from memory
+  std::string path;    // of their file; empty: they were made in memory
   std::string folder;  // of their weights
   Limits limits;
 };
 
-// A net that load has just checked, and where it came from.
+// A net that load has just checked, and its origin.
 struct LoadedNet {
   Net net;
-  std::string path;    // of its file; empty: from memory
+  std::string path;    // of its file; empty: it was made in memory
   std::string folder;  // of its weights
   int64_t load_ns = 0;
 };
-// A handle on the first of them.
+// Opens a session of the nets; returns a handle on the first of them.
 Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets, const SessionOptions& options);
-// What the library's own code and its tests see of handles.
+// Access to the insides of handles for the library's own code and its tests.
 struct Internals {
   static Session::Impl& of(const Session& session) { return *session.impl_; }
   static Runtime::Impl& of(const Runtime& runtime) { return *runtime.impl_; }
@@ -192,7 +193,7 @@ struct Internals {
   static const std::shared_ptr<Workspace>& workspace(const SharedMemory& memory) { return memory.workspace_; }
   static Execution& execution(Context& context) { return *context.state_->execution; }
   static Session make(std::shared_ptr<Session::Impl> impl);
-  // A context of that plan, in memory of its own.
+  // Returns a context of that plan, in memory of its own.
   static Result<Context> prepare(const std::shared_ptr<Session::Impl>& session, std::shared_ptr<PlanEntry> entry);
 };
 

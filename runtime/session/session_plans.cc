@@ -33,7 +33,7 @@ Status check_sizes(const Net& net, const TensorView* inputs, size_t count, const
 
 bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const {
   if (count == 0) return entry.as_declared;
-  // What was made without knowing contents that decide shapes does not serve where they are known.
+  // A plan that was made without the contents that decide shapes is not used where they are known.
   if (entry.types.size() != count || entry.contents.size() != shape_inputs.size()) return false;
   for (size_t i = 0; i < count; ++i)
     if (inputs[i].dtype != entry.types[i].dtype || inputs[i].shape != entry.types[i].shape) return false;
@@ -49,7 +49,7 @@ bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, si
 
 std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_t count) {
   const std::lock_guard lock(mutex);
-  // Those of a device that was lost: the next one is for the device that is opened anew.
+  // Drop plans that use a lost device; the next call compiles for the reopened one.
   const auto lost = [](const PlanDevice& d) { return d.device->lost(); };
   plans_evicted += static_cast<int64_t>(
       plans.remove_if([&](const auto& entry) { return std::any_of(entry->plan->devices.begin(), entry->plan->devices.end(), lost); }));
@@ -104,7 +104,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* in
 
 namespace {
 
-// What a plan was made for.
+// Returns a hash of the types and contents that a plan was made for.
 uint64_t hash_of(const PlanEntry& entry) {
   uint64_t hash = 0;
   const auto add = [&](uint64_t number) {
@@ -122,7 +122,7 @@ uint64_t hash_of(const PlanEntry& entry) {
 
 }  // namespace
 
-// Under the lock.
+// REQUIRES: `mutex` is held.
 void Session::Impl::make_room() {
   constexpr size_t max_remembered = 4096;
   int64_t bytes = 0;
@@ -135,7 +135,7 @@ void Session::Impl::make_room() {
   }
 }
 
-// A plan is made again that there was no room for: once said, for whoever wonders why runs take so long. Under the lock.
+// Warns once if a plan is made again that had been evicted, which makes runs slow. REQUIRES: `mutex` is held.
 void Session::Impl::tell_of_thrashing(const PlanEntry& made) {
   if (told_of_thrashing || dropped_plans.count(hash_of(made)) == 0) return;
   told_of_thrashing = true;

@@ -1,5 +1,5 @@
-// The answer of Session::check when there is no memory for what it found: a list of one error. It needs some memory itself, which is taken
-// when the net is opened.
+// The result of Session::check when there is no memory for its findings: a list of one error. It needs some memory itself, which is
+// allocated when the net is opened.
 #pragma once
 
 #include <mutex>
@@ -14,7 +14,7 @@ namespace heddle {
 class SpareFindings {
  public:
   SpareFindings() { spare_.reserve(1); }
-  // `failure` as the only finding.
+  // Returns `failure` as the only finding.
   std::vector<Diagnostic> take(Status failure) noexcept {
     std::vector<Diagnostic> findings;
     const std::lock_guard lock(mutex_);
@@ -30,7 +30,7 @@ class SpareFindings {
 
  private:
   std::mutex mutex_;
-  std::vector<Diagnostic> spare_;  // of room for one
+  std::vector<Diagnostic> spare_;  // has room for one
 };
 
 }  // namespace heddle

@@ -20,7 +20,7 @@ TensorView StepReader::type(const std::vector<Operand>& operands, size_t k) cons
   return tensor;
 }
 
-// It lies where the value does. The bound where a device does not say it: to read the value will then fail, too.
+// Returns the extent, which lies where the value does. Returns the bound if the device can't be read: then reading the value will fail too.
 int64_t StepReader::extent_of(ValueId value, const heddle_tensor& view) const {
   const uint8_t device = execution_.plan().values[value.index].place.device;
   if (device == 0) return *view.extent;
@@ -47,7 +47,7 @@ Result<TensorView> StepReader::read(const std::vector<Operand>& operands, size_t
   return tensor;
 }
 
-// The run that it looks at must end as any other: with its streams drained and its variables whole or marked.
+// Catches exceptions, since the observed run must end like any other: with its streams drained and its variables whole or marked.
 Status StepReader::show(const StepObserver& observer, size_t step) {
   try {
     StepView view(*this, step);

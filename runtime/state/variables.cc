@@ -18,9 +18,9 @@ namespace heddle {
 
 namespace {
 
-// A variable as several nets have it.
+// A variable that several nets have.
 struct Shared {
-  const Net* net = nullptr;  // the first that has its content, or has it at all
+  const Net* net = nullptr;  // the first that has its content or initializer, or the first that has it at all
   const Variable* variable = nullptr;
 };
 
@@ -44,7 +44,7 @@ void fill_by_rule(const std::string& initializer, const Blob& blob, const std::s
   if (rule.ok()) rule->fill(blob.dtype, blob.shape, name, seed, data);
 }
 
-// What two nets say of a variable that both have. Content is compared where both have some: a copy that was changed is no longer the same.
+// Checks that two nets agree about a variable that both have. Content is compared if both have some, since a copy may have been changed.
 Status check_agreement(const Net& net, const Variable& variable, const Shared& other) {
   const std::shared_ptr<const Blob>&one = variable.initial.blob, &two = other.variable->initial.blob;
   const DeclaredType &type = variable.type, &others = other.variable->type;
@@ -102,7 +102,7 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
     Entry& entry = store->entries_.emplace_back();
     entry.name = variable.name;
     entry.initializer = variable.initializer;
-    entry.trained = initial != nullptr;  // somewhere, before
+    entry.trained = initial != nullptr;  // before the net was loaded
     entry.blob = lasting_blob(variable.type.dtype, *shape, &entry.data);
     if (initial && initial->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(initial->bytes));
   }
@@ -121,7 +121,7 @@ int64_t VariableStore::bytes() const {
   return total;
 }
 
-// `trained` is false of those alone that have no content yet.
+// `trained` is false only for variables that have no content yet.
 Status VariableStore::fill(const Interruption& until) const {
   if (filled_.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(filling_);
@@ -175,7 +175,7 @@ Status VariableStore::write(size_t i, const void* source, const Interruption& un
   return {};
 }
 
-// In a turn alone.
+// REQUIRES: the turn alone.
 void VariableStore::overwrite(size_t i, const void* source) {
   Entry& e = entries_[i];
   if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
@@ -188,7 +188,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
   std::vector<std::shared_ptr<const Blob>> copies;
   std::vector<std::byte*> places;
   for (const Entry& e : entries_) copies.push_back(Blob::allocate(e.blob->dtype, e.blob->shape, &places.emplace_back()));
-  FairSharedMutex::Hold turn;  // memory was asked for before: runs that update wait for the copies alone
+  FairSharedMutex::Hold turn;  // memory was allocated before: runs that update wait only for the copies
   HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
   HEDDLE_CHECK(whole());
   for (size_t i = 0; i < entries_.size(); ++i) {
@@ -210,7 +210,7 @@ Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device)
   Entry& e = entries_[i];
   const std::lock_guard lock(homes_mutex_);
   if (home_on(e, *device)) return {};
-  // Devices that were lost, unless what is newest was there and is gone.
+  // Drop copies on lost devices, unless the newest content may have been there.
   if (!e.stale) std::erase_if(e.homes, [](const auto& home) { return home->device->lost(); });
   HEDDLE_TRY(DeviceMemory memory, device->allocate(e.blob->bytes), fmt::format("while variable {} was given a home there", quoted(e.name)));
   auto home = std::make_unique<Home>();
@@ -232,7 +232,7 @@ std::byte* VariableStore::data_on(size_t i, const Device& device) const {
   return home ? static_cast<std::byte*>(home->memory.get()) : nullptr;
 }
 
-// By way of memory that only the device writes: a copy that was given up may come when the variable has another content.
+// Copies through memory that only the device writes: a copy that was given up may complete when the variable has another content.
 Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
   Home* newest = nullptr;
   {
@@ -274,7 +274,7 @@ Status VariableStore::freshen(size_t i, const Device* device, const Interruption
     const std::lock_guard lock(homes_mutex_);
     if (device ? !home_on(e, *device)->stale : !e.stale) return {};
   }
-  // Runs that read side by side may need the same: one of them copies.
+  // Concurrent runs that read may need the same copy: one of them makes it.
   FairSharedMutex::Hold copying;
   const FairSharedMutex::Outcome outcome = copying.enter(copying_, FairSharedMutex::Use::alone, until);
   if (outcome == FairSharedMutex::Outcome::late || outcome == FairSharedMutex::Outcome::cancelled)

@@ -32,7 +32,7 @@ Status check_type(const VariableStore& store, size_t i, const TensorEntry& entry
           "load what was saved of a session of the same nets"};
 }
 
-// By variable, the tensor of the file; null: it stays as it is.
+// Returns the tensor of the file by variable; null: the variable is not changed.
 Result<std::vector<const TensorEntry*>> match(const VariableStore& store, const Safetensors& file, const LoadVariablesOptions& what) {
   Findings findings;
   std::vector<const TensorEntry*> entries;

@@ -1,5 +1,5 @@
 // The variables of a store as a file: safetensors, one tensor for each, under its name, with a checksum (docs/net_format.md).
-// Threads: any; writing and reading files happens outside of the store's turns.
+// Threads: any. Files are written and read outside of the store's turns.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace heddle {
 
-// Replaces `path` by a file of what all variables are at one point between runs. Errors: those of VariableStore::snapshot() and of
-// write_safetensors().
+// Replaces `path` by a file with the contents of all variables at one point between runs. Errors: those of VariableStore::snapshot() and
+// of write_safetensors().
 Status save_variables(const VariableStore& store, const std::filesystem::path& path, const Interruption& until = {});
 
-// Gives all variables what the file says, in one turn; nothing when there is an error. Errors: as Session::load_variables says.
+// Sets all variables to the contents of the file, in one turn; changes nothing if there is an error. Errors: as Session::load_variables.
 Status load_variables(VariableStore& store, const std::filesystem::path& path, const LoadVariablesOptions& what = {},
                       const Limits& limits = {}, const Interruption& until = {});
 

@@ -1,4 +1,4 @@
-// What streams say of what a run gave them (DeviceRun): fences that they have come past, their end, and what of it failed.
+// How streams report the work that a run gave them (DeviceRun): fences that they have passed, their completion, and failures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void DeviceRun::fence_reached(void* awaited, heddle_status failed, const char*, 
   told.run->tell(told, failed);
 }
 
-// Behind it the run may be over and this gone.
+// After this the run may be over and this object destroyed.
 void DeviceRun::tell(Awaited& awaited, heddle_status failed) {
   if (!awaited.open.exchange(false, std::memory_order_acq_rel)) return;
   const DeviceWork& planned = *plan_.steps[awaited.step].on_device;
@@ -42,7 +42,7 @@ bool DeviceRun::must_look() const {
 }
 
 void DeviceRun::look() {
-  forget_entered();  // other devices are asked, and other code was, before
+  forget_entered();  // other devices are called here, and other code was called before
   for (uint32_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
     if (!side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
@@ -54,7 +54,7 @@ void DeviceRun::look() {
   }
 }
 
-// Of a stream that has come to its end without calling back.
+// Completes the fences of a stream that has ended without calling back.
 void DeviceRun::tell_fences(uint32_t side, uint32_t stream, heddle_status status) {
   for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
     const DeviceWork* work = plan_.steps[i].on_device.get();
@@ -64,7 +64,7 @@ void DeviceRun::tell_fences(uint32_t side, uint32_t stream, heddle_status status
 
 // ---------------------------------------------------------------- the end of what is in flight
 
-// No lock: a device may call back from inside abort_stream, and what it tells may abort again.
+// Takes no lock: a device may call back from inside abort_stream, and the callback may abort again.
 void DeviceRun::abort(bool all) {
   ++aborting_;
   if (aborts_ >= (all ? Aborts::of_all : Aborts::any)) {
@@ -90,24 +90,24 @@ void DeviceRun::answer(void* user, heddle_status failed, const char*, size_t) {
   answer.given = true;
   answer.failed = failed;
   if (run.unanswered_) run.unanswered_->answer();
-  run.answered_.notify_all();  // under the lock: behind it the run may be gone
+  run.answered_.notify_all();  // under the lock: after it the run may be destroyed
 }
 
 void DeviceRun::ask(Side& side, uint32_t stream) {
   Answer& asked = side.answers[stream];
   if (std::exchange(asked.asked, true)) return;
-  asked.given = false;  // nothing else writes it before the stream is told
+  asked.given = false;  // nothing else writes it before the callback is enqueued
   heddle_work callback = {};
   callback.callback = answer;
   callback.user = &asked;
   if (enqueue(*side.device, side.streams[stream], callback, UINT64_MAX, nullptr) == HEDDLE_OK) return;
-  // A stream that takes nothing more has failed: synchronize says how.
+  // A stream that accepts no more work has failed: synchronize reports how.
   const std::lock_guard lock(mutex_);
   asked.given = true;
   asked.failed = HEDDLE_ERROR_INTERNAL;
 }
 
-// Streams that have failed and do not call back are asked.
+// Queries the streams of devices that may drop callbacks.
 void DeviceRun::look_at_answers() {
   for (Side& side : sides_) {
     if (!side.device->has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
@@ -137,7 +137,7 @@ bool DeviceRun::wait_for(double ns, const Given& given) {
   }
 }
 
-// Until the stream has done what it was given. HEDDLE_PENDING: the run was told to end, and it did not answer in time.
+// Waits until the stream has completed its work. HEDDLE_PENDING: the run was requested to stop, and the stream did not complete in time.
 heddle_status DeviceRun::wait_for_answer(Side& side, uint32_t stream, double answer_ns) {
   constexpr double look_again_ns = 5e6;
   ask(side, stream);
@@ -148,7 +148,7 @@ heddle_status DeviceRun::wait_for_answer(Side& side, uint32_t stream, double ans
   return asked.failed;
 }
 
-// Under the lock.
+// REQUIRES: mutex_ is held.
 bool DeviceRun::all_given() {
   return std::all_of(sides_.begin(), sides_.end(), [](const Side& side) {
     return std::all_of(side.answers.begin(), side.answers.end(), [](const Answer& a) { return !a.asked || a.given; });
@@ -170,7 +170,7 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
   for (uint32_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
     Failure unknown;
-    bool known = false;  // then what other streams do not know follows from it
+    bool known = false;  // then unknown failures of other streams follow from it
     std::vector<uint32_t> suspects;
     for (uint32_t s = 0; s < side.streams.size(); ++s) {
       Answer& asked = side.answers[s];
@@ -187,13 +187,13 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
         failures.push_back(labelled(label, status, std::move(call.error.text)));
         continue;
       }
-      // Streams that were aborted do not say why.
+      // Aborted streams do not report a cause.
       if (unknown.status == HEDDLE_OK || unknown.status == HEDDLE_ERROR_CANCELLED) unknown = {0, false, status, std::move(call.error.text)};
       const std::vector<uint32_t> behind = steps_behind(side, d + 1, s);
       suspects.insert(suspects.end(), behind.begin(), behind.end());
     }
     if (unknown.status == HEDDLE_OK || known) continue;
-    // Behind the last fence there was nothing left to fail: then it may be any.
+    // If no work came after the last successful fences, any step may have failed.
     for (uint32_t i = 0, end = suspects.empty() ? static_cast<uint32_t>(plan_.steps.size()) : 0; i < end; ++i)
       if (const DeviceWork* work = plan_.steps[i].on_device.get(); work && work->device == d + 1 && work->kind != DeviceWork::Kind::fence)
         suspects.push_back(i);
@@ -203,7 +203,7 @@ std::vector<DeviceRun::Failure> DeviceRun::drain(double ns) {
   return failures;
 }
 
-// Streams that were asked and not synchronised since. Some of them may have answered by now: they are synchronised by the next drain.
+// Notes streams with a callback that were not synchronised since. Some may have completed by now: the next drain synchronises them.
 void DeviceRun::note_unanswered() {
   const std::lock_guard lock(mutex_);
   uint32_t asked = 0, missing = 0;
@@ -229,7 +229,7 @@ std::string DeviceRun::first_unanswered() const {
   return {};
 }
 
-// Where the work of `label` came from, as far as this plan knows.
+// Returns the failure with the origin of the work of `label`, as far as this plan knows it.
 DeviceRun::Failure DeviceRun::labelled(uint64_t label, heddle_status status, std::string text) const {
   const auto step = static_cast<uint32_t>(label), inner = static_cast<uint32_t>(label >> 32) & ((1u << 28) - 1);
   const auto subnet = static_cast<uint32_t>(label >> 60);
@@ -246,7 +246,7 @@ DeviceRun::Failure DeviceRun::labelled(uint64_t label, heddle_status status, std
   return {step, false, status, std::move(text)};
 }
 
-// Steps on the stream behind the last fence that went well.
+// Returns the steps on the stream after the last fence that succeeded.
 std::vector<uint32_t> DeviceRun::steps_behind(const Side& side, uint32_t device, uint32_t stream) const {
   std::vector<uint32_t> steps;
   for (uint32_t i = side.passed[stream].load(std::memory_order_relaxed); i < plan_.steps.size(); ++i) {
@@ -256,7 +256,7 @@ std::vector<uint32_t> DeviceRun::steps_behind(const Side& side, uint32_t device,
   return steps;
 }
 
-// Without the device's own word, any step behind the last fence that went well may have failed, on any stream that failed.
+// If the device does not report the step, any step after the last fence that succeeded may have failed, on any stream that failed.
 DeviceRun::Failure DeviceRun::blame(std::vector<uint32_t> suspects, Failure failure) const {
   constexpr size_t max_named = 8;
   std::sort(suspects.begin(), suspects.end());

@@ -96,8 +96,8 @@ void DeviceRun::follow(const DeviceRun& outer, uint32_t step, uint32_t subnet, c
       side.streams[s] = side.answers[s].stream = outer.stream(*outer.plan_.steps[step].on_device);
 }
 
-// A step's number; of a subnet that of the step around it, with the subnet's and its step's own above: 4 and 28 bits. What is inside that
-// again counts as the step of the subnet.
+// Returns a step's number. In a subnet: the number of the outer step in the low 32 bits, and above it the subnet's number and that of its
+// step in 4 and 28 bits. Steps of deeper subnets count as the step of the subnet.
 uint64_t DeviceRun::label_of(uint32_t step) const {
   if (outer_label_ == UINT64_MAX) return step;
   if (outer_label_ >> 32 != 0) return outer_label_;
@@ -141,7 +141,7 @@ Result<DeviceRun::Adopted*> DeviceRun::adopt(const CallerStream& option) {
 
 Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
   constexpr size_t max_kept = 16;
-  if (adopted_.size() >= max_kept) adopted_.clear();  // a caller who brings others every time; those of earlier runs are done
+  if (adopted_.size() >= max_kept) adopted_.clear();  // the caller brings other streams every time; those of earlier runs are done
   for (const CallerStream& option : streams) {
     HEDDLE_TRY(Adopted* const adopted, adopt(option));
     Side& side = sides_[adopted->device - 1u];
@@ -167,17 +167,17 @@ Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {
 // ---------------------------------------------------------------- enqueueing
 
 namespace {
-// Where the calling thread enqueued last, in which of its stays in a run: it has called nothing else since. Null: it may have.
+// The device that the calling thread enqueued on last, and in which of its stays in a run. Null: it may have called other code since.
 thread_local const Device* entered = nullptr;
 thread_local uint64_t entered_in = 0;
-// The device that the thread has still to leave; its run is under way until then.
+// The device that the thread has yet to leave; its run is under way until then.
 thread_local Device* to_leave = nullptr;
 
 void leave_device() {
   if (to_leave) std::exchange(to_leave, nullptr)->leave();
 }
 
-// Of devices of one kind the thread leaves the last: what was set before it entered the first is what is put back.
+// Among devices of one kind the thread leaves only the last: that restores the settings from before it entered the first.
 void leave_later(Device& device) {
   if (to_leave && !to_leave->is_of_kind_of(device)) leave_device();
   to_leave = &device;
@@ -236,7 +236,8 @@ Status DeviceRun::send_state(const heddle_run_state& state, const RunVariables& 
   return {};
 }
 
-// Only the arena has room for guards: what the caller has bound, or the operator around a subnet, is followed by what is theirs.
+// Returns the bytes that may be guarded after the outputs. Only the arena has room for guards: after buffers that the caller, or the
+// operator around a subnet, has bound lies memory of theirs.
 uint32_t DeviceRun::guard_behind(const Side& side, const PlanDevice& device, const heddle_run_context& context) const {
   const auto in_arena = [&](const heddle_tensor* t) {
     const auto* const data = t ? static_cast<const std::byte*>(t->data) : nullptr;
@@ -246,7 +247,7 @@ uint32_t DeviceRun::guard_behind(const Side& side, const PlanDevice& device, con
   return all ? static_cast<uint32_t>(device.guard_bytes()) : 0;
 }
 
-// Of a bounded value, before its bytes.
+// Enqueues the copy of a bounded value's extent, before that of its bytes.
 heddle_status DeviceRun::copy_extent(const DeviceWork& planned, const heddle_run_context& context, heddle_work before, uint64_t label) {
   const heddle_tensor &from = *context.inputs[0], &to = *context.outputs[0];
   const bool of_host = from.space == HEDDLE_SPACE_HOST, to_host = to.space == HEDDLE_SPACE_HOST;
@@ -257,7 +258,7 @@ heddle_status DeviceRun::copy_extent(const DeviceWork& planned, const heddle_run
   return enqueue(*sides_[planned.device - 1u].device, context.stream, before, label, context.call);
 }
 
-// With what stands before it and behind it, at once; kernels of the device's own enqueue themselves, between two calls.
+// Enqueues a step with the work before and after it in one call; kernels written for the device enqueue themselves, between two calls.
 heddle_status DeviceRun::work(uint32_t index, const StepKernel& of, const heddle_run_context* context, heddle_work before,
                               heddle_work behind) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
@@ -310,7 +311,7 @@ DeviceRun::StepKernel DeviceRun::planned_kernel(uint32_t step) const {
   return {planned.kernel->kernel, planned.tiles, planned.scratch_bytes, planned.on_device->thread_scratch};
 }
 
-// Those that steps behind the fence find their own by, right before it.
+// Copies to the host, right before the fence, the extents that late steps after it are resolved by.
 heddle_status DeviceRun::send_extents(uint32_t step, heddle_work behind, const heddle_call* call) {
   const DeviceWork& planned = *plan_.steps[step].on_device;
   auto* const staged = reinterpret_cast<int64_t*>(staging_ + plan_.extent_staging);

@@ -1,7 +1,8 @@
-// DeviceRun: what one context does on devices: what its steps enqueue on the streams of the workspace that it works in.
+// DeviceRun: the work of one context on devices: its steps enqueue it on the streams of the workspace that the context works in.
 //
-// Belongs to one Execution. Streams may be given work by several threads at once, each stream by one after the other, which the plan's
-// edges see to. Nothing is allocated after create, but for the first run behind a stream of the caller's.
+// Belongs to one Execution. Threads: several threads may enqueue at once, but on each stream only one at a time, which the plan's edges
+// ensure. abort() may be called by any thread; look() and drain() by the thread that runs. Device callbacks may come on any thread. Nothing
+// is allocated after create(), except by the first run that follows a stream of the caller.
 #pragma once
 
 #include <atomic>
@@ -26,100 +27,102 @@ namespace heddle {
 
 class DeviceRun {
  public:
-  // `plan` outlives it. Errors: out_of_memory, device_failed.
+  // `plan` must outlive it. Errors: out_of_memory, device_failed.
   static Result<std::unique_ptr<DeviceRun>> create(const Plan& plan);
   ~DeviceRun();
 
-  // To the streams and events of a workspace that has reserved for the plan, and where the context's memory is now.
+  // Moves to the streams and events of a workspace that has reserved for the plan, and to the context's current memory.
   void follow(const Workspace& workspace, const ContextMemory& memory);
-  // Of a subnet of step `step` on a device, the `subnet`-th of it: to that step's stream, on which it is alone as long as the step is
-  // enqueued. What is enqueued counts as the step's.
+  // For the `subnet`-th subnet of step `step` on a device: moves to that step's stream, which nothing else uses while the step is being
+  // enqueued. The work of the subnet counts as the step's.
   void follow(const DeviceRun& outer, uint32_t step, uint32_t subnet, const ContextMemory& memory);
   void* stream(const DeviceWork& work) const { return sides_[work.device - 1u].streams[work.stream]; }
-  // Where steps of that stream that draw random numbers find what they depend on, in the device's memory.
+  // The run state that steps of that stream draw random numbers from, in the device's memory.
   const heddle_run_state* run_state(const DeviceWork& work) const { return sides_[work.device - 1u].state_of(work.stream); }
 
   // Errors: device_lost.
   Status usable() const;
-  // Of values on `Plan::devices[device - 1]`, by slot, in its memory; null: it has none.
+  // The extents of values on `Plan::devices[device - 1]`, by slot, in its memory; null: it has none.
   int64_t* extents_on(uint8_t device) const { return static_cast<int64_t*>(sides_[device - 1u].extents.get()); }
 
-  // Before a run. `observed`: each step waits until its work is done, or until `stops(user)`.
+  // Call it before each run. `observed`: each step waits until its work is done, or until `stops(user)` is true and the work has not
+  // completed in time.
   void begin(bool observed, bool (*stops)(void* user), void* user);
-  // Behind begin(): all that is enqueued waits for what those streams of the caller's were given before. Errors: invalid_argument (no such
-  // device in the plan), device_failed.
+  // After begin(): makes all work of the run wait for the work that these streams of the caller have been given so far. Errors:
+  // invalid_argument (no such device in the plan), device_failed.
   Status follow_callers(std::span<const CallerStream> streams);
-  // Behind begin(): enqueues copies of the run's state to where steps on streams read it; `state` stays as it is until the run is over. The
-  // step comes from the variable where that device counts it. Errors: device_failed; then the run is to be drained and not begun.
+  // After begin(): enqueues copies of the run's state to where steps on streams read it; `state` must not change until the run is over. The
+  // step is copied from the variable where that device counts it. Errors: device_failed; then the run must be drained and not begun.
   Status send_state(const heddle_run_state& state, const RunVariables& variables);
-  // What is called once when a stream has come past a step, or has failed before.
+  // A callback that is called once, when a stream has completed a step or has failed before it.
   struct Fence {
     void (*passed)(void* user, heddle_status failed) = nullptr;
     void* user = nullptr;
   };
-  // Before enqueue() of a step that has a fence; not while observed.
+  // Registers the callback of a step that has a fence. Call it before enqueue() of the step; not in a traced run.
   void await(uint32_t step, const Fence& fence);
-  // Behind enqueue() of such a step, if that failed: `passed` is not called any more. False: it has been, as look() may find the stream to
-  // have failed at any time.
+  // After a failed enqueue() of such a step: unregisters the callback. False: it has been called already, since look() may find at any time
+  // that the stream has failed.
   bool withdraw(uint32_t step);
-  // What the step runs: as its plan says, or a late step has found out. Nothing of it matters to a copy.
+  // The kernel that the step runs: as planned, or as a late step has found out. Copies use none of it.
   struct StepKernel {
     const heddle_kernel* kernel = nullptr;
     int64_t tiles = 0;
     int64_t scratch_bytes = 0;
-    int64_t thread_scratch_at = 0;  // of a launch: where in its scratch that of its thread begins
+    int64_t thread_scratch_at = 0;  // for a launch: the offset of the thread scratch in its scratch
   };
   StepKernel planned_kernel(uint32_t step) const;
-  // A kernel or copy step: waits for events, works, records one. The text of a failure is left with `context`. `fenced`: the step is
-  // awaited.
+  // Enqueues a kernel or copy step: waits for events, does the work, records an event. The text of a failure is left with `context`.
+  // `fenced`: await() was called for the step.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, bool fenced);
   bool observed() const { return observed_; }
-  // Within a kernel of such a step: on its stream.
+  // Enqueues a copy on the step's stream, while its kernel runs.
   heddle_status move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call);
-  // [behind enqueue(step)] Copies to the host and waits for it, as long as the run is not to end. A failure is that of the step or of one
-  // before it on its stream: drain() says which.
+  // [after enqueue(step)] Copies to the host and waits for it, until the run is requested to stop. A failure is that of the step or of one
+  // before it on its stream: drain() reports which.
   heddle_status fetch(uint32_t step, void* destination, const void* source, uint64_t bytes, const heddle_call* call);
-  // Of results that do not lie where they are wanted, behind all that was enqueued.
+  // Enqueues a copy of a result that does not lie where it is wanted, on the first stream of the device.
   Status copy_behind(uint8_t device, void* destination, const void* source, int64_t bytes);
-  // Fences whose streams have failed and forgot to say so are told. By the thread that runs, while it waits.
+  // Fails the fences of streams that have failed without calling back. Called by the thread that runs, while it waits.
   void look();
-  // Whether there may be such.
+  // Whether a device may drop callbacks, so that look() is needed.
   bool must_look() const;
 
   struct Failure {
-    uint32_t step = 0;          // whose work failed, or the first whose work may have
-    bool of_the_outer = false;  // of a subnet: another step of the net around it
+    uint32_t step = 0;          // the step whose work failed, or the first whose work may have failed
+    bool of_the_outer = false;  // for a subnet: the failed step is another one of the outer net
     heddle_status status = HEDDLE_OK;
     std::string text;
   };
-  // Waits until nothing is in flight, at most `ns`, and makes every stream that has answered usable again. What failed, by stream; where a
-  // device does not know what it was, one for all of its streams: those that wait for one that has failed fail too.
+  // Waits at most `ns` until nothing is in flight, and makes every stream that has completed its work usable again. Returns the failures by
+  // stream. Where a device does not know what failed there is one failure for all of its streams, since streams that wait for a failed
+  // one fail too.
   std::vector<Failure> drain(double ns);
-  // [any thread] Nothing comes of what is in flight: streams that can be told end soon, as cancelled. Behind end_aborts(), and before the
-  // first run, it does nothing: the streams may be another context's by then. Who calls it has set the run's stop word before.
+  // [any thread] Aborts the work in flight, on devices that support it: streams end soon, as cancelled. Does nothing once disabled by
+  // end_aborts() and before the first run, when another context may use the streams. REQUIRES: RunControl::stop is set.
   void abort(bool all);
-  // From here on abort() comes too late: before the tail that of those who spare it (`all` false), behind the last step every one. What is
-  // under way has been told when this returns. True: there was one in this run.
+  // Disables abort(). Call it with `all` false before the update phase, which disables abort(false) alone, and with `all` true after the
+  // last step. Blocks until concurrent calls of abort() have returned. True: an abort() was not ignored in this run.
   bool end_aborts(bool all);
-  // After drain(): null when every stream has answered.
+  // The outstanding work after drain(); null if every stream has completed.
   const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
 
  private:
-  // Whether a stream has come to its end: it is asked with a notify, which calls back when it has.
+  // Whether a stream has completed its work: a callback is enqueued, and called when it has.
   struct Answer {
     DeviceRun* run = nullptr;
     void* stream = nullptr;
-    // The stream has been given work since it was last known to be done. Set by those who enqueue, while look() reads it.
+    // The stream has been given work since it was last known to be done. Set by threads that enqueue, while look() reads it.
     std::atomic<bool> worked{false};
-    bool asked = false;                // of the thread that runs
-    bool given = false;                // under mutex_
+    bool asked = false;                // a callback is enqueued; used by the thread that runs
+    bool given = false;                // the stream has completed; under mutex_
     heddle_status failed = HEDDLE_OK;  // likewise
   };
   struct Side {
     Device* device = nullptr;    // the plan's
     std::vector<void*> streams;  // the workspace's
     std::byte* arena = nullptr;
-    std::vector<std::atomic<uint32_t>> passed;  // by stream: the last fence that everything before went well, + 1
+    std::vector<std::atomic<uint32_t>> passed;  // by stream: 1 + the last fence that succeeded
     std::vector<Answer> answers;                // by stream
     std::vector<int32_t> first_draw;            // by stream: its first step that draws random numbers; -1: none
     DeviceMemory extents;                       // by slot, where a value on it has one
@@ -133,14 +136,14 @@ class DeviceRun {
   Status make_states(const Plan& plan);
   Status make_extents(const Plan& plan);
   heddle_status copy_extent(const DeviceWork& work, const heddle_run_context& context, heddle_work before, uint64_t label);
-  // A step's fence while it is awaited: told by the device's callback, or by look(), whichever comes first.
+  // A step's fence while it is awaited: completed by the device's callback or by look(), whichever comes first.
   struct Awaited {
     DeviceRun* run = nullptr;
     uint32_t step = 0;  // the fence
     Fence fence;
     std::atomic<bool> open{false};
   };
-  // A stream of the caller's, kept for his next run.
+  // A stream of the caller, kept for the caller's next run.
   struct Adopted {
     void* native = nullptr;
     uint8_t device = 1;
@@ -148,7 +151,7 @@ class DeviceRun {
     DeviceEvent reached;
   };
 
-  enum class Aborts : uint8_t { none, of_all, any };  // which are heeded
+  enum class Aborts : uint8_t { none, of_all, any };  // which calls of abort() take effect
 
   explicit DeviceRun(const Plan& plan) : plan_(plan) {}
   uint64_t label_of(uint32_t step) const;
@@ -160,11 +163,11 @@ class DeviceRun {
   void ask(Side& side, uint32_t stream);
   void look_at_answers();
   bool all_given();
-  // Whether what this thread is about to enqueue there enters the device (HEDDLE_WORK_ENTERS).
+  // Whether the work that this thread is about to enqueue enters the device (HEDDLE_WORK_ENTERS).
   bool enters(const Device& device) const;
   static void forget_entered();
   heddle_status enqueue(Device& device, void* stream, heddle_work work, uint64_t label, const heddle_call* call);
-  // True when `given` is within `ns`, asked under the lock.
+  // Waits at most `ns` for `given()`, which is called under the lock; returns whether it was true in time.
   template <class Given>
   bool wait_for(double ns, const Given& given);
   double answer_ns(uint32_t step) const;
@@ -181,13 +184,13 @@ class DeviceRun {
 
   const Plan& plan_;
   std::vector<Side> sides_;
-  std::vector<void*> waits_;          // of all steps, one behind the other
-  std::vector<uint32_t> wait_begin_;  // by step: where its own begin
+  std::vector<void*> waits_;          // of all steps, one after the other
+  std::vector<uint32_t> wait_begin_;  // by step: where its waits begin
   std::vector<void*> records_;        // by step; null: none
-  std::vector<Awaited> awaited_;      // by step with a fence; the others' are not used
+  std::vector<Awaited> awaited_;      // by step; used for steps with a fence
   std::vector<Adopted> adopted_;
   std::byte* staging_ = nullptr;
-  uint64_t outer_label_ = UINT64_MAX;  // of a subnet: that of the step around it
+  uint64_t outer_label_ = UINT64_MAX;  // for a subnet: the label of the outer step
   uint32_t subnet_ = 0;
   bool observed_ = false;
   std::atomic<Aborts> aborts_{Aborts::none};

@@ -1,5 +1,5 @@
-// The extents of a late step (LateStep): found by those of its inputs, given to its outputs with memory, and what its kernel has made of
-// them.
+// The extents of a late step (LateStep): determined from those of its inputs, given to its outputs with memory, and read back from its
+// kernel.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -83,7 +83,7 @@ bool LateStep::decides_shapes(uint32_t input) const {
   return port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND);
 }
 
-// Null: the input has no extent of its own. What lies on a device was copied to the host before the step.
+// Returns the true extent of an input; null: it has none of its own. Extents on a device were copied to the host before the step.
 const int64_t* LateStep::extent_of(uint32_t input) const {
   const heddle_tensor& in = *context_.abi().inputs[input];
   if (!in.extent || in.extent_axis < 0) return nullptr;
@@ -92,7 +92,7 @@ const int64_t* LateStep::extent_of(uint32_t input) const {
   return staged + plan_.values[plan_step_.inputs[input].value.index].extent_slot;
 }
 
-// True extents and operand contents against those of the last run.
+// Compares true extents and operand contents with those of the last run, and stores them. True: they are the same.
 bool LateStep::same_extents() {
   bool same = ready_;
   const heddle_run_context& c = context_.abi();
@@ -145,7 +145,7 @@ Status LateStep::place_outputs() {
   return {};
 }
 
-// Dynamic outputs have no extents until the kernel gives them.
+// Clears the views of dynamic outputs, which have no extents until the kernel sets them.
 void LateStep::hide_dynamic_outputs() {
   for (uint32_t i = 0; i < types_.size(); ++i) {
     heddle_tensor* view = context_.abi().outputs[i];
@@ -159,7 +159,7 @@ void LateStep::hide_dynamic_outputs() {
   }
 }
 
-// An output that the plan took for dynamic and inference now gives a bound: only this step knows its extent.
+// True for an output that the plan took for dynamic and inference now gives a bound: only this step knows its extent.
 bool LateStep::has_own_extent(size_t output) const {
   const Operand& out = plan_step_.outputs[output];
   return out.value.valid() && !types_[output].dynamic && types_[output].bounded_axis >= 0 && plan_.values[out.value.index].extent_slot < 0;
@@ -170,7 +170,7 @@ Status LateStep::open_extents() {
     const Operand& out = plan_step_.outputs[i];
     if (!out.value.valid()) continue;
     heddle_tensor& view = *context_.abi().outputs[i];
-    if (plan_.values[out.value.index].extent_slot < 0) {  // what a run that failed may have left
+    if (plan_.values[out.value.index].extent_slot < 0) {  // a failed run may have left it set
       view.extent = nullptr;
       view.extent_axis = -1;
     }
@@ -186,7 +186,7 @@ Status LateStep::open_extents() {
   return {};
 }
 
-// Of outputs whose extents nobody knew before: the step is done when the host knows them.
+// Fetches the extents of outputs for which the plan has no slot: the step is done when the host knows them.
 heddle_status LateStep::fetch_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     if (!has_own_extent(i)) continue;
@@ -199,7 +199,7 @@ heddle_status LateStep::fetch_extents() {
   return HEDDLE_OK;
 }
 
-// From here on the view has the extents that came out, like that of any other dynamic value.
+// Sets the extents that the kernel wrote in the views: from here on they are like those of any other dynamic value.
 Status LateStep::close_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     if (!has_own_extent(i)) continue;

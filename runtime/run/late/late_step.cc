@@ -23,7 +23,7 @@
 namespace heddle {
 namespace {
 
-// What kernels and inference may ask for. Constants are not packed: nothing says that the next run has the same extents.
+// The services for kernels and inference. Constants are not packed, since the next run may have other extents.
 class LateServices : public CallServices {
  public:
   LateServices(const StepContext& step, BoundResources* slots) : step_(step), slots_(slots) {}
@@ -81,7 +81,7 @@ LateStep::LateStep(StepContext& context)
   data_scratch_ = GrowingBuffer(device_);
 }
 
-// Its kernel was written for another kind of device than it is on.
+// True if the device plugin launches a kernel that was written for another kind of device.
 bool LateStep::launched() const {
   return work_ && work_->kind == DeviceWork::Kind::launch;
 }
@@ -96,7 +96,7 @@ int64_t LateStep::unplanned_bytes(uint8_t device) const {
   return total;
 }
 
-// Only what is compared from run to run may be read: shape operands, constants, and inputs whose content the plan was made for.
+// Inference may read only contents that are compared from run to run: shape operands, constants, and inputs that the plan was made for.
 Status LateStep::infer_outputs() {
   const heddle_run_context& c = context_.abi();
   std::vector<heddle_tensor> storage;
@@ -122,7 +122,7 @@ Status LateStep::infer_outputs() {
   return {};
 }
 
-// Kernels look at ranks when they are created: the call that tells them, for those of this run.
+// Rebuilds the kernel call if ranks have changed, since kernels may depend on ranks when they are created. True: it was rebuilt.
 bool LateStep::adopt_ranks() {
   std::vector<int> ranks;
   for (size_t i = 0; i < input_shapes_.size(); ++i) ranks.push_back(context_.abi().inputs[i] ? input_shapes_[i].rank() : 0);
@@ -133,7 +133,7 @@ bool LateStep::adopt_ranks() {
   return true;
 }
 
-// The kernel is made once, and again when it does not do the extents of this run.
+// Makes the kernel once, and again if it does not support the extents of this run.
 Status LateStep::prepare() {
   LateServices services(context_, &resources_);
   const heddle_run_context& c = context_.abi();
@@ -160,7 +160,7 @@ Status LateStep::prepare() {
   }
   if (made_.kernel) {
     Status again = prepare_kernel(made_, request, &services);
-    // Bound again too: an earlier bind may have failed behind a kernel that was made.
+    // Bind again too: an earlier bind may have failed after the kernel was made.
     if (again.ok()) return bind_resources();
     if (again.code() != Code::unsupported) return again;
   }
@@ -182,14 +182,14 @@ Status LateStep::prepare() {
   return bind_resources();
 }
 
-// Those of the stream that the step is enqueued in.
+// Binds the resources of the stream that the step is enqueued on.
 Status LateStep::bind_resources() {
   HEDDLE_CHECK(services_.resources.bind(context_.step, work_ ? context_.abi().stream : nullptr, resources_.slots, &resource_pointers_));
   bound_ = true;
   return {};
 }
 
-// A launch has the scratch of its one thread behind the step's; what only moves data has its own on the host.
+// A launch has the scratch of its one thread after the step's; a kernel that only moves data has its step scratch on the host.
 Status LateStep::grow_scratch() {
   int64_t of_step = made_.scratch_bytes, of_threads = align_up(made_.thread_scratch_bytes, arena_alignment) * plan_.max_threads;
   if (launched()) {
@@ -216,7 +216,7 @@ Status LateStep::find_extents() {
       if (!work_ || work_->kind != DeviceWork::Kind::copy) HEDDLE_CHECK(prepare());
       HEDDLE_CHECK(grow_scratch());
       ready_ = true;
-    } else if (work_ && !bound_) {  // the context works elsewhere since
+    } else if (work_ && !bound_) {  // the context has moved since
       HEDDLE_CHECK(bind_resources());
     }
     return open();
@@ -225,7 +225,7 @@ Status LateStep::find_extents() {
   }
 }
 
-// The step's own context with true extents in its inputs. Stays as it is until the next run.
+// Sets up call_: the step's context with true extents in its inputs. It stays valid until the next run.
 Status LateStep::open() {
   hide_dynamic_outputs();
   HEDDLE_CHECK(open_extents());
@@ -248,14 +248,14 @@ Status LateStep::open() {
   return {};
 }
 
-// What the kernel left behind. The views are as they were before where it failed.
+// Takes over the extents that the kernel wrote and checks its outputs. If the kernel failed, returns its error.
 Status LateStep::close(heddle_status status) {
   const Status extents = close_extents();
   if (status == HEDDLE_OK) return extents.ok() ? check_dynamic_outputs() : extents;
   return services_.failures.of_kernel(context_.step, status);
 }
 
-// Before any of the tiles, by one thread.
+// REQUIRES: no tile has run; called by one thread.
 Status LateStep::resolve() {
   HEDDLE_CHECK(find_extents());
   resolved_in_ = services_.scope.run();
@@ -269,7 +269,7 @@ heddle_status LateStep::resolve_noted() {
   return status_of(status.code());
 }
 
-// Tiles of the kernel that lie in [begin, end) of tiles(): whatever their number, each of them in one range.
+// Runs the tiles of the kernel that map to [begin, end) of tiles(). Whatever their number, each lies in one range.
 heddle_status LateStep::run(int64_t begin, int64_t end) {
   if (resolved_in_ != services_.scope.run()) {  // all tiles in one call
     if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;

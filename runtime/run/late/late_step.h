@@ -1,13 +1,14 @@
-// LateStep: a step whose extents are known only when its inputs are. One thread resolves it: infers, places, prepares. Then it runs like
-// any other, on all threads: over a fixed number of tiles, as the scheduler wants it, each of which stands for a range of the kernel's.
+// LateStep: a runtime-typed step, whose extents are known only when its inputs are. One thread resolves it: infers, places, prepares. Then
+// it runs like any other, on all threads: the scheduler sees a fixed number of tiles, each of which maps to a range of the kernel's.
 //
-// Outputs with a bound lie in the arena; dynamic ones get memory of their own, kept from run to run and grown when needed (reported as
-// unplanned). Inference and preparation are skipped while extents stay the same. One per step and execution.
+// Outputs with a bound lie in the arena; dynamic outputs get memory of their own, kept from run to run and grown when needed (reported as
+// unplanned). Inference and preparation are skipped while extents stay the same. There is one object per step and execution.
 //
-// On a device it is resolved on the host just the same, when it is enqueued: what decides its extents is there by then (compile/fences.cc).
+// A step on a device is also resolved on the host, when it is enqueued: the values that decide its extents are on the host by then
+// (compile/fences.cc).
 //
-// resolve(), run_whole(), start(), enqueue() and finish() are called by one thread at a time, run() by several for disjoint ranges;
-// allocate_output() on any while the step is under way; unplanned_bytes() between runs.
+// Threads: resolve(), run_whole(), start(), enqueue() and finish() are called by one thread at a time, run() by several for disjoint
+// ranges, allocate_output() by any thread while the step is under way, unplanned_bytes() between runs.
 #pragma once
 
 #include <memory>
@@ -27,40 +28,41 @@ struct StepServices;
 
 class PendingSteps;
 
-// Whether the inputs' extents keep to their bounds, or those that a step has written into the slots of its outputs. Errors: kernel_failed.
+// Check that the extents of inputs, or those that a step has written for its outputs, are within their bounds. Errors: kernel_failed.
 Status check_input_extents(const heddle_run_context& context);
 Status check_written_extents(const heddle_run_context& context);
 
 class LateStep {
  public:
-  // The context of its step, which outlives it and is called with it.
+  // `context`: that of its step, which must outlive it and is the context of its calls.
   explicit LateStep(StepContext& context);
   LateStep(const LateStep&) = delete;
   LateStep& operator=(const LateStep&) = delete;
 
-  // The context works in another workspace since, whose streams have resources of their own. Not while running.
+  // Call it when the context has moved to another workspace, whose streams have resources of their own. Not while running.
   void move() { bound_ = false; }
-  // From its inputs' true extents on, up to the first tile. Errors: those of inference and of preparing kernels; out_of_memory.
+  // Does everything between its inputs' true extents and the first tile: infers, places, prepares. Errors: those of inference and of
+  // preparing kernels; out_of_memory.
   Status resolve();
-  // In which it runs, whatever the extents: a function of the plan.
+  // The number of tiles that the scheduler sees, whatever the extents: a function of the plan.
   int64_t tiles() const { return plan_.max_threads > 1 ? int64_t{4} * plan_.max_threads : 1; }
-  // Tiles [begin, end); all of them in one call resolve the step first. The reason of a failure is noted for the step.
+  // Runs tiles [begin, end); a call for all of them resolves the step first. The reason of a failure is noted for the step.
   heddle_status run(int64_t begin, int64_t end);
-  // All of them, of a kernel that resumes.
+  // Runs all tiles of a kernel that can resume.
   heddle_status run_whole(bool resumed);
-  // In place of run, of an asynchronous kernel: begins the step, which `pending` then says is done. Errors: as resolve; kernel_failed.
+  // In place of run() for an asynchronous kernel: starts the step, whose completion `pending` reports. Errors: as resolve(); kernel_failed.
   Status start(PendingSteps& pending);
-  // In place of run, on a device: resolves the step and enqueues it. `fenced` as DeviceRun::enqueue has it.
+  // In place of run() on a device: resolves the step and enqueues it. `fenced`: as for DeviceRun::enqueue().
   heddle_status enqueue(bool fenced);
-  // Behind all tiles, or the completion. Errors: kernel_failed.
+  // Finishes the step after all tiles, or after its completion. Errors: kernel_failed.
   Status finish();
-  // For kernels that find out their outputs' extents themselves.
+  // Allocates an output for a kernel that determines its outputs' extents itself.
   Result<void*> allocate_output(uint32_t output, const int64_t* dims, int32_t rank);
-  // Of executing thread `thread`, once the step is resolved.
+  // The scratch of executing thread `thread`, once the step is resolved.
   std::byte* thread_scratch(uint32_t thread) const {
     return thread_scratch_.data() + thread * align_up(made_.thread_scratch_bytes, arena_alignment);
   }
-  // Dynamic values and scratch, on the host (0) or a device of the plan.
+  // The bytes of dynamic values and scratch, on the host (0) or a device of the plan.
   int64_t unplanned_bytes(uint8_t device) const;
 
  private:
@@ -86,7 +88,7 @@ class LateStep {
   heddle_status fetch_extents();
   Status close_extents();
   Status check_dynamic_outputs() const;
-  // Views of the inputs with their true extents.
+  // Fills in views of the inputs with their true extents.
   void views(std::vector<heddle_tensor>& storage, std::vector<const heddle_tensor*>& pointers) const;
   Status place_output(uint32_t output, const Shape& shape);
   Status grow_scratch();
@@ -101,23 +103,23 @@ class LateStep {
   const PlanStep& plan_step_;
   const DeviceWork* const work_;             // null: it runs on the host
   const std::shared_ptr<Device> device_;     // likewise
-  std::unique_ptr<KernelCall> kernel_call_;  // outlives what is made
-  std::vector<int> ranks_;                   // that it tells
-  BoundResources resources_;                 // that the kernel asked for: they go after it
+  std::unique_ptr<KernelCall> kernel_call_;  // outlives made_
+  std::vector<int> ranks_;                   // the ranks in kernel_call_
+  BoundResources resources_;                 // requested by the kernel; destroyed after it
   std::vector<void*> resource_pointers_;
-  bool bound_ = false;  // to those of the workspace that the context works in
+  bool bound_ = false;  // resources are bound to streams of the context's workspace
   KernelInstance made_;
   std::vector<Shape> input_shapes_;
-  std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to see whether they changed
-  std::vector<const std::byte*> known_;                   // by input: its content where the plan was made for that
+  std::vector<std::vector<std::byte>> operand_contents_;  // of shape operands, to detect changes
+  std::vector<const std::byte*> known_;                   // by input: its content, if the plan was made for it
   std::vector<TensorType> types_;
   std::vector<Output> outputs_;
-  // The extents of bounded outputs whose plan knew no bound, as the kernel writes them; on a device both, else the second alone.
+  // The extents, as the kernel writes them, of bounded outputs whose plan knew no bound; on a device both, else the second alone.
   GrowingBuffer extents_there_, extents_;
-  GrowingBuffer scratch_, data_scratch_, thread_scratch_;  // that of its data: of what only moves data on a device
-  int64_t thread_scratch_at_ = 0;                          // of a launch: where in its scratch that of its thread begins
-  heddle_run_context call_ = {};                           // what the kernel is run with
-  uint64_t resolved_in_ = 0;                               // the run
+  GrowingBuffer scratch_, data_scratch_, thread_scratch_;  // data_scratch_: for kernels that only move data on a device
+  int64_t thread_scratch_at_ = 0;                          // for a launch: the offset of the thread scratch in its scratch
+  heddle_run_context call_ = {};                           // the context that the kernel is run with
+  uint64_t resolved_in_ = 0;                               // the number of the run that it was resolved in
   std::vector<heddle_tensor> input_views_;
   std::vector<const heddle_tensor*> inputs_;
   bool ready_ = false;

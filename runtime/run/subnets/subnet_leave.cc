@@ -1,7 +1,7 @@
-// Runs of subnets that give their thread back while nothing but asynchronous steps is left of them.
+// Runs of subnets that give their thread back while only asynchronous steps are left of them.
 //
-// The step whose kernel asked for the run is pending meanwhile. Whoever has something for the run to do has the scheduler run the step
-// again: its kernel asks for the same run once more, and the run goes on there, on that thread, helped by others as before.
+// The step whose kernel requested the run is suspended meanwhile. The thread that has something for the run to do makes the scheduler run
+// the step again: its kernel requests the same run once more, and the run continues on that thread, helped by others as before.
 #include <new>
 #include <thread>
 #include <utility>
@@ -38,10 +38,10 @@ bool Subnets::resume(Leave& leave, Status* status) {
   return leave.execution->resume(status) ? end(leave) : leave_thread(leave);
 }
 
-// Nothing goes on in it before the kernel has returned.
+// Marks the run as suspended. It does not continue before the kernel has returned.
 bool Subnets::leave_thread(Leave& leave) {
   leave.left = leave.asked = true;
-  if (told_.load() == told_all) leave.execution->end_with_outer(true);  // it may have begun behind that
+  if (told_.load() == told_all) leave.execution->end_with_outer(true);  // the run may have begun after tell()
   return false;
 }
 
@@ -65,7 +65,7 @@ heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_
   return std::exchange(leave.mistake, HEDDLE_OK);
 }
 
-// What the kernel's answer means for the step.
+// Returns the status of the step for the status that the kernel returned.
 heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
   const auto wrong = [&](const char* what) {
     failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, what);
@@ -79,7 +79,7 @@ heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
   return HEDDLE_PENDING;
 }
 
-// Outside of the lock: plugins are told, and do what they like.
+// Signals outside of the lock: plugins are called, which may do anything.
 void Subnets::tell(bool all) {
   if (!any_leave_) return;
   const uint32_t level = all ? told_all : told;

@@ -22,21 +22,21 @@
 namespace heddle {
 namespace {
 
-constexpr size_t max_subnets = 16;  // compiled ones that a late step keeps
+constexpr size_t max_subnets = 16;  // compiled subnets that a late step keeps
 
-// No plan has said how much memory these subnets take together: a loop whose values grow for ever must meet a limit before the machine
-// does.
+// No plan bounds the memory that these subnets take together: a loop whose values grow forever must reach a limit before the machine's
+// memory is used up.
 int64_t memory_for_growth() {
   return machine_memory_bytes() / 2;
 }
 
-// Bytes of no length have no place.
+// Whether `wanted` is the memory of an input. Empty tensors have no place.
 bool is_input(Subnets::Inputs inputs, const heddle_tensor& wanted) {
   return wanted.byte_size > 0 &&
          std::any_of(inputs.begin(), inputs.end(), [&](const heddle_tensor* in) { return in->byte_size > 0 && in->data == wanted.data; });
 }
 
-// A number of its own for each way of trips from the outermost run down, and never the outermost run's own 0.
+// Returns a distinct number for each path of trips from the outermost run down, and never the outermost run's own 0.
 uint64_t trip_inside(uint64_t around, uint64_t trip) {
   uint64_t state = around + 0x9e3779b97f4a7c15ULL * trip;
   return next_random(state) | 1;
@@ -52,9 +52,9 @@ const TensorType& output_type(const Plan& plan, size_t i) {
 struct Subnets::Compiled {
   const Net* net = nullptr;
   std::unique_ptr<Execution> execution;
-  std::vector<const void*> recognised;  // by Plan::known_inputs: the constant that had that content when it was last given
-  std::vector<Shape> result_shapes;     // what the views of results point to
-  std::vector<char> over_input;         // by output: it is wanted where an input is, a variable that the operator updates
+  std::vector<const void*> recognised;  // by Plan::known_inputs: the constant that had this content when it was last passed
+  std::vector<Shape> result_shapes;     // the views of results point to them
+  std::vector<char> over_input;         // by output: it is wanted in the place of an input, a variable that the operator updates
 
   Compiled(const Net* of, std::unique_ptr<Execution> made) : net(of), execution(std::move(made)) {
     recognised.resize(plan().known_inputs.size());
@@ -149,7 +149,7 @@ bool Subnets::Compiled::made_for(Inputs inputs) {
   }
   for (size_t k = 0; k < recognised.size(); ++k) {
     const KnownInput& known = plan().known_inputs[k];
-    // What lies on a device is what it was declared with: a constant.
+    // An input on a device is what it was declared with: a constant.
     if (plan().values[plan().inputs[known.input].index].place.device != 0) continue;
     const heddle_tensor& input = *inputs[known.input];
     const bool constant = (input.flags & HEDDLE_TENSOR_CONSTANT) != 0;
@@ -161,7 +161,7 @@ bool Subnets::Compiled::made_for(Inputs inputs) {
   return true;
 }
 
-// Null: there is none for such inputs.
+// Returns the kept subnet for such inputs; null: there is none.
 Subnets::Compiled* Subnets::find(uint32_t step, const Net* net, Inputs inputs, size_t outputs) {
   if (steps_.empty()) return nullptr;
   auto& kept = steps_[step].compiled;
@@ -169,7 +169,7 @@ Subnets::Compiled* Subnets::find(uint32_t step, const Net* net, Inputs inputs, s
   for (auto candidate = kept.begin(); candidate != kept.end(); ++candidate) {
     Compiled& c = **candidate;
     if (c.net != net || c.plan().outputs.size() < outputs || !c.made_for(inputs)) continue;
-    // The plan that knew most is the one that inference had meant.
+    // The plan with the most known inputs is the one that inference chose.
     if (found == kept.end() || c.plan().known_inputs.size() > (*found)->plan().known_inputs.size()) found = candidate;
   }
   if (found == kept.end()) return nullptr;
@@ -181,7 +181,7 @@ Subnets::Compiled* Subnets::find(uint32_t step, const Net* net, Inputs inputs, s
 Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* net, Inputs inputs) {
   if (Compiled* const found = find(step, net, inputs, 0)) return found;
   const std::shared_ptr<const Net> shared = subnet_attribute(plan_.steps[step].call->attributes()->values, net);
-  // Called by kernels through the host's functions, across which nothing may be thrown.
+  // Kernels call this through the host's functions, across which nothing may be thrown.
   try {
     const LateCompilation& late = *plan_.late;
     CompilationTarget target = late.target;
@@ -197,7 +197,7 @@ Result<Subnets::Compiled*> Subnets::find_or_compile(uint32_t step, const Net* ne
   }
 }
 
-// Drops what was used longest ago; never the last one, whose results a kernel may still be reading.
+// Drops the least recently used subnets; never the last one, whose results a kernel may still be reading.
 Status Subnets::make_room(OfStep& of, int64_t bytes, int64_t limit) {
   auto& kept = of.compiled;
   int64_t held = 0;
@@ -219,7 +219,8 @@ Status Subnets::from_outside(uint32_t step, const Net& net, Status status) const
   return from_subnet(std::move(status), net.name, plan_.net_name, outer.name, display_name(outer.domain, outer.type));
 }
 
-// Of a pointer that a plugin has given: nothing is read through it before. What a planned step has not declared it can not run.
+// Whether `net`, a pointer from a plugin, is a subnet of the step; nothing is read through it before. A planned step can not run subnets
+// that it has not declared.
 bool Subnets::is_own(uint32_t step, const Net* net) const {
   const PlanStep& of = plan_.steps[step];
   const auto is_net = [&](const auto& one) { return one.subnet.get() == net; };
@@ -299,7 +300,7 @@ heddle_status Subnets::admit(const Call& call) {
 heddle_status Subnets::choose(const Call& call, Compiled** found) {
   *found = find(call.step, call.net, call.inputs, call.outputs.size());
   if (!*found && plan_.steps[call.step].late) {
-    // Only what is the same in each run may be part of a plan.
+    // Only contents that are the same in each run may be part of a plan.
     std::vector<heddle_tensor> views(call.inputs.size());
     std::vector<const heddle_tensor*> lasting(call.inputs.size());
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -319,7 +320,7 @@ heddle_status Subnets::choose(const Call& call, Compiled** found) {
   return HEDDLE_OK;
 }
 
-// Whether the result of the subnet is an input of it that another output is wanted in the place of.
+// Whether the output's result is an input of the subnet in whose place another output is wanted.
 bool Subnets::overwrites_result(const Call& call, const Compiled& subnet, size_t output) {
   const Plan& plan = subnet.plan();
   const MemoryPlace& at = plan.values[plan.outputs[output].index].place;
@@ -344,7 +345,7 @@ heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
           call, HEDDLE_ERROR_INVALID,
           fmt::format("output {} of subnet {} is another variable that is updated too: copy that first", i, quoted(call.net->name)));
     execution.bind_output(i, where_it_is || subnet.over_input[i] ? nullptr : wanted->data);
-    // A larger place would keep old bytes behind the result.
+    // A larger buffer would keep old bytes after the end of the result.
     if (!where_it_is && wanted->byte_size != static_cast<uint64_t>(type.byte_size()))
       return refuse(call, HEDDLE_ERROR_INVALID,
                     fmt::format("output {} of subnet {} takes {} bytes, its place has {}", i, quoted(call.net->name), type.byte_size(),
@@ -353,7 +354,7 @@ heddle_status Subnets::bind(const Call& call, Compiled& subnet) {
   return HEDDLE_OK;
 }
 
-// Random operators of a subnet have streams of their own (lay_out.cc), and differ from trip to trip.
+// Random operators of a subnet have random streams of their own (lay_out.cc), and their numbers differ from trip to trip.
 heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
   RunSettings settings;
   settings.seed = scope_.state().seed;
@@ -381,7 +382,7 @@ heddle_status Subnets::go_on(const Call& call, Leave& leave) {
   if (subnet.net != call.net || leave.trip != call.trip || subnet.plan().inputs.size() != call.inputs.size() ||
       subnet.plan().outputs.size() < call.outputs.size())
     return refuse(call, HEDDLE_ERROR_INVALID, "another subnet is asked for than the one that is under way");
-  if (leave.asked) return HEDDLE_PENDING;  // in this very call
+  if (leave.asked) return HEDDLE_PENDING;  // the run was suspended in this call of the kernel
   Status status;
   return resume(leave, &status) ? finish(call, subnet, std::move(status)) : HEDDLE_PENDING;
 }
@@ -393,7 +394,7 @@ heddle_status Subnets::finish(const Call& call, Compiled& subnet, Status status)
   return fail(call, from_outside(call.step, *call.net, std::move(status)));
 }
 
-// Results that did not come into being where they are wanted: copied there, or shown where they are.
+// Copies results that were not produced where they are wanted, or returns views of them.
 heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     heddle_tensor* const to = call.outputs[i];

@@ -1,12 +1,14 @@
-// Subnets: the nets inside the operators of one context (branches, loop bodies): an execution for each plan of each, found or compiled,
-// bound, run on the threads of the run around it, and its results handed back.
+// Subnets: the nets inside the operators of one context (branches, loop bodies). Each plan of each subnet has an execution, which is found
+// or compiled, bound, and run on the threads of the outer run; its results are then handed to the operator.
 //
-// Those of steps whose extents are known were compiled with the net and work in the step's scratch. Those of late steps are compiled for
-// the types that they meet, in memory of their own, and kept while few. Belongs to one Execution; a step runs one subnet at a time, and
-// different steps theirs side by side.
+// Subnets of steps whose extents are known were compiled with the net and work in the step's scratch. Subnets of late steps are compiled
+// for the types that occur, work in memory of their own, and are kept while they are few.
 //
-// A run of which only asynchronous steps are left gives its thread back, where the step's kernel resumes: the step is pending, and run
-// again when there is something to do. (subnet_leave.cc)
+// Belongs to one Execution. Threads: a step runs one subnet at a time, different steps run theirs concurrently; tell() may be called by any
+// thread; create_planned(), begin(), look() and move() while nothing runs.
+//
+// When only asynchronous steps are left of a subnet's run, it gives its thread back if the step's kernel can resume: the step is suspended,
+// and run again when there is something to do (subnet_leave.cc).
 #pragma once
 
 #include <atomic>
@@ -39,69 +41,71 @@ class Subnets {
   using Inputs = std::span<const heddle_tensor* const>;
   using Outputs = std::span<heddle_tensor* const>;
 
-  // All outlive it. What goes wrong is left in `failures`. Runs of subnets find helpers among the threads of `scheduler`.
+  // All arguments must outlive it. Failures are noted in `failures`. Runs of subnets find helpers among the threads of `scheduler`.
   Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
           StepResources& resources, DeviceRun* devices);
   ~Subnets();
   Subnets(const Subnets&) = delete;
   Subnets& operator=(const Subnets&) = delete;
-  // Executions of all that the plan brings. Before anything else. Errors: as Execution::create.
+  // Creates the executions of all planned subnets. Call it first. Errors: as Execution::create.
   Status create_planned();
-  // Before a run with asynchronous steps. False: in it all runs stay on their threads, as they do where there are no alarms for others.
+  // Call it before a run with asynchronous steps. `may_leave` false: all subnet runs in it stay on their threads, as they also do if the
+  // system has no alarm thread.
   void begin(bool may_leave);
 
-  // For a kernel of step `step`, while it runs, for the trip that it says: fills `outputs`; where one has null data, with a view that is
+  // Runs a subnet for the running kernel of step `step`, for trip `trip`. Fills `outputs`; an output with null data becomes a view that is
   // valid until the step's next subnet. The reason of a failure is noted for the step. HEDDLE_PENDING: it has left the thread, see call().
   heddle_status run(uint32_t step, const heddle_subnet* subnet, uint64_t trip, Inputs inputs, Outputs outputs);
-  // For a late step, while its outputs are inferred: the types of those outputs of the subnet that are asked for (not null). Errors: as
-  // inference, told from outside.
+  // For a late step whose outputs are being inferred: fills in the types of the requested (non-null) outputs of the subnet. Errors: as
+  // inference, reported for the outer step.
   Status infer(uint32_t step, const heddle_subnet* subnet, Inputs inputs, std::span<heddle_type* const> outputs);
-  // For a late step that declares that it runs a subnet with such inputs. Errors: as compile_subnet(), told from outside; out_of_memory;
-  // limit_exceeded.
+  // For a late step that declares that it runs a subnet with such inputs. Errors: as compile_subnet(), reported for the outer step;
+  // out_of_memory; limit_exceeded.
   Status plan(uint32_t step, const heddle_subnet* subnet, Inputs inputs);
 
-  // Runs the kernel of a step that suspends by `kernel`, which is told whether it is called again. HEDDLE_PENDING: the scheduler is told
-  // when to call this once more.
+  // Runs the kernel of a step that may suspend, by `kernel`; `resumed` is true if it is called again. HEDDLE_PENDING: the step is
+  // suspended, and Scheduler::complete() will be called when this must be called once more.
   heddle_status call(uint32_t step, heddle_status (*kernel)(const heddle_run_context* context, bool resumed),
                      const heddle_run_context* context);
-  // [any thread] The run is to end: those inside that may leave their threads are to end with it; with `all`, those in its tail too.
+  // [any thread] The outer run was requested to stop: signals the subnet runs that may leave their threads to end; with `all`, those in its
+  // update phase too.
   void tell(bool all);
 
   bool empty() const { return steps_.empty(); }
-  // What asynchronous steps inside have not completed of runs that were given up; null: nothing. look(): those that have are let go.
+  // The outstanding work of asynchronous steps of subnet runs that were given up; null: none. look() drops work that has completed.
   std::shared_ptr<const Unanswered> unanswered() const;
   void look();
 
-  // The memory is elsewhere now.
+  // Call it when the context's memory has moved.
   Status move();
-  // Held by subnets in memory of their own, and by what is inside them.
+  // The bytes held by subnets in memory of their own, and by what is inside them.
   int64_t allocated_bytes() const;
 
  private:
   struct Compiled;
-  // Of a step that suspends: what has become of the run of a subnet that it asked for.
+  // The state of the subnet run that a suspending step has requested.
   struct Leave {
     Leave(Subnets& of, uint32_t step_of) : all(of), step(step_of) {}
     Subnets& all;
     const uint32_t step;
-    Compiled* subnet = nullptr;         // what the kernel asked for
-    Execution* execution = nullptr;     // of that
-    uint64_t trip = 0;                  // for which it asked
-    bool left = false;                  // start() or resume() returned before the run was over
-    bool asked = false;                 // and did so in this call of the kernel
-    heddle_status mistake = HEDDLE_OK;  // how the kernel ended in spite of it: it is not called again, the run is brought to its end
-    // The step is run again when there is something to do and its kernel has returned, in whichever order.
+    Compiled* subnet = nullptr;         // the subnet that the kernel requested
+    Execution* execution = nullptr;     // of that subnet
+    uint64_t trip = 0;                  // the trip that the kernel requested
+    bool left = false;                  // the run is suspended: start() or resume() returned before it was over
+    bool asked = false;                 // it was suspended in the current call of the kernel
+    heddle_status mistake = HEDDLE_OK;  // the kernel's status if it ended with its subnet under way: it is not called again
+    // The step is run again once both bits are set: the kernel has returned, and there is something to do.
     enum : uint32_t { returned = 1, woken = 2 };
     std::atomic<uint32_t> state{0};
-    // For tell(), by telling_: from start() until the run is over. And how many are just telling it.
+    // For tell(), under telling_: true from start() until the run is over. `tellers` counts the threads that are signalling the run.
     bool running = false;
     std::atomic<uint32_t> tellers{0};
   };
   struct OfStep {
-    std::vector<std::unique_ptr<Compiled>> compiled;  // of a late step: in the order of last use
-    std::unique_ptr<Leave> leave;                     // null: its runs stay on their threads
+    std::vector<std::unique_ptr<Compiled>> compiled;  // for a late step: in order of last use, the oldest first
+    std::unique_ptr<Leave> leave;                     // null: the step's subnet runs stay on their threads
   };
-  // What a kernel asks for.
+  // A subnet run that a kernel requests.
   struct Call {
     uint32_t step = 0;
     const Net* net = nullptr;
@@ -122,7 +126,7 @@ class Subnets {
   heddle_status go_on(const Call& call, Leave& leave);
   heddle_status settle(Leave& leave, heddle_status answer);
   heddle_status hand_back(const Call& call, Compiled& subnet);
-  // The reason, left with the step: its own words, or an error as it is.
+  // Note the reason with the step, as a text or as an error, and return its code.
   heddle_status refuse(const Call& call, heddle_status code, const std::string& text);
   heddle_status fail(const Call& call, Status cause);
   Status from_outside(uint32_t step, const Net& net, Status status) const;
@@ -131,7 +135,7 @@ class Subnets {
   Compiled* find(uint32_t step, const Net* net, Inputs inputs, size_t outputs);
   // For a late step.
   Result<Compiled*> find_or_compile(uint32_t step, const Net* net, Inputs inputs);
-  // For an execution inside `step`.
+  // The options of an execution inside `step`.
   ExecutionOptions options_inside(uint32_t step);
   Status make_room(OfStep& of, int64_t bytes, int64_t limit);
 
@@ -142,12 +146,12 @@ class Subnets {
   Scheduler& scheduler_;
   StepResources& resources_;
   DeviceRun* const devices_;             // null: everything runs on the host
-  std::vector<OfStep> steps_;            // by step; empty when there can be none
-  std::atomic<bool> unanswered_{false};  // one of them may be
-  bool any_leave_ = false;               // a step suspends
-  bool may_leave_ = false;               // and does so in this run
+  std::vector<OfStep> steps_;            // by step; empty when there can be no subnets
+  std::atomic<bool> unanswered_{false};  // a subnet may have outstanding work
+  bool any_leave_ = false;               // some step may suspend
+  bool may_leave_ = false;               // steps may suspend in this run
   enum : uint32_t { told = 1, told_all = 2 };
-  std::atomic<uint32_t> told_{0};  // in this run
+  std::atomic<uint32_t> told_{0};  // what tell() has signalled in this run
   std::mutex telling_;
 };
 

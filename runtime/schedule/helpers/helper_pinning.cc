@@ -20,7 +20,7 @@ class ProcessorSet {
     CPU_ZERO_S(bytes_, set_.get());
     CPU_SET_S(static_cast<size_t>(processor), bytes_, set_.get());
   }
-  // Where the host does not allow it the thread stays where it is: slower, never wrong.
+  // Pins `thread`. If the system does not allow it the thread stays unpinned: slower, never wrong.
   void take(pid_t thread) const noexcept {
     if (set_) sched_setaffinity(thread, bytes_, set_.get());
   }
@@ -58,7 +58,7 @@ struct HelperPinning::Table {
   }
 };
 
-// On the helper thread: leaves the table when the thread ends, before its id can be another's.
+// A thread-local object of a helper: removes the thread from the table when it ends, before its id can be reused.
 struct HelperPinning::Membership {
   std::weak_ptr<Table> table;
   ~Membership() {
@@ -75,13 +75,13 @@ HelperPinning::~HelperPinning() = default;
 void HelperPinning::enter() {
   thread_local Membership membership;
   if (table_->places.size() < 2) return;
-  // Ours already? Only this thread makes itself a member, so that needs no lock.
+  // Only this thread makes itself a member, so this check needs no lock.
   if (membership.table.lock() == table_) return;
   const std::lock_guard lock(table_->mutex);
   Table::Place* free = nullptr;
   for (Table::Place& place : table_->places)
     if (place.helper == 0) free = &place;
-  // One processor is for the thread that starts runs.
+  // One processor is left for the thread that starts runs.
   const auto taken = std::count_if(table_->places.begin(), table_->places.end(), [](const auto& p) { return p.helper != 0; });
   if (!free || static_cast<size_t>(taken) + 1 >= table_->places.size()) return;
   membership.table = table_;

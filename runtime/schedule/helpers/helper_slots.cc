@@ -17,7 +17,7 @@ void HelperSlots::call(uint32_t wanted) noexcept {
     if (wanted == 0) return;
     uint32_t expected = slot_idle;
     if (slot.state.load(std::memory_order_relaxed) != slot_idle) continue;
-    // Acquire: the helper that was here last has moved its owner reference out.
+    // Acquire: the last helper in this slot has moved its owner reference out.
     if (!slot.state.compare_exchange_strong(expected, slot_submitted, std::memory_order_acq_rel)) continue;
     --wanted;
     idle_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// The places for helpers of one scheduler: which of them are asked for, on their way, or at work. Robust against any executor: tasks that
-// never run, run late, or run after their scheduler is gone.
+// HelperSlots: the places for helpers of one scheduler: which of them are idle, submitted, or running. Robust against any executor: tasks
+// may never run, run late, or run after their scheduler is destroyed.
 //
 // A slot goes idle -> submitted -> running -> idle. The slot's owner is kept alive from submit until the task has returned, so a task
 // that comes late finds a host without work, and no thread ever waits for one that has not come.
@@ -18,9 +18,9 @@ class HelperHost {
  public:
   // [helper] Works as worker `worker` (1 ..) until there is nothing to do.
   virtual void help(uint32_t worker) noexcept = 0;
-  // [helper] Is there work that a helper could take?
+  // [helper] Whether there is work that a helper could take.
   virtual bool wanted() const noexcept = 0;
-  // Owns the host and with it the slots. It stands for the host's runs (worker.h).
+  // Returns an owner of the host and with it of the slots. The pointer identifies the host's runs (worker.h).
   virtual std::shared_ptr<void> keep_alive() noexcept = 0;
 
  protected:
@@ -31,11 +31,11 @@ class HelperSlots {
  public:
   HelperSlots(HelperHost& host, Executor* executor, uint32_t count);
   uint32_t count() const { return static_cast<uint32_t>(slots_.size()); }
-  // Slots that could be asked for. Any thread; approximate.
+  // [any thread] Returns the number of idle slots; approximate.
   uint32_t idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
-  // Asked for but not there yet.
+  // Returns the number of helpers that were requested and have not come yet.
   uint32_t coming() const noexcept { return coming_.load(std::memory_order_relaxed); }
-  // Asks the executor for up to `wanted` helpers more. Any thread that holds work.
+  // [any thread that holds work] Requests up to `wanted` more helpers from the executor.
   void call(uint32_t wanted) noexcept;
   Executor* executor() const { return executor_; }
 

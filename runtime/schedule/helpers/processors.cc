@@ -11,7 +11,7 @@ namespace heddle {
 
 std::vector<int> allowed_processors() {
   std::vector<int> result;
-  // Machines may have more processors than cpu_set_t: ask for more until the kernel is content.
+  // Machines may have more processors than cpu_set_t: try larger sets until the kernel accepts one.
   for (size_t limit = CPU_SETSIZE; limit <= (size_t{1} << 16); limit *= 2) {
     cpu_set_t* set = CPU_ALLOC(limit);
     if (!set) return result;

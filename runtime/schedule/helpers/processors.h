@@ -1,14 +1,14 @@
-// How many threads this process can really run at once: what its affinity mask and its control groups leave of the machine.
+// The number of threads that this process can really run at once, by its affinity mask and its control groups.
 #pragma once
 
 #include <vector>
 
 namespace heddle {
 
-// Processors that the calling thread may run on, ascending. Empty if the system does not say.
+// Returns the processors that the calling thread may run on, ascending. Empty if the system does not report them.
 std::vector<int> allowed_processors();
 
-// Allowed processors or quota (rounded down), whichever is less; at least 1.
+// Returns the number of allowed processors or the quota (rounded down), whichever is less; at least 1.
 int default_concurrency();
 
 }  // namespace heddle
