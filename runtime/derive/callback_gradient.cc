@@ -19,7 +19,7 @@ struct BuilderCall : HostCall {
   heddle_gradient_builder abi = {};
   const NodeGradientCall* of = nullptr;
   Emitter* emitter = nullptr;
-  std::vector<GradientPart> rows;  // by input, of those given so
+  std::vector<GradientPart> rows;  // one for each input whose gradient was given as rows
   Status refused;
 
   bool stands_for_a_value(heddle_value_handle handle) const { return handle <= of->net.values.size(); }
@@ -91,7 +91,7 @@ heddle_status output(const heddle_gradient_builder* abi, uint32_t index, heddle_
   return HEDDLE_OK;
 }
 
-// What the ABI shows of values, one for each port at least.
+// ABI views of values, at least one for each port.
 struct Ports {
   std::vector<heddle_value_handle> handles;
   std::vector<heddle_type> types;

@@ -108,7 +108,8 @@ class Differentiation {
     return {};
   }
 
-  // A value that stands for something else already, a gradient of two or a forward value, gets a name of its own by a view.
+  // Returns `value` under a name of its own, through a view where the value stands for something else already (the gradient of two values,
+  // or a forward value).
   Result<ValueId> named_gradient(ValueId value, const std::string& name) {
     if (!emitter_.is_emitted(net_[value].producer) || !named_.insert(value).second) {
       HEDDLE_TRY(value, emitter_.emit1("", "Identity", {value}));
@@ -128,7 +129,7 @@ class Differentiation {
     }
     HEDDLE_TRY(const ValueId values, named_gradient(total.values, name + ".values"));
     gradient.values = net_[values].name;
-    gradient.indices = net_[total.indices].name;  // the forward's own, where there is one lookup
+    gradient.indices = net_[total.indices].name;  // the forward's own indices, where there is only one lookup
     if (options_.outputs) net_.outputs.push_back(total.indices);
     SparseLink link;
     link.of = of;
@@ -147,9 +148,9 @@ class Differentiation {
   const PolymorphicTypes& types_;
   const DifferentiateOptions& options_;
   ReversePass pass_;
-  Emitter& emitter_;  // of the pass
+  Emitter& emitter_;  // the emitter of the pass
   std::vector<ValueId> losses_, wanted_;
-  std::vector<std::string> names_;  // of what is wanted
+  std::vector<std::string> names_;  // of the values whose gradients are wanted
   std::set<ValueId> named_;
 };
 
@@ -160,7 +161,7 @@ Result<DerivedNet> differentiate(const Net& net, const std::shared_ptr<const Reg
   HEDDLE_TRY(const PolymorphicTypes types, PolymorphicTypes::infer(net, registry, evaluator, options.symbols, limits));
   HEDDLE_TRY(DerivedNet derived, Differentiation(net, *registry, types, options).run());
   HEDDLE_TRY(derived.net, resolve(std::move(derived.net), registry, limits));
-  // What was emitted fits every shape: a rule of a plugin's that does not is found here.
+  // Checks that what was emitted fits every shape: finds the rule of a plugin that does not.
   HEDDLE_TRY([[maybe_unused]] const PolymorphicTypes judged,
              PolymorphicTypes::infer(derived.net, registry, evaluator, options.symbols, limits), "in the net with its gradients");
   disown_variables(derived.net);

@@ -19,7 +19,7 @@ std::string shown_device(const Net& net, NodeId node) {
   return net[node].device.empty() ? "the session's own" : quoted(net[node].device);
 }
 
-// The rows added to where they belong in `sum`; in zeros of the shape of `table`, where there is no sum yet.
+// Adds the rows to their places in `sum`, or in zeros of the shape of `table` where there is no sum yet.
 Result<ValueId> spread_rows(const GradientPart& part, ValueId sum, ValueId table, const PolymorphicTypes& types, Emitter& emitter) {
   if (!sum.valid()) {
     HEDDLE_TRY(sum, filled_like(emitter, types, table, 0));
@@ -29,7 +29,7 @@ Result<ValueId> spread_rows(const GradientPart& part, ValueId sum, ValueId table
   return emitter.emit1("", "ScatterND", {sum, columns, part.values}, {{"reduction", std::string("add")}});
 }
 
-// Of the whole numbers that a reader takes: indices are of the first of them. none: it takes none.
+// Returns the dtype of the reader's first integer input, which holds the indices; none: it has no such input.
 DType index_dtype(const Net& net, const PolymorphicTypes& types, NodeId reader) {
   if (reader.valid())
     for (const ValueId input : net[reader].inputs)
@@ -40,7 +40,7 @@ DType index_dtype(const Net& net, const PolymorphicTypes& types, NodeId reader) 
 }  // namespace
 
 Status GradientSum::add(const Net& net, const GradientPart& part, NodeId from, bool alone, Emitter& emitter) {
-  dense_from_ = from;  // backward goes from the last reader to the first
+  dense_from_ = from;  // the reverse pass goes from the last reader to the first
   chosen_ = chosen_ && part.chosen;
   if (!dense_.valid()) {
     dense_ = part.dense;
@@ -94,7 +94,7 @@ Result<GradientPart> GradientSum::joined_rows(const Net& net, const PolymorphicT
 }
 
 Result<GradientPart> GradientSum::total(const Net& net, ValueId of, const PolymorphicTypes& types, Form form, Emitter& emitter) {
-  // Rows stand in the order of their readers, whatever the order in which backward visits them.
+  // Sorts the rows by the order of their readers, whatever the order in which the reverse pass visits them.
   std::stable_sort(rows_.begin(), rows_.end(), [](const Rows& a, const Rows& b) {
     return (a.from.valid() ? a.from.index : UINT32_MAX) < (b.from.valid() ? b.from.index : UINT32_MAX);
   });

@@ -18,7 +18,7 @@ Status not_one(std::string_view text) {
 
 constexpr double max_rate = std::numeric_limits<float>::max();  // updates take it as f32
 
-// A number that an expression reads back with all its bits.
+// Text from which an expression reads the number back with all its bits.
 std::string number(double value) {
   return fmt::format("{:.17g}", value);
 }

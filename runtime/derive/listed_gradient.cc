@@ -36,7 +36,7 @@ class ListedGradient {
     return roles;
   }
 
-  // By both of their names, absent ones too.
+  // Registers each port under both of its names (number and name), absent ones too.
   void name_ports() {
     const auto both = [&](const char* number, const std::string& prefix, const heddle_port* port, size_t i, ValueId value) {
       values_[number + fmt::to_string(i)] = value;
@@ -55,7 +55,7 @@ class ListedGradient {
     }
   }
 
-  // Those that a wanted gradient comes from.
+  // Which of the listed nodes a wanted gradient depends on, by node.
   std::vector<bool> used_nodes() const {
     std::set<std::string> needed;
     for (size_t i = 0; i < call_.wanted.size(); ++i)

@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// The nodes that `node` depends on, itself included; all lie before it.
+// Which nodes `nodes` depend on, themselves included; all precede them.
 std::vector<bool> ancestors_of(const Net& net, const std::vector<NodeId>& nodes) {
   std::vector<bool> marked(net.nodes.size(), false);
   for (const NodeId node : nodes) marked[node.index] = true;
@@ -26,7 +26,7 @@ std::vector<bool> ancestors_of(const Net& net, const std::vector<NodeId>& nodes)
   return marked;
 }
 
-// By variable and version: the node that writes it.
+// The node that writes each version, by variable and version.
 std::map<std::pair<uint32_t, uint32_t>, NodeId> writers_of(const Net& net) {
   std::map<std::pair<uint32_t, uint32_t>, NodeId> writers;
   for (const Value& value : net.values)
@@ -61,7 +61,7 @@ Net with_updates_last(Net net, size_t forward_nodes) {
   std::vector<NodeId> derived;
   for (size_t i = forward_nodes; i < net.nodes.size(); ++i) derived.emplace_back(i);
   const std::vector<bool> needed = ancestors_of(net, derived);
-  // Behind: updates that nothing derived needs, and what reads or waits for what is behind.
+  // The nodes to move to the end: updates that nothing derived needs, and what reads or waits for a moved node.
   std::vector<bool> behind(net.nodes.size(), false);
   for (size_t i = 0; i < forward_nodes; ++i) {
     const Node& node = net.nodes[i];

@@ -26,7 +26,7 @@ std::shared_ptr<const Blob> one_element(DType dtype, double number, const Shape&
   return blob;
 }
 
-// Of ONNX's operators that run subnets; null: of others.
+// Returns the gradient function of an ONNX operator that runs subnets; null for other operators.
 auto subnet_gradient_of(const Node& node) -> Result<std::vector<GradientPart>> (*)(const NodeGradientCall&, Emitter&) {
   if (!node.domain.empty()) return nullptr;
   if (node.type == "If") return if_gradient;
@@ -42,12 +42,12 @@ bool moves_elements(const Node& node) {
   return node.schema->has_trait(HEDDLE_TRAIT_VIEW) || (node.domain.empty() && types.count(node.type) > 0);
 }
 
-// Of an operator that works element by element and has a gradient of its own: where dy has a zero for what a choice further on has not
-// taken, the NaN of 0 times an infinite derivative is that zero.
+// For an operator that works element by element and has a gradient of its own: where dy is zero because a later choice has not taken the
+// element, makes the NaN of 0 times an infinite derivative zero.
 Status choose_elements(const NodeGradientCall& call, std::vector<GradientPart>& parts, Emitter& emitter) {
   const Node node = call.forward();  // the net grows
   const ValueId dy = call.output_gradients[0];
-  // Extents of one bound may differ in a run, so that dx would be spread to the shape of dy: not of several operands.
+  // Extents of one bound may differ in a run, so that dx would be spread to the shape of dy: refused for several operands.
   if (call.types.is_late(node.outputs[0]) && node.inputs.size() > 1) return {};
   for (size_t i = 0; i < parts.size(); ++i) {
     GradientPart& part = parts[i];

@@ -1,4 +1,4 @@
-// The gradient of one node: what it emits, by what its operator says of it.
+// The gradient of one node: what it emits, as its operator declares it.
 #pragma once
 
 #include <optional>
@@ -11,37 +11,37 @@
 
 namespace heddle {
 
-// The gradient of one value as one reader of it gives it: a tensor of its shape, or rows of it.
+// The gradient of one value from one of its readers: a tensor of its shape, or rows of it.
 struct GradientPart {
   ValueId dense;
-  ValueId indices{}, values{};  // of rows: dense is invalid then
+  ValueId indices{}, values{};  // of a gradient by rows: dense is invalid then
   bool unique = false, sorted = false;
-  // Of `dense`: it has zeros for what a choice of the forward (Where, a select) has not taken. What it is multiplied by further back may
-  // be infinite or a NaN there, and is not to be seen.
+  // True if `dense` has zeros for elements that a choice of the forward (Where, a select) has not taken. Factors further back may be
+  // infinite or a NaN there, and must not show in the result.
   bool chosen = false;
   bool any() const { return dense.valid() || values.valid(); }
   bool by_rows() const { return values.valid(); }
 };
 
 struct NodeGradientCall {
-  const Net& net;  // which the emitter adds to
+  const Net& net;  // the emitter adds to it
   NodeId node;
-  const PolymorphicTypes& types;          // of what was there before anything was emitted
+  const PolymorphicTypes& types;          // of the net before anything was emitted
   std::vector<ValueId> output_gradients;  // invalid: none arrives
-  std::vector<bool> wanted;               // by input: a real value whose gradient is needed
-  bool chosen = false;                    // of every output gradient that arrives: GradientPart::chosen
+  std::vector<bool> wanted;               // by input: it is a real value whose gradient is needed
+  bool chosen = false;                    // every output gradient that arrives is: GradientPart::chosen
   const Node& forward() const { return net[node]; }
 };
 
-// How the gradient of an operator is had.
+// How an operator declares its gradient.
 enum class GradientForm { none, pointwise, nodes, callback, subnets };
 GradientForm gradient_form(const Node& node);
 
-// By input. Errors: unsupported, where the operator has none, naming the node; what its gradient says.
+// Returns the gradients by input. Errors: unsupported, naming the node, where the operator has no gradient; the errors of its gradient.
 Result<std::vector<GradientPart>> node_gradient(const NodeGradientCall& call, Emitter& emitter);
 
-// Each form: the symbolic derivative of its expression, the operators that its schema lists, what its callback builds, and the gradients of
-// its subnets.
+// The four forms: the symbolic derivative of the expression, the operators that the schema lists, those that a callback builds, and the
+// gradients of the subnets.
 Result<std::vector<GradientPart>> pointwise_gradient(const NodeGradientCall& call, Emitter& emitter);
 Result<std::vector<GradientPart>> listed_gradient(const NodeGradientCall& call, Emitter& emitter);
 Result<std::vector<GradientPart>> callback_gradient(const NodeGradientCall& call, Emitter& emitter);
@@ -49,11 +49,11 @@ Result<std::vector<GradientPart>> if_gradient(const NodeGradientCall& call, Emit
 Result<std::vector<GradientPart>> scan_gradient(const NodeGradientCall& call, Emitter& emitter);
 Result<std::vector<GradientPart>> loop_gradient(const NodeGradientCall& call, Emitter& emitter);
 
-// The sum of `value` over what was spread.
+// Emits the sum of `value` over the axes that were spread.
 Result<ValueId> sum_over(Emitter& emitter, ValueId value, const PolymorphicTypes::Spread& spread);
-// A tensor of that dtype and of the shape of `like`, which is `shape` where every run has the same, all of whose elements are `number`.
+// Emits a tensor of that dtype, all of whose elements are `number`, of the shape of `like`, which is `shape` where every run has the same.
 Result<ValueId> filled(Emitter& emitter, DType dtype, const std::optional<Shape>& shape, ValueId like, double number);
-// A tensor of the shape and dtype of `like`, all of whose elements are `number`.
+// Emits a tensor of the shape and dtype of `like`, all of whose elements are `number`.
 Result<ValueId> filled_like(Emitter& emitter, const PolymorphicTypes& types, ValueId like, double number);
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// The gradient of a pointwise operator: the symbolic derivative of its expression by each input, summed over what was broadcast.
+// The gradient of a pointwise operator: the symbolic derivative of its expression by each input, summed over broadcast axes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using expression::Opcode;
 using expression::Program;
 
-// The same program of the inputs that it reads alone, called x0, x1, ...; which those are is written to `read`.
+// Returns the same program over only the inputs that it reads, called x0, x1, ...; their positions are written to `read`.
 Program narrowed(const Program& derivative, std::vector<size_t>* read) {
   Program program;
   program.code = derivative.code;
@@ -56,14 +56,14 @@ class PointwiseGradient {
   }
 
  private:
-  // What arrived at the elements of an input, where it was broadcast.
+  // Sums the gradient over the axes along which an input was broadcast.
   Result<ValueId> summed(const Node& node, size_t i, ValueId whole) {
     const ValueId input = node.inputs[i];
     if (decides_shape(node, input)) return whole;
     // Extents of one bound may differ: one of them may be 1 in a run.
     const bool late = call_.types.is_late(input) || call_.types.is_late(node.outputs[0]);
     if (const auto spread = call_.types.spread(input, node.outputs[0]); spread && !late) return sum_over(emitter_, whole, *spread);
-    // The run will tell.
+    // The axes are known only during the run.
     HEDDLE_TRY(const ValueId dims, emitter_.emit1("", "Shape", {input}));
     return emitter_.emit1("heddle", "SumTo", {whole, dims});
   }
@@ -90,7 +90,7 @@ class PointwiseGradient {
     return emitter_.emit1("heddle", "Pointwise", std::move(inputs), {{"program", expression::print(program)}});
   }
 
-  // Numbers of another dtype are computed with in the output's: the exponent of Pow.
+  // Returns an operand in the output's dtype, with a cast where it has another one: the exponent of Pow.
   Result<ValueId> operand_as(size_t place, DType dtype) {
     if (place + 2 >= operands_.size()) return operands_[place];
     const DType own = call_.types.dtype(operands_[place]);
@@ -102,7 +102,7 @@ class PointwiseGradient {
 
   const NodeGradientCall& call_;
   Emitter& emitter_;
-  std::vector<ValueId> operands_;  // by place in the derivatives: the node's inputs, dy, y
+  std::vector<ValueId> operands_;  // by position in the derivatives: the node's inputs, dy, y
 };
 
 }  // namespace

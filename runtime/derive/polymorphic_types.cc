@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// Distinct in one round, different in both, and what layers of pictures can halve often.
+// Extents are distinct within one round, different in both, and can be halved often, as layers of pictures do.
 int64_t extent_tried(size_t symbol, int round) {
   return 64 * (static_cast<int64_t>(symbol) + 2 + round);
 }

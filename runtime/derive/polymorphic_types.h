@@ -1,8 +1,8 @@
-// PolymorphicTypes: what is known of each value of a net before any extent is: dtype and rank, the extents that every run has, and how
-// values are broadcast.
+// PolymorphicTypes: the facts about each value of a net that hold for all extents: dtype and rank, extents that are the same in every run,
+// and how values are broadcast.
 //
-// Found by inference with two different numbers for each symbol: what both agree on does not depend on them. A dim that depends on a symbol
-// counts as larger than 1, as one that broadcasts must be written 1.
+// Found by inference with two different numbers for each symbol: a result that both agree on does not depend on them. A dim that depends on
+// a symbol counts as larger than 1, as one that broadcasts must be written 1.
 #pragma once
 
 #include <functional>
@@ -22,12 +22,12 @@ namespace heddle {
 
 class PolymorphicTypes {
  public:
-  // `net` is resolved, `evaluator` outlives what is made. `symbols` have those extents and no others. Errors: what inference says, and
-  // which extents were tried.
+  // `net` is resolved; `evaluator` must outlive the result. `symbols` have those extents and no others. Errors: those of inference, with
+  // the extents that were tried.
   static Result<PolymorphicTypes> infer(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
                                         const std::vector<std::pair<std::string, int64_t>>& symbols, const Limits& limits);
 
-  // Of a net inside one of the operators. `bindings`: what it is run with, by what is known of the net around it.
+  // Infers a net inside one of the operators. `bindings`: its inputs, as far as the net around it determines them.
   Result<PolymorphicTypes> of_subnet(const Net& subnet,
                                      const std::function<std::vector<InputBinding>(const TypedNet& around)>& bindings) const;
   const RegistrySnapshot& registry() const { return *first_.registry; }
@@ -39,21 +39,21 @@ class PolymorphicTypes {
   bool is_dynamic(ValueId id) const { return first_.type(id).dynamic; }
   // Whether its extents in a run may be others than those that were inferred.
   bool is_late(ValueId id) const { return first_.type(id).late(); }
-  // Whether a value of another net, of the same two inferences, has the same shape in both, as far as it is known.
+  // Whether a value of another net, inferred with the same extents, has the same shape in both inferences, as far as it is known.
   bool same_shape(ValueId id, const PolymorphicTypes& others, ValueId other) const;
-  // Dims that differ between the two inferences are -1.
+  // The type for the ABI; dims that differ between the two inferences are -1.
   heddle_type abi(ValueId id) const;
-  // Its shape, if no extent depends on anything.
+  // Its shape, if no extent depends on a symbol.
   std::optional<Shape> shape(ValueId id) const;
 
-  // How `from` was spread to the shape of `to`: its dims are those of `to` behind the first `missing`, but for `ones`, axes of `to` along
-  // which it has extent 1 and `to` has not.
+  // How `from` was broadcast to the shape of `to`: its dims are those of `to` after the first `missing`, except for `ones`, axes of `to`
+  // along which it has extent 1 and `to` has not.
   struct Spread {
     int missing = 0;
     std::vector<int64_t> ones;
     bool none() const { return missing == 0 && ones.empty(); }
   };
-  // None: it can't be told, or was not spread.
+  // None: it is unknown, or `from` was not broadcast.
   std::optional<Spread> spread(ValueId from, ValueId to) const;
 
  private:

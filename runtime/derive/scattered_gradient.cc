@@ -19,7 +19,7 @@ bool adds_into_input(const Node& node) {
   return scatters && name && *name == "add";
 }
 
-// ConstantOfShape without a value makes zeros, of f32; CastLike gives them another dtype.
+// ConstantOfShape without a value makes zeros of f32; CastLike gives them another dtype.
 bool are_zeros(const Net& net, ValueId value, const Emitter& emitter) {
   while (value.valid() && emitter.is_emitted(net[value].producer)) {
     const Node& node = net[net[value].producer];
@@ -44,7 +44,7 @@ Result<std::optional<ValueId>> scattered_into(const Net& net, ValueId part, Valu
   if (scatter.device != emitter.device() || !adds_into_input(scatter) || !are_zeros(net, scatter.inputs[0], emitter))
     return std::optional<ValueId>();
   emitter.take_back();
-  // What made the zeros goes as well, as far as it was emitted last and no other operator reads it.
+  // The producers of the zeros are removed as well, as long as they were emitted last and no other operator reads them.
   for (ValueId unread = scatter.inputs[0]; unread.valid() && emitter.is_last(unread) && makes_zeros(net.nodes.back());) {
     const Node& last = net.nodes.back();
     const bool read = std::find(scatter.inputs.begin() + 1, scatter.inputs.end(), unread) != scatter.inputs.end();

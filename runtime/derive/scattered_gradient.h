@@ -1,4 +1,4 @@
-// Gradients that are zeros with a part filled in, as those of Slice and GatherND: they go into a sum without the zeros.
+// Gradients that are zeros with a part filled in, like those of Slice and GatherND: they are added to a sum without the zeros.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace heddle {
 
-// Where the operator that was emitted last adds into zeros and `part` is its result, makes it add into `sum` instead and takes back what
-// made the zeros. None: `part` is something else, or lies on another device than the emitter's own. `sum`: of the shape and dtype of
+// Where the operator that was emitted last adds into zeros and `part` is its result, makes it add into `sum` instead and removes the
+// producers of the zeros. None: `part` is something else, or is on another device than the emitter's own. `sum`: of the shape and dtype of
 // `part`.
 Result<std::optional<ValueId>> scattered_into(const Net& net, ValueId part, ValueId sum, Emitter& emitter);
 

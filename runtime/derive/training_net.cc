@@ -72,14 +72,14 @@ class Training {
     HEDDLE_CHECK(clip());
     for (const Gradient& gradient : gradients_)
       if (gradient.any()) HEDDLE_CHECK(update(gradient));
-    // Last: what reads the number of steps done reads it before.
+    // Must be last: the readers of the step count read it before.
     HEDDLE_TRY(const ValueId next, emitter_.emit1("heddle", "StepIncrement", {step_}));
     make_next_version(net_, next, step_);
     return std::move(net_);
   }
 
  private:
-  // A state of zeros.
+  // Adds a state of zeros.
   ValueId add_state(const std::string& name, DType dtype, const Shape& shape) {
     Variable variable;
     variable.name = emitter_.unused_name(name);
@@ -127,10 +127,10 @@ class Training {
     return *std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == name; });
   }
 
-  // What is read of a gradient: the tensor, or the rows.
+  // Returns the value with a gradient's content: the tensor, or the rows.
   ValueId content_of(const Gradient& gradient) const { return *net_.find_value(gradient.dense.empty() ? gradient.values : gradient.dense); }
 
-  // Of a gradient by rows each row is held to the bounds, before those that are of one row of the table are added.
+  // Clips the gradients. In a gradient by rows each row is clipped, before rows that belong to one row of the table are added.
   Status clip() {
     for (const Gradient& gradient : gradients_)
       if (gradient.any()) clipped_.emplace(gradient.of, content_of(gradient));
@@ -144,7 +144,7 @@ class Training {
     ValueId sum;
     for (const Gradient& gradient : gradients_) {  // in their order
       if (!gradient.any()) continue;
-      // The norm of each is a number of its dtype where its square is none: only squares of norms are added, in f64.
+      // Each norm fits its dtype where its square does not: only squares of norms are added, in f64.
       ValueId wide = clipped_.at(gradient.of);
       if (const DType dtype = variable_named(gradient.of).type.dtype; dtype == DType::f16 || dtype == DType::bf16) {
         HEDDLE_TRY(wide, emitter_.emit_cast(wide, DType::f32));
@@ -162,7 +162,7 @@ class Training {
     HEDDLE_TRY(const ValueId norm, emitter_.emit1("", "Sqrt", {sum}));
     emitter_.rename(norm, "gradient_norm");
     net_.outputs.push_back(norm);
-    // As torch.nn.utils.clip_grad_norm_ has it.
+    // Like torch.nn.utils.clip_grad_norm_.
     HEDDLE_TRY(const ValueId factor, emitter_.emit1("heddle", "Pointwise", {norm},
                                                     {{"program", fmt::format("min(1, {:.17g} / (x0 + 1e-6))", options_.clip_norm)}}));
     for (auto& [name, value] : clipped_) {
@@ -173,7 +173,7 @@ class Training {
   }
 
   // Rows that are those of bags need not be written out once for each lookup: an update reads the rows of bags, the bag of each lookup and
-  // perhaps their weights itself. Empty: `values` are other ones, or are made of a variable, which may have its next version by then.
+  // perhaps their weights itself. Empty: `values` are not rows of bags, or depend on a variable, which may have its next version by then.
   std::vector<ValueId> bags_of(ValueId values) const {
     const NodeId producer = net_[values].producer;
     if (!producer.valid() || net_[producer].domain != "heddle" || net_[producer].type != "BagRows") return {};
@@ -222,7 +222,7 @@ class Training {
     return options_.average > 0 ? average(next[0]) : Status();
   }
 
-  // As torch.optim.swa_utils.get_ema_avg_fn has it, of what the update has left; the first step is one like any other.
+  // Like torch.optim.swa_utils.get_ema_avg_fn, of the updated value; the first step is treated like any other.
   Status average(ValueId updated) {
     const Variable of = net_[net_[updated].variable];  // a copy: the net grows
     if (of.type.dtype != DType::f32 && of.type.dtype != DType::f64)
@@ -243,7 +243,7 @@ class Training {
   const Optimizer& optimizer_;
   const TrainingOptions& options_;
   Emitter emitter_;
-  ValueId step_, number_, rate_;            // steps before this one; this one, from 1 on
+  ValueId step_, number_, rate_;            // steps before this one; the number of this one, from 1 on
   std::map<std::string, ValueId> clipped_;  // by variable: its gradient, or the rows of it
 };
 

@@ -39,12 +39,12 @@ class Inference : public CallServices {
 
   TypedNet& typed_;
   const InferOptions& options_;
-  const Node* asking_ = nullptr;  // whose inference is under way
-  std::vector<Status> refused_;   // subnets of that one
+  const Node* asking_ = nullptr;  // the node whose inference is in progress
+  std::vector<Status> refused_;   // failures of subnets of that node
   Findings findings_;
   std::vector<std::pair<std::string, int64_t>> symbols_;
   std::vector<char> relevant_;
-  bool late_contents_ = true;     // true: unknown content of a shape operand comes in the run; false: it is an error
+  bool late_contents_ = true;     // true: unknown content of a shape operand becomes known in the run; false: it is an error
   bool guesses_extents_ = false;  // extents that an operator shows for a subnet's inputs mean nothing
 };
 
@@ -60,7 +60,7 @@ void Inference::bind_symbol(const Value& value, const std::string& symbol, int64
   symbols_.emplace_back(symbol, extent);
 }
 
-// Those that were given are the net's.
+// Reports given symbols that the net does not have.
 void Inference::check_symbols() {
   if (symbols_.empty()) return;
   const std::vector<std::string> names = symbol_names(typed_.net);
@@ -142,7 +142,7 @@ void Inference::bind_to_declared(ValueId id) {
   }
 }
 
-// Content of outputs when all inputs are known and it may matter for extents.
+// Computes the content of outputs when that of all inputs is known and it may matter for extents.
 Status Inference::follow_content(const Node& node) {
   if (!options_.evaluator || node.schema->has_trait(HEDDLE_TRAIT_IMPURE) || node.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return {};
   bool wanted = false;
@@ -161,7 +161,7 @@ Status Inference::follow_content(const Node& node) {
     } else if (typed_.known[id.index]) {
       inputs.push_back(typed_.known[id.index]);
     } else if (shape_only && !typed_.type(id).late()) {
-      // Only the extents are read: a blob without bytes says them.
+      // Only the extents are read: a blob without bytes has them.
       auto shape = std::make_shared<Blob>();
       shape->dtype = typed_.type(id).dtype;
       shape->shape = typed_.type(id).shape;
@@ -186,7 +186,7 @@ Status Inference::follow_content(const Node& node) {
   return {};
 }
 
-// Extents of inputs, or contents that decide extents, are the run's affair.
+// Infers a node whose input extents, or contents that decide extents, are known only during the run.
 Status Inference::infer_late(const Node& node) {
   std::vector<TensorType> outputs(node.outputs.size());
   guesses_extents_ = true;
@@ -199,8 +199,8 @@ Status Inference::infer_late(const Node& node) {
   return {};
 }
 
-// Whether extents depend on content that differs from run to run. Operators with subnets know what to do without it, and asking them twice
-// at each depth of nets in nets takes for ever.
+// Whether extents depend on content that differs from run to run. Operators with subnets can infer without it, and calling them twice at
+// each depth would take time exponential in the depth.
 bool Inference::has_late_operand(const Node& node) const {
   if (!late_contents_ || node.has_subnet()) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -293,7 +293,7 @@ void Inference::run() {
   typed_.known.assign(net.values.size(), nullptr);
   const bool content_matters = std::any_of(net.nodes.begin(), net.nodes.end(),
                                            [](const Node& n) { return n.schema && (n.schema->has_shape_operand || n.has_subnet()); });
-  // What a subnet gives may say whether it is run again.
+  // The output of a subnet may decide whether it is run again.
   if (content_matters || options_.contents_vary) relevant_ = shape_relevant_values(net, true, options_.contents_vary);
   if (content_matters && !options_.contents_vary)
     for (const uint32_t i : shape_deciding_inputs(net, options_.limits))
@@ -310,7 +310,7 @@ void Inference::run() {
       for (const Dim& dim : declared.dims) typed_.types[i].shape.push_back(dim.value);
     }
   }
-  // Inputs with given shapes first: they bind symbols for the others.
+  // Inputs with given shapes come first: they bind symbols for the others.
   for (const bool with_shape : {true, false})
     for (size_t i = 0; i < net.inputs.size(); ++i) {
       const bool given = i < options_.inputs.size() && options_.inputs[i].type.dtype != DType::none;
@@ -378,7 +378,7 @@ InferOptions subnet_options(std::span<const heddle_tensor* const> inputs, Evalua
   for (const heddle_tensor* view : inputs) {
     InputBinding& input = options.inputs.emplace_back();
     input.type = {static_cast<DType>(view->dtype), Shape(view->dims, view->rank)};
-    // What lies on a device is not read here: its address means nothing to the host.
+    // Data on a device is not read here: its address means nothing to the host.
     if (view->data && view->space == HEDDLE_SPACE_HOST && view->element_count <= limits.evaluated_elements)
       input.content = Blob::copy_of(input.type.dtype, input.type.shape, view->data);
   }
@@ -416,7 +416,7 @@ Result<std::vector<TensorType>> inferred_types(TypedNet& net, NodeId id, Evaluat
   options.limits = net.limits;
   options.evaluator = evaluator;
   Node& node = net.net[id];
-  // Operands of fused operators lie behind the operator's own inputs and have no part in its types.
+  // Operands of fused operators follow the operator's own inputs and have no part in its types.
   const std::vector<ValueId> inputs = node.inputs;
   for (const EpilogueOp& epilogue_op : node.epilogue)
     if (epilogue_op.operand_input >= 0) node.inputs.resize(std::min(node.inputs.size(), static_cast<size_t>(epilogue_op.operand_input)));

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Extents to ask with: 1 broadcasts, those of other inputs fit beside them, and what operands say (sizes, counts) needs as much.
+// Extents to try: 1 broadcasts, those of other inputs fit beside them, and values of operands (sizes, counts) may be needed as extents.
 std::vector<int64_t> likely_extents(const TypedNet& net, const Node& node) {
   constexpr size_t most = 8;
   std::vector<int64_t> extents = {1};
@@ -37,7 +37,7 @@ std::vector<int64_t> likely_extents(const TypedNet& net, const Node& node) {
   return extents;
 }
 
-// -1 for each extent that the run alone knows.
+// The shape with -1 for each extent that is known only during the run.
 Shape known_before_run(const TensorType& type) {
   Shape shape = type.shape;
   for (int k = 0; k < shape.rank(); ++k)
@@ -75,7 +75,7 @@ class LateTypes {
     inputs_[i] = &views_[i];
   }
 
-  // What inputs of a rank that is certain say of the others; that of a dynamic one may be a guess as well.
+  // Finds dims that inputs of known rank determine for the others; the rank of a dynamic one may be a guess.
   Status match_certain_inputs() {
     std::vector<const heddle_tensor*> certain(inputs_);
     for (size_t i = 0; i < node_.inputs.size(); ++i) {
@@ -104,14 +104,14 @@ class LateTypes {
       if (status.ok()) return true;
       if (status.code() != Code::shape_mismatch) return status;
       const bool from_inside = !status.diagnostic().context.empty();
-      if (refusal.ok()) refusal = std::move(status);  // the first one speaks of the least odd extents
-      // Subnets are inferred with extents that are unknown whatever is asked, and those within them again.
+      if (refusal.ok()) refusal = std::move(status);  // the first one names the most usual extents
+      // Subnets are inferred with unknown extents whatever is tried, and nested ones again.
       if (from_inside) break;
     }
     return false;
   }
 
-  // The extents of the run may be right all the same.
+  // Takes dims from the declaration alone: the extents of the run may fit all the same.
   Status follow_declared_dims(Status refusal) {
     HEDDLE_CHECK(infer_dtypes(*node_.schema, inputs_, outputs_));
     const int rank = !node_.inputs.empty() && node_.inputs[0].valid() ? shapes_[0].rank() : 0;
@@ -124,7 +124,7 @@ class LateTypes {
       if (wanted_[i] && outputs_[i].dtype == DType::none) return refusal;
       heddle_type type = {};
       type.rank = rank;
-      // What does not follow is refused in the run, by the extents that it finds.
+      // Dims that do not follow are refused in the run, by their true extents.
       if (says && wanted_[i] && !declared.follow(i, of_all, &type).ok()) type.rank = rank;
       outputs_[i].shape = Shape(type.dims, type.rank);
     }
@@ -134,7 +134,7 @@ class LateTypes {
   void leave_extents_open() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TensorType& type = outputs_[i];
-      // The next version of a variable is of its type; the run refuses an update of other extents.
+      // The next version of a variable has its type; the run refuses an update of other extents.
       const int updated = node_.schema->updated_input(i);
       const ValueId variable =
           updated >= 0 && static_cast<size_t>(updated) < node_.inputs.size() ? node_.inputs[static_cast<size_t>(updated)] : ValueId();

@@ -1,4 +1,5 @@
-// What can be told of a node before a run where only the run knows the extents of its inputs, or the content that decides its outputs'.
+// The types that can be inferred for a node before a run where the extents of its inputs, or the content that decides those of its outputs,
+// are known only during the run.
 #pragma once
 
 #include <span>
@@ -9,10 +10,10 @@
 
 namespace heddle {
 
-// Dtypes of the outputs, exact; their ranks, as far as they can be guessed: inference is asked with extents that may make sense, and
-// where none does the schema's type variables decide. All outputs are dynamic. `services` answers what inference asks about subnets.
-// Errors: what does not depend on extents (arity_mismatch, dtype_mismatch, ...); shape_mismatch, as inference said it, where nothing else
-// decides a dtype.
+// Infers the dtypes of the outputs, exactly, and their ranks, as far as they can be guessed: inference is tried with plausible extents, and
+// where none fits the schema's type variables decide. All outputs are dynamic. `services` answers questions of inference about subnets.
+// Errors: those that do not depend on extents (arity_mismatch, dtype_mismatch, ...); shape_mismatch, as inference reported it, where
+// nothing else decides a dtype.
 Status infer_late_types(const TypedNet& net, const Node& node, std::span<TensorType> outputs, CallServices* services);
 
 }  // namespace heddle

@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// Of an operator that is computed while compiling; about a second with the slowest kernels.
+// Limit of an operator that is computed while compiling; about a second with the slowest kernels.
 constexpr double max_operations = 1e9;
 
 class RegistryEvaluator : public Evaluator {
@@ -21,14 +21,14 @@ class RegistryEvaluator : public Evaluator {
     call.inputs = inputs;
     call.output_count = node.outputs.size();
     call.constant_inputs = true;
-    // What a step of a run may take its time for, and be called off, would only hold up the compiler.
+    // An expensive operator may take its time, and be cancelled, as a step of a run; here it would only hold up the compiler.
     if (node.schema && node.schema->op->cost) {
       HEDDLE_TRY(const OperatorCost cost, operator_cost(*registry_, call));
       if (cost.flops.value_or(0) > max_operations)
         return Status(Code::unsupported, "too much work to be evaluated while a net is compiled");
     }
     auto result = run_operator(*registry_, call);
-    // A call has no name but its type; the operator of a net has one.
+    // A call has no name except its type; the operator of a net has one.
     if (!result.ok()) {
       Status failed = std::move(result).status();
       failed.diagnostic().node = node.name;

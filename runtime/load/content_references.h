@@ -1,4 +1,4 @@
-// ContentReferences: where the writers put each content: into the net's file (null) or as a reference.
+// ContentReferences: where the writers put each content: into the net's file (null) or into another file, as a reference.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace heddle {
 
 using ContentReferences = std::function<const WeightReference*(const Content&)>;
 
-// As loaded: a reference stays one.
+// Keeps references as they were loaded.
 inline const WeightReference* references_as_loaded(const Content& content) {
   return content.reference.file.empty() ? nullptr : &content.reference;
 }

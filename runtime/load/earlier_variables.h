@@ -1,4 +1,4 @@
-// Variables that several nets of one file have in common: the first of them has the content, the others say the name and the type.
+// Variables that several nets of one file have in common: the first net stores the content, the others only name and type.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace heddle {
 
-// Of the nets of a file that come before another one. Refers to them.
+// The variables of the nets that precede another one in a file. Refers to these nets.
 class EarlierVariables {
  public:
   void add(const Net& net);
-  // Whether one of them has this variable, of this type and with this content: then it is not written again.
+  // Whether one of them has this variable, with this type and content: then the content is not written again.
   bool have(const Variable& variable) const;
-  // Gives variables without content what a net before has for them.
+  // Gives variables without content that of the same variable in an earlier net.
   void complete(Net& net) const;
 
  private:

@@ -1,4 +1,5 @@
-// The flatbuffer of schemas/net.fbs to and from the nets of a file, one or more. The payload alone; load/header.h has the bytes around it.
+// Converts between the flatbuffer of schemas/net.fbs and the nets of a file, one or more. The payload alone; load/header.h has the bytes
+// around it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace heddle {
 // `payload` is untrusted, at least 16-byte aligned and not referred to afterwards.
 Result<std::vector<Net>> nets_from_flatbuffer(std::span<const std::byte> payload, const Limits& limits);
 
-// Hands the payload of nets that check_whole_nets accepts to `sink`. Errors: limit_exceeded at 2 GiB, and those of the sink.
+// Passes the payload of nets that check_whole_nets accepts to `sink`. Errors: limit_exceeded at 2 GiB, and those of the sink.
 Status nets_to_flatbuffer(std::span<const Net> nets, const ContentReferences& references,
                           const std::function<Status(std::span<const std::byte>)>& sink);
 

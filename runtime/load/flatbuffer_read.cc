@@ -25,7 +25,7 @@ std::span<const std::byte> bytes_of(const flatbuffers::Vector<uint8_t>* vector) 
   return std::as_bytes(std::span(vector->data(), vector->size()));
 }
 
-// The verifier checks where a vector stands, not where its elements do. Of an empty one the builder aligns none.
+// The verifier checks the position of a vector, not the alignment of its elements. The builder does not align an empty one.
 template <class T>
 bool aligned(const T* vector) {
   return vector == nullptr || vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
@@ -99,7 +99,7 @@ class Decoder {
   void text(const flatbuffers::String* in, std::string* out) {
     if (in != nullptr && spend(in->size())) out->assign(in->data(), in->size());
   }
-  // Of a vector of 8-byte elements or structs.
+  // Checks the alignment of a vector of 8-byte elements or structs.
   bool straight(bool is_aligned) {
     if (!is_aligned && !stopped_)
       findings_.add(Status(Code::file_corrupt, "a list of the flatbuffer is misaligned", "fetch the file again"));
@@ -234,7 +234,7 @@ class Decoder {
                          static_cast<int>(attribute->kind())));
     }
   }
-  // False when the fields that are set are not the one that `kind` names.
+  // Returns false when the fields that are set are not the one that `kind` names.
   bool attribute_value(const file::Attribute& in, const Net& net, int64_t depth, AttributeValue* out) {
     const int set = (in.integer() ? 1 : 0) + (in.real() ? 1 : 0) + (in.text() ? 1 : 0) + (in.integers() ? 1 : 0) + (in.reals() ? 1 : 0) +
                     (in.texts() ? 1 : 0) + (in.tensor() ? 1 : 0) + (in.subnet() ? 1 : 0);
@@ -321,9 +321,9 @@ Result<std::vector<Net>> nets_from_flatbuffer(std::span<const std::byte> payload
                   fmt::format("the net has {}; flatbuffers end at 2 GiB", human_bytes(static_cast<int64_t>(payload.size()))));
   const auto size = static_cast<int64_t>(payload.size());
   flatbuffers::Verifier::Options options;
-  // A few levels more than the limit, so that a net just beyond it gets the sentence about the limit.
+  // A few levels more than the limit, so that a net just beyond it gets the message about the limit.
   options.max_depth = static_cast<flatbuffers::uoffset_t>(tables_per_level * (std::clamp<int64_t>(limits.subnet_depth, 0, 1000) + 4) + 8);
-  // Every table of an honest file has an offset that leads to it (4 bytes) and an offset of its own to its vtable (4 bytes).
+  // Every table of a valid file has an offset that leads to it (4 bytes) and an offset of its own to its vtable (4 bytes).
   options.max_tables = static_cast<flatbuffers::uoffset_t>(size / 8 + 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(payload.data()), payload.size(), options);
   if (!file::VerifyNetBuffer(verifier))

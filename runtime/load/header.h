@@ -18,10 +18,10 @@ namespace heddle {
 
 inline constexpr size_t net_header_bytes = 64;
 inline constexpr uint32_t net_format_version = 3;  // the newest that is read
-// Files have the oldest version that says all they hold, so that older readers take what they can.
+// Files have the oldest version that can express their content, so that older readers can read as many as possible.
 inline constexpr uint32_t one_net_version = 1, several_nets_version = 2, initializer_version = 3;
 
-// Whether `bytes` begin as a binary net, or as much of one as there is.
+// Whether `bytes` begin like a binary net, or like a prefix of one.
 bool has_net_magic(std::span<const std::byte> bytes);
 // The payload of a whole file after its header was checked. Errors: file_truncated, file_corrupt, file_version.
 Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> file);

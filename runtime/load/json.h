@@ -18,9 +18,9 @@ inline constexpr int64_t net_json_version = 1;  // of the member "heddle"
 
 // `text` is untrusted.
 Result<std::vector<Net>> nets_from_json(std::string_view text, const Limits& limits);
-// Of a text with one net alone. Errors also: invalid_argument, there are several.
+// Reads a text with one net. Errors also: invalid_argument, there are several.
 Result<Net> net_from_json(std::string_view text, const Limits& limits);
-// Of nets that check_whole_nets accepts.
+// Writes nets that check_whole_nets accepts.
 std::string nets_to_json_text(std::span<const Net> nets, const ContentReferences& references);
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// The members of one JSON object, checked against the keys that may stand there.
+// The members of one JSON object, checked against the permitted keys.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ class JsonFields {
   JsonFields(JsonValue object, std::span<const std::string_view> keys);
   // Whether the value was an object of known keys, each once. Errors: syntax with the nearest key.
   const Status& status() const { return status_; }
-  // The member, or nothing when it is absent or null was not meant as a value.
+  // Returns the member, or nothing when it is absent or null where null is no value.
   std::optional<JsonValue> get(std::string_view key) const;
-  // Of the kind asked for; a member of another kind counts as an error in `status`.
+  // Returns a member of that kind; one of another kind is an error in `status`.
   std::optional<JsonValue> get(std::string_view key, JsonValue::Kind kind, Status* status) const;
   // The text of a string member; empty when absent.
   std::string_view text(std::string_view key, Status* status) const;
-  // `otherwise` when absent; an error when it is no integer in [low, high].
+  // Returns an integer, or `otherwise` when absent; an error when it is no integer in [low, high].
   int64_t integer(std::string_view key, int64_t low, int64_t high, int64_t otherwise, Status* status) const;
   bool boolean(std::string_view key, Status* status) const;  // false when absent
 

@@ -42,7 +42,7 @@ Status read_dim(JsonValue value, Dim* dim) {
   return Status(Code::syntax, "a dim is none of: an extent, the name of a symbol, {\"at_most\": extent}, null");
 }
 
-// Of a type whose dims must all be constant.
+// Returns the shape of a type whose dims must all be constant.
 Result<Shape> fixed_shape(const DeclaredType& type) {
   Shape shape;
   bool fixed = type.ranked && type.dims.size() <= max_rank;
@@ -77,7 +77,7 @@ Status read_weights(JsonValue value, WeightReference* reference) {
   return status;
 }
 
-// A string, or {"hex": "00ff"} for bytes that are no text: JSON is UTF-8 throughout, and attributes may hold any bytes.
+// A string, or {"hex": "00ff"} for bytes that are not text: JSON is UTF-8 throughout, and attributes may hold any bytes.
 Result<std::string> read_bytes(JsonValue value) {
   static constexpr std::string_view keys[] = {"hex"};
   if (value.is(Kind::string)) return std::string(value.text());
@@ -202,7 +202,7 @@ Status read_attribute(JsonValue value, AttributeValue* attribute, std::optional<
   } else if (const std::optional<JsonValue> v = fields.get("tensor")) {
     return read_tensor(*v, attribute);
   } else if (status.ok()) {
-    // Handed back unread: the reader of nets counts depth and operators over all of them.
+    // Returned unread: the reader of nets counts depth and operators over all of them.
     *subnet = fields.get("net");
   }
   return status;

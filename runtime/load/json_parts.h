@@ -1,4 +1,4 @@
-// Parts of the text form that need nothing of the net around them: types, contents, attributes that are no nets.
+// Parts of the text form that can be read without the net around them: types, contents, attributes that are not nets.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace heddle {
 
 // "dtype" and "dims" of a value, variable or tensor; both may be absent.
 Status read_type(const JsonFields& fields, DeclaredType* type);
-// "data" or "weights"; both may be absent, the structure check says what is missing.
+// "data" or "weights"; both may be absent, the structure check reports missing content.
 Status read_content(const JsonFields& fields, const DeclaredType& type, Content* content);
-// {"int": 1} and its like. A subnet {"net": {...}} is handed back unread in `subnet`.
+// Reads {"int": 1} and the like. A subnet {"net": {...}} is returned unread in `subnet`.
 Status read_attribute(JsonValue value, AttributeValue* attribute, std::optional<JsonValue>* subnet);
 
 }  // namespace heddle

@@ -34,8 +34,8 @@ class NetReader {
     if (node != nullptr) status = std::move(status).at(node->name, node->type);
     findings_.add(std::move(status).in_net(net.name));
   }
-  // Adds "value "x": ..." when `status` is a failure. What follows from a text that was not understood would only confuse, so
-  // the structure is not checked then.
+  // Adds "value "x": ..." when `status` is a failure. Then the structure is not checked, as errors that follow from text that was not
+  // understood would only confuse.
   void malformed(const Net& net, Status status, std::string_view what = {}) {
     if (status.ok()) return;
     if (!what.empty()) status.diagnostic().message = fmt::format("{}: {}", what, status.diagnostic().message);
@@ -51,7 +51,7 @@ class NetReader {
   void read_attributes(JsonValue in, int64_t depth, const Net& net, Node* node);
 
   EarlierVariables earlier_;
-  bool is_further_ = false;  // what is read is not the first net
+  bool is_further_ = false;  // the net that is read is not the first
   const Limits& limits_;
   int64_t nodes_ = 0;
   bool understood_ = true;
@@ -98,7 +98,7 @@ class NamedParts {
 
   // Positions of the index: first the listed values, then every output of every node.
   void index_values(const std::optional<JsonValue>& nodes) {
-    // Names as they stand in the document: those of values move when values are added.
+    // Names in the order of the document: values move when values are added.
     std::vector<std::string_view> names;
     Status status;
     if (const std::optional<JsonValue> values = fields_.get("values", Kind::array, &status)) {
@@ -258,8 +258,8 @@ void NetReader::read(JsonValue in, int64_t depth, Net* net) {
   read_variables(fields, net);
   read_values(fields, net);
   read_nodes(fields, depth, net);
-  // Names are resolved behind the reading of everything: nodes may name what stands later in the text. Not when a part was malformed, as
-  // its names would be reported as missing too.
+  // Names are resolved after everything was read: nodes may name parts that follow in the text. Not when a part was malformed, as its names
+  // would be reported as missing too.
   if (!understood_) return;
   NamedParts(*this, fields, net).resolve();
   if (depth == 0) earlier_.complete(*net);
@@ -271,7 +271,7 @@ void NetReader::read_header(const JsonFields& fields, bool top, Net* net) {
   Status status;
   net->name = std::string(fields.text("name", &status));
   net->doc = std::string(fields.text("doc", &status));
-  // The outermost net tells the version for all; a subnet's may be left out.
+  // The outermost net states the version for all; a subnet may omit it.
   const int64_t version = fields.integer("heddle", 1, INT64_MAX, top ? 0 : net_json_version, &status);
   if (status.ok() && version == 0)
     status = Status(Code::syntax, "the member \"heddle\" is missing, which has the version of the format",
@@ -360,7 +360,7 @@ void NetReader::read_nodes(const JsonFields& fields, int64_t depth, Net* net) {
   const std::optional<JsonValue> list = fields.get("nodes", Kind::array, &status);
   malformed(*net, std::move(status));
   if (!list) return;
-  // Over the whole document, before memory is reserved for them.
+  // Counted over the whole document, before memory is reserved for them.
   nodes_ += list->size();
   if (nodes_ > limits_.nodes) return malformed(*net, over_limit(limits_, &Limits::nodes, "the net has too many operators"));
   net->nodes.reserve(list->size());
@@ -374,7 +374,7 @@ void NetReader::read_nodes(const JsonFields& fields, int64_t depth, Net* net) {
     made.device = std::string(node.text("device", &status));
     made.version = static_cast<int32_t>(node.integer("version", 0, INT32_MAX, 0, &status));
     made.random_stream = static_cast<uint32_t>(node.integer("random_stream", 0, UINT32_MAX, 0, &status));
-    // Here only their form is checked, which resolve_node then relies on.
+    // Only the form is checked here; resolve_node relies on it.
     for (const char* key : {"inputs", "outputs", "control"}) {
       const std::optional<JsonValue> names = node.get(key, Kind::array, &status);
       if (!names) continue;

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Members that have their default are left out.
+// Writes a net; members with their default value are left out.
 class JsonWriter {
  public:
   JsonWriter(std::string& out, const ContentReferences& references) : out_(out), references_(references) {}
@@ -192,7 +192,7 @@ class JsonWriter {
     out_ += '}';
   }
 
-  // Strings of attributes may hold any bytes; those that are no UTF-8 stand in hex.
+  // Strings of attributes may hold any bytes; those that are not UTF-8 are written in hex.
   void byte_string(const std::string& s) {
     if (is_utf8(s)) return text(s);
     static constexpr char digits[] = "0123456789abcdef";

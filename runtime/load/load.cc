@@ -40,7 +40,7 @@ Result<std::vector<Net>> parse_nets(std::span<const std::byte> bytes, const Limi
   }
   HEDDLE_TRY(const std::span<const std::byte> payload, checked_payload(bytes));
   if (reinterpret_cast<uintptr_t>(payload.data()) % 64 == 0) return nets_from_flatbuffer(payload, limits);
-  // The caller's bytes may stand anywhere; a flatbuffer may not.
+  // The caller's bytes may have any alignment; a flatbuffer must be aligned.
   FileBytes aligned = FileBytes::allocate(payload.size());
   if (!payload.empty()) std::memcpy(aligned.data.get(), payload.data(), payload.size());
   return nets_from_flatbuffer(aligned.span(), limits);

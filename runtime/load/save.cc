@@ -21,13 +21,13 @@
 namespace heddle {
 namespace {
 
-// Decides for every content of a net and its subnets where it goes, and gathers what goes to the weights file.
+// Decides where each content of a net and its subnets is stored, and gathers the contents for the weights file.
 class WeightsPlan {
  public:
   WeightsPlan(std::string file, const SaveOptions& options) : file_(std::move(file)), options_(options) {}
 
-  // Whether something goes to the weights file that is not there yet. It is then written anew as a whole, so that contents which
-  // refer to it must be written again too.
+  // Finds whether any content has to be added to the weights file. The file is then written anew as a whole, so that contents which refer
+  // to it must be written again too.
   void find_new(const Net& net) {
     for (const Variable& variable : net.variables) rewrites_ = rewrites_ || is_new(variable.initial);
     for (const Value& value : net.values) rewrites_ = rewrites_ || (value.kind == Value::Kind::constant && is_new(value.content));
@@ -36,7 +36,7 @@ class WeightsPlan {
         if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) find_new(**subnet);
     }
   }
-  // Of all nets of a file.
+  // Gathers the contents of all nets of a file.
   Status gather(std::span<const Net> nets) {
     for (const Net& net : nets) {
       HEDDLE_CHECK(gather(net, &net == nets.data() ? "" : net.name + "/"));
@@ -45,7 +45,7 @@ class WeightsPlan {
     return {};
   }
   const std::vector<TensorToWrite>& tensors() const { return tensors_; }
-  // After the tensors were written: which file it is that the net belongs to.
+  // Sets the identity of the weights file in the net's references. Must be called after the tensors were written.
   void complete(const WrittenWeights& written) {
     for (const auto& [reference, tensor] : unwritten_) {
       reference->checksum = written.checksums[tensor];
@@ -91,7 +91,7 @@ class WeightsPlan {
     if (content.blob->bytes <= options_.inline_bytes) return {};
     const auto [at, added] = by_bytes_.try_emplace(content.blob->data, tensors_.size());
     size_t tensor = at->second;
-    // Shared bytes are written once; a view of the same bytes under another type is a tensor of its own.
+    // Shared bytes are written once; a view of the same bytes with another type is a tensor of its own.
     if (added || !same_type(tensors_[tensor], *content.blob)) {
       tensor = tensors_.size();
       tensors_.push_back({unused(name), content.blob->dtype, content.blob->shape, content.blob->data});
@@ -101,7 +101,8 @@ class WeightsPlan {
     return {};
   }
   static bool same_type(const TensorToWrite& tensor, const Blob& blob) { return tensor.dtype == blob.dtype && tensor.shape == blob.shape; }
-  // A variable and a constant may have the same name; "__" means something in the format; nested names may grow too long to load.
+  // A name that is not used yet: a variable and a constant may have the same name; "__" has a meaning in the format; nested names may be
+  // too long to load.
   std::string unused(const std::string& name) {
     const bool too_long = static_cast<int64_t>(name.size()) + 16 > options_.limits.name_bytes;
     const std::string base = too_long ? "weights" : name.starts_with("__") ? "_" + name : name;
@@ -118,10 +119,10 @@ class WeightsPlan {
   std::unordered_map<const std::byte*, size_t> by_bytes_;
   std::unordered_set<std::string> names_;
   std::vector<TensorToWrite> tensors_;
-  std::vector<std::pair<WeightReference*, size_t>> unwritten_;  // in placed_, to one of tensors_
+  std::vector<std::pair<WeightReference*, size_t>> unwritten_;  // a reference in placed_, and the index of its tensor in tensors_
 };
 
-// The oldest that has all that the nets need.
+// The oldest format version that supports all that the nets need.
 uint32_t format_version(std::span<const Net> nets) {
   for (const Net& net : nets)
     for (const Variable& variable : net.variables)
@@ -129,14 +130,14 @@ uint32_t format_version(std::span<const Net> nets) {
   return nets.size() == 1 ? one_net_version : several_nets_version;
 }
 
-// A weights file that takes its place beside the net's, and its identity.
+// A weights file that is to replace the net's, and its identity.
 struct NewWeights {
   FileReplacement file;
   WeightsIdentity identity;
 };
 
-// Both files are complete before the first name changes. At each moment the net that is there finds its weights: the new ones lie beside
-// the old ones under a name that has their identity (weights/attach.h) when the net takes its place, and take theirs after it.
+// Both files are complete before the first name changes. At each moment the net's file has its weights: the new ones lie beside the old
+// ones under a name with their identity (weights/attach.h) when the net is replaced, and replace the old ones after it.
 Status replace_both(FileReplacement& net, NewWeights& weights) {
   const std::string tag = weights.identity.text();
   HEDDLE_CHECK(net.sync());
@@ -144,7 +145,7 @@ Status replace_both(FileReplacement& net, NewWeights& weights) {
   HEDDLE_CHECK(weights.file.stage(tag));
   HEDDLE_CHECK(net.commit());
   HEDDLE_CHECK(weights.file.commit());
-  without_exceptions([&] { weights.file.remove_staged(tag); });  // the next writer does, where there is no memory for it
+  without_exceptions([&] { weights.file.remove_staged(tag); });  // where there is no memory for it, the next writer does
   return {};
 }
 
@@ -164,14 +165,15 @@ Status write_nets(std::span<const Net> nets, const std::filesystem::path& path, 
   });
 }
 
-// The file that a name leads to, wherever links lead.
+// The file that a path leads to, through all links.
 std::filesystem::path target_of(const std::filesystem::path& path) {
   std::error_code unknown;
   const std::filesystem::path target = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
   return unknown ? path : target;
 }
 
-// Before anything is written: the nets are right, each content with bytes or a reference, and no mapped weights file has changed since.
+// Checks before anything is written that the nets are valid, that each content has bytes or a reference, and that no mapped weights file
+// has changed since.
 Status check_for_bytes(std::span<const Net> nets, const Limits& limits) {
   HEDDLE_CHECK(check_whole_nets(nets, limits));
   for (const Net& net : nets) HEDDLE_CHECK(check_weights_whole(net));

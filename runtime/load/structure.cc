@@ -12,8 +12,8 @@
 namespace heddle {
 namespace {
 
-// Checks a net before any other code trusts its ids. Checks go on after a finding, so that a file's mistakes are told together; each
-// therefore tests the ids that it uses itself, although an earlier check may have found them wrong.
+// Checks a net before any other code trusts its ids. Checks continue after a finding, so that all mistakes of a file are reported together;
+// each check therefore tests the ids that it uses, although an earlier check may have refused them.
 class StructureCheck {
  public:
   StructureCheck(const Net& net, bool top, const Limits& limits, Findings& findings)
@@ -28,7 +28,7 @@ class StructureCheck {
     check_names(net_.values, "a value");
     check_names(net_.nodes, "an operator");
     check_names(net_.variables, "a variable");
-    // Origins first: the kinds of values, and the order of readers, are checked against them.
+    // Origins are found first: the kinds of values, and the order of readers, are checked against them.
     find_origins();
     for (size_t i = 0; i < net_.values.size(); ++i) check_value(ValueId(i));
     check_variables();
@@ -183,7 +183,7 @@ class StructureCheck {
              fmt::format("value {} is not of the type of its variable {}", quoted(value.name), quoted(net_[value.variable].name)));
       versions.emplace_back(value.variable.index, value.version, i);
     }
-    // Sorted, the versions of a variable are neighbours, and gaps and repetitions show without a table for each variable.
+    // After sorting, the versions of a variable are neighbours, which shows gaps and repetitions without a table for each variable.
     std::sort(versions.begin(), versions.end());
     for (size_t i = 0; i < versions.size(); ++i) check_version(versions, i);
     for (size_t v = 0; v < net_.variables.size(); ++v)
@@ -290,7 +290,7 @@ class StructureCheck {
         reported_[id.index] = true;
         fail(Code::dangling_input, fmt::format("output {} of the net is defined by no operator", name_of(id)));
       }
-      // Callers tell outputs apart by name; a branch or loop body may give one value twice, as its outputs go by position.
+      // Callers identify outputs by name; a branch or loop body may give one value twice, as its outputs go by position.
       if (top_ && listed[id.index]) fail(Code::duplicate_name, fmt::format("output {} of the net is listed twice", name_of(id)));
       listed[id.index] = true;
     }
@@ -317,7 +317,7 @@ class StructureCheck {
   Findings& findings_;
   NetLinks links_;
   std::vector<bool> defined_;   // by value
-  std::vector<bool> reported_;  // by value: its lack of a definition was reported
+  std::vector<bool> reported_;  // by value: that it is undefined was reported
 };
 
 }  // namespace
@@ -329,7 +329,7 @@ NetLinks check_structure(const Net& net, bool top, const Limits& limits, Finding
 void link_net(Net& net, bool top, const Limits& limits, Findings& findings) {
   const size_t before = findings.count();
   const NetLinks links = check_structure(net, top, limits, findings);
-  // What was found may be an id that does not exist: nothing may be followed from here on.
+  // After a finding an id may not exist: no id may be used from here on.
   if (findings.count() != before) return;
   for (size_t i = 0; i < net.values.size(); ++i) {
     Value& value = net.values[i];

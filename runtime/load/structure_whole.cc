@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// Compares what `net` says with what follows from it. Only our own transforms and builders can get this wrong.
+// Compares the links in `net` with the derived ones. Only our own transforms and builders can get this wrong.
 void check_links(const Net& net, const NetLinks& links, Findings& findings) {
   for (size_t i = 0; i < net.values.size(); ++i) {
     const Value& value = net.values[i];

@@ -16,7 +16,7 @@ std::string key_of(const std::string& variable) {
   return average_key + variable;
 }
 
-// The name of its average in that net; null: none is noted.
+// The name of the variable's average in that net; null: none is recorded.
 const std::string* average_of(const Net& net, const std::string& variable) {
   const auto found =
       std::find_if(net.metadata.begin(), net.metadata.end(), [&](const auto& pair) { return pair.first == key_of(variable); });
@@ -49,7 +49,7 @@ Result<int64_t> take_averages(Net& net, std::span<const Net> nets) {
       if (average->type != variable.type)
         return Status(Code::shape_mismatch, fmt::format("{} has another type than its average {}", quoted(variable.name), quoted(*name)),
                       "make the net anew");
-      // Without content nothing was learned yet, and both begin alike.
+      // Without content no training has happened yet, and both begin alike.
       if (average->initial.any()) variable.initial = average->initial;
       ++taken;
       break;

@@ -1,6 +1,6 @@
-// Averages: variables that hold the mean of what others were, step by step, kept beside them while a net learns (TrainingOptions::average).
+// Averages: variables that hold the mean of other variables over the training steps (TrainingOptions::average).
 //
-// Which is of which stands in the net's metadata, "average of W": name, and is not read off the names.
+// The net's metadata records which variable is the average of which ("average of W": name); it is not derived from the names.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace heddle {
 
-// A variable `name` that begins as `of` does, and is noted as its average: its first version.
+// Adds a variable `name` that begins like `of` and is recorded as its average; returns its first version.
 ValueId add_average(Net& net, const Variable& of, const std::string& name);
 
-// Gives the variables of `net` the content of their averages, which any of `nets` may have; those without one stay as they are. How many
-// have it. Errors: invalid_argument, where none has; unknown_name, where what is noted is no variable; shape_mismatch.
+// Gives the variables of `net` the content of their averages, which any of `nets` may have; those without one stay as they are. Returns how
+// many have one. Errors: invalid_argument, where none has; unknown_name, where a recorded average is no variable; shape_mismatch.
 Result<int64_t> take_averages(Net& net, std::span<const Net> nets);
 
-// Of a net that does not keep them: what is noted goes.
+// Removes the records of averages from a net that does not keep them.
 void forget_averages(Net& net);
 
 }  // namespace heddle

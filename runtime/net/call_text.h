@@ -1,4 +1,4 @@
-// "name(word, word)": how rules are written in files and on the command line.
+// "name(word, word)": the notation of rules in files and on the command line.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@ struct CallText {
   std::string name;
   std::vector<std::string> words;  // between the commas, without spaces around them
 
-  // None: it is written in another way. Without brackets, or with nothing in them, there are no words.
+  // None: the text has another form. Without brackets, or with nothing in them, there are no words.
   static std::optional<CallText> parse(std::string_view text) {
     CallText made;
     const size_t open = text.find('(');

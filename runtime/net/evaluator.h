@@ -1,4 +1,4 @@
-// Evaluator: how a stage before run gets the content of a small value without knowing about kernels.
+// Evaluator: how a stage before run gets the content of a small value without depending on kernels.
 #pragma once
 
 #include <memory>

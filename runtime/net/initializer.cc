@@ -19,8 +19,8 @@ namespace {
 struct Known {
   const char* name;
   Initializer::Rule rule;
-  int numbers;                      // that are written
-  std::optional<double> otherwise;  // of one that may be left out
+  int numbers;                      // how many the rule is written with
+  std::optional<double> otherwise;  // the default of one that may be left out
 };
 constexpr Known known[] = {
     {"constant", Initializer::Rule::constant, 1, {}},
@@ -40,14 +40,14 @@ Status not_one(std::string_view text) {
       "kaiming_normal(gain) or orthogonal(gain), and behind it, if at all, as NAME"};
 }
 
-// Between a rule and the name of the variable whose numbers it draws. No rule has it, a name may.
+// Separates a rule from the name of the variable whose numbers it draws. No rule contains it, a name may.
 constexpr std::string_view as_another = " as ";
 
 bool is_float(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Whether a constant is what a variable of that dtype can be, up to rounding of floats.
+// Whether a variable of that dtype can have the constant's value, up to rounding of floats.
 bool holds(DType dtype, double value) {
   if (dtype == DType::f64) return true;
   if (dtype == DType::f32 || dtype == DType::bf16) return std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max());
@@ -91,7 +91,7 @@ uint64_t hash_of(std::string_view name) {  // FNV-1a
   return hash;
 }
 
-// Two numbers of each block.
+// Two numbers are drawn from each block.
 struct Draws {
   plugin::Philox philox;
   explicit Draws(uint64_t seed) : philox(seed, 0x1417, 0) {}
@@ -156,7 +156,7 @@ Status Initializer::check(DType dtype, const Shape& shape) const {
   return {};
 }
 
-// Of normal numbers the deviation, of uniform ones what is on either side of zero.
+// The deviation of normal numbers; half of the range of uniform ones, which is symmetric about zero.
 double Initializer::scale(const Shape& shape) const {
   double window = 1;
   for (int d = 2; d < shape.rank(); ++d) window *= static_cast<double>(shape[d]);
@@ -173,7 +173,7 @@ double Initializer::scale(const Shape& shape) const {
   }
 }
 
-// Rows (or columns, of which there are fewer) made orthonormal one after the other, twice each (Giraud et al., 2005).
+// Makes the rows (or the columns, if they are fewer) orthonormal one after the other, twice each (Giraud et al., 2005).
 void Initializer::fill_orthogonal(const Shape& shape, uint64_t seed, std::vector<double>& values) const {
   const auto rows = static_cast<size_t>(shape[0]), columns = rows == 0 ? 0 : values.size() / rows;
   const bool tall = rows > columns;

@@ -1,7 +1,7 @@
-// Initializer: the first content of a variable as a rule, in the place of bytes: "kaiming_normal(1.4142135623730951)".
+// Initializer: the first content of a variable as a rule instead of bytes: "kaiming_normal(1.4142135623730951)".
 //
-// The numbers depend on rule, shape, dtype, the variable's name and a seed alone (Philox, by element): they are the same on every machine
-// with the same libm, for any number of threads.
+// The numbers depend only on the rule, shape, dtype, the variable's name and a seed (Philox, by element): they are the same on every
+// machine with the same libm, for any number of threads.
 //
 // - constant(x): any dtype
 // - uniform(low, high), normal(mean, deviation): of f16, bf16, f32 and f64, as all below
@@ -10,7 +10,8 @@
 //   left out; fan_out instead is what a matrix of [inputs, outputs] wants
 // - orthogonal(gain): Saxe et al. (ICLR 2014), of the matrix [dim 0, all others]; gain 1
 //
-// "normal(0, 1) as w" draws the numbers that the rule draws for a variable named w: so begins what goes beside it, an average of it.
+// "normal(0, 1) as w" draws the numbers that the rule draws for a variable named w: used for a variable that begins with the same values,
+// such as an average of w.
 //
 // Fans are those of PyTorch: of [outputs, inputs, window...], fan_in is inputs x window and fan_out outputs x window.
 #pragma once
@@ -30,11 +31,11 @@ class Initializer {
  public:
   enum class Rule : uint8_t { constant, uniform, normal, xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal };
 
-  // Errors: syntax, with what can be written.
+  // Errors: syntax, with the permitted forms.
   static Result<Initializer> parse(std::string_view text);
-  // The rule by which any variable begins as variable `name` does by the rule `text`.
+  // Returns the rule by which any variable begins as variable `name` does by the rule `text`.
   static std::string drawn_as(const std::string& text, const std::string& name);
-  // Whether it can fill such a variable. Errors: dtype_mismatch; shape_mismatch, of rules that need two dims or more.
+  // Checks that the rule can fill such a variable. Errors: dtype_mismatch; shape_mismatch, for rules that need two dims or more.
   Status check(DType dtype, const Shape& shape) const;
   // Row-major. `name`: of the variable.
   void fill(DType dtype, const Shape& shape, std::string_view name, uint64_t seed, std::byte* data) const;

@@ -1,4 +1,4 @@
-// Bytes that live as long as a session and are read from anywhere in it: packed weights, variables.
+// Memory that lives as long as a session and is read at random positions: packed weights, variables.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace heddle {
 
-// As Blob::allocate, in huge pages where the system gives them: rows of a table that lie anywhere cost several times as much in small
-// ones, of which the processor has to look one up for each. Whole huge pages only, so that none is wasted. Not for what comes and goes: so
-// aligned it would leave holes in the heap.
+// Allocates like Blob::allocate, in huge pages where the system provides them: reading rows at random positions of a table costs several
+// times as much in small pages, as the processor has to look up a page for each. Only whole huge pages are used, so that none is wasted.
+// Not for short-lived memory: with this alignment it would leave holes in the heap.
 std::shared_ptr<Blob> lasting_blob(DType dtype, const Shape& shape, std::byte** mutable_data);
 
 }  // namespace heddle

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// move(at, i): element i of the row-major tensor is element `at` of the other.
+// Calls move(at, i) for each element: element i of the row-major tensor is element `at` of the other.
 template <class Move>
 void for_each_pair(const Shape& shape, const heddle_layout& layout, const Move& move) {
   const int rank = shape.rank();

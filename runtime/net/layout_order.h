@@ -10,12 +10,12 @@
 
 namespace heddle {
 
-// An order of all the dimensions, or row-major; not blocks, nor what only its owner can read.
+// Whether the layout is an order of all the dimensions, or row-major; not blocks, nor a layout that only its owner can read.
 bool is_order(const heddle_layout& layout, int rank);
 
-// The elements of a row-major tensor as `layout` wants them, which is_order().
+// Reorders the elements of a row-major tensor into `layout`, for which is_order() must be true.
 std::vector<std::byte> in_order(const TensorView& row_major, const heddle_layout& layout);
-// And back from it.
+// Reorders them back to row-major.
 std::vector<std::byte> row_major(const TensorView& ordered, const heddle_layout& layout);
 
 // "row-major", "channels-last" or the order, e.g. "(0 2 1)".

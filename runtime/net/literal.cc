@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-// What one floating dtype stores, and the type that its text goes through without loss.
+// The bits that one floating dtype stores, and the type that its text is converted through without loss.
 template <class Stored, class Wide, Stored default_nan, Wide (*widen)(Stored), Stored (*narrow)(Wide)>
 struct Floating {
   static void append(std::string& out, const std::byte* data) {
@@ -40,7 +40,7 @@ struct Floating {
       const auto r = std::from_chars(text.data(), text.data() + text.size(), wide);
       if (r.ec != std::errc() || r.ptr != text.data() + text.size()) return std::nullopt;
       const Stored bits = narrow(wide);
-      if (std::isinf(widen(bits))) return std::nullopt;  // an f16 that does not reach so far
+      if (std::isinf(widen(bits))) return std::nullopt;  // the number exceeds the range of f16
       return bits;
     }
     if (!value.is(JsonValue::Kind::string)) return std::nullopt;
@@ -88,7 +88,7 @@ struct Integer {
   }
 };
 
-// Calls `use` with the element codec of a dtype; false for dtypes that have none.
+// Calls `use` with the element codec of a dtype; returns false for dtypes that have none.
 template <class Use>
 bool with_codec(DType dtype, Use use) {
   switch (dtype) {

@@ -40,7 +40,7 @@ std::shared_ptr<Blob> Blob::allocate(DType dtype, const Shape& shape, std::byte*
   blob->dtype = dtype;
   blob->shape = shape;
   blob->bytes = byte_width(dtype) * shape.element_count();
-  const auto size = static_cast<size_t>(align_up(blob->bytes, 64)) + 64;  // one line more: vector loads may read past the end
+  const auto size = static_cast<size_t>(align_up(blob->bytes, 64)) + 64;  // one more cache line: vector loads may read past the end
   void* memory = ::operator new (size, std::align_val_t{64});
   std::memset(memory, 0, size);
   blob->owner = std::shared_ptr<const void>(memory, [](const void* p) { ::operator delete (const_cast<void*>(p), std::align_val_t{64}); });

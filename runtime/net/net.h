@@ -1,4 +1,4 @@
-// Net: a dataflow graph as plain values. What a file holds, what transforms rewrite, what the compiler reads.
+// Net: a dataflow graph as plain values. It is what a file holds, transforms rewrite and the compiler reads.
 //
 // Values are in SSA form: each is a net input, a constant, a version of a variable, or one output of one node. Node order is the
 // program order of the file and always a valid serial order after resolve. Everything is indexed by the ids of base/ids.h.
@@ -39,13 +39,13 @@ struct Dim {
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 
-// What a file declares about a value. `ranked` is false when only the dtype is known.
+// The type that a file declares for a value. `ranked` is false when only the dtype is known.
 struct DeclaredType {
   DType dtype = DType::none;
   bool ranked = false;
   std::vector<Dim> dims;
   static DeclaredType of(DType dtype, const Shape& shape);
-  // None: some extent is no number.
+  // None: some extent is not a number.
   std::optional<Shape> fixed_shape() const;
   friend bool operator==(const DeclaredType&, const DeclaredType&) = default;
 };
@@ -58,17 +58,17 @@ struct Blob {
   const std::byte* data = nullptr;
   int64_t bytes = 0;
   std::shared_ptr<const void> owner;
-  // A blob that owns a zero-filled, writable copy; `mutable_data` stays valid as long as the blob or a copy of it.
+  // Allocates a zero-filled, writable blob; `mutable_data` stays valid as long as the blob or a copy of it.
   static std::shared_ptr<Blob> allocate(DType dtype, const Shape& shape, std::byte** mutable_data);
   static std::shared_ptr<Blob> copy_of(DType dtype, const Shape& shape, const void* data);
 };
 
-// Which weights a file holds: XXH3-128 of its header, where the header has the checksum of every tensor. All zero: not known.
+// Identifies the weights in a file: XXH3-128 of its header, where the header has the checksum of every tensor. All zero: not known.
 struct WeightsIdentity {
   uint64_t high = 0, low = 0;
   bool known() const { return (high | low) != 0; }
   std::string text() const;  // 32 hexadecimal digits
-  // False when `text` is something else.
+  // Returns false when `text` is something else.
   static bool parse(std::string_view text, WeightsIdentity* identity);
   friend bool operator==(const WeightsIdentity&, const WeightsIdentity&) = default;
 };
@@ -86,7 +86,7 @@ struct WeightReference {
 struct Content {
   std::shared_ptr<const Blob> blob;  // null until weights are attached
   WeightReference reference;
-  // Whether there are bytes, or a file says where.
+  // Whether there are bytes, or a reference to a file.
   bool any() const { return blob || !reference.file.empty(); }
 };
 
@@ -96,7 +96,7 @@ using AttributeVariant = std::variant<int64_t, double, std::string, std::vector<
 // An attribute's value. Tensors are blobs; subnets share ownership because copies of a node share them.
 //
 // A variant whose copies may fail: when an alternative throws while it is copied, the variant of libstdc++ destroys another one that was
-// never made (it takes a variant of such alternatives for one that always has a value). So what is copied is complete before it is kept.
+// never made (it takes a variant of such alternatives for one that always has a value). So a copy is completed before it is kept.
 class AttributeValue : public AttributeVariant {
  public:
   AttributeValue() noexcept = default;
@@ -119,7 +119,7 @@ struct Value {
   enum class Kind : uint8_t { input, constant, variable, node_output };
   std::string name;
   Kind kind = Kind::node_output;
-  DeclaredType type;     // what the file says; for node outputs optional, checked against inference
+  DeclaredType type;     // as the file declares it; for node outputs optional, checked against inference
   NodeId producer;       // node_output, and versions of a variable written by a node
   uint32_t output = 0;   // which output of the producer
   VariableId variable;   // set for every version of a variable
@@ -127,7 +127,7 @@ struct Value {
   Content content;       // constant
 };
 
-// One pointwise operator fused behind a node; applied to output 0 in order. `expression` is in terms of "acc" and "operand".
+// One pointwise operator fused into the node before it; applied to output 0 in order. `expression` is in terms of "acc" and "operand".
 struct EpilogueOp {
   std::string expression;
   int32_t operand_input = -1;  // among the node's inputs
@@ -139,13 +139,13 @@ struct Node {
   std::string name;
   std::string domain;  // "" is ONNX's
   std::string type;
-  int32_t version = 0;           // asked for; 0: the newest known
-  std::string device;            // what the file says: kind[:index]; empty: the default one
+  int32_t version = 0;           // requested; 0: the newest known
+  std::string device;            // as in the file: kind[:index]; empty: the default one
   std::vector<ValueId> inputs;   // invalid ids: absent optional inputs
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;
   std::vector<NodeId> control;             // these run before this one
-  std::vector<EpilogueOp> epilogue;     // set by fusion; never in files
+  std::vector<EpilogueOp> epilogue;        // set by fusion; never in files
   DeviceId placed = host_device;           // where it runs, among TypedNet::devices; given by placement
   uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
   const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive
@@ -160,7 +160,7 @@ struct Variable {
   std::string name;
   DeclaredType type;
   Content initial;
-  std::string initializer;  // a rule for the first content (net/initializer.h); empty: none. Of no use while there is content
+  std::string initializer;  // a rule for the first content (net/initializer.h); empty: none. Not used while there is content
   ValueId first;            // version 0
   ValueId last;             // the version left after a run
   bool trainable = false;
@@ -186,7 +186,7 @@ struct OperatorSetVersion {
 struct Net {
   std::string name;
   std::string doc;
-  std::vector<OperatorSetVersion> operator_sets;  // default versions for nodes that say none
+  std::vector<OperatorSetVersion> operator_sets;  // default versions for nodes that have none
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<Variable> variables;
@@ -209,12 +209,12 @@ struct Net {
 
 // Adds a variable, whose `first` and `last` are version 0, a value of its name and type, which this gives.
 ValueId add_variable(Net& net, Variable variable);
-// Value `output` of a node is from now on the next version of the variable that `before` is one of.
+// Makes value `output` of a node the next version of the variable that `before` is a version of.
 void make_next_version(Net& net, ValueId output, ValueId before);
 
-// Steps of building a Net by hand: recipes, importer, tests. Nothing is checked while it is built: whatever it is told, finish() gives a
-// Net that may be looked at, and what takes it checks it as load checks a file (open_net, save_net: load/structure.h). Ids of values that
-// are not there, and contents that are null, are found then.
+// Steps of building a Net by hand: recipes, importer, tests. Nothing is checked while it is built: whatever the calls, finish() returns a
+// Net that may be inspected, and its users check it as load checks a file (open_net, save_net: load/structure.h). Ids of values that do not
+// exist, and contents that are null, are found then.
 class NetBuilder {
  public:
   explicit NetBuilder(std::string name) { net_.name = std::move(name); }
@@ -223,18 +223,18 @@ class NetBuilder {
   ValueId constant(std::string name, std::shared_ptr<const Blob> blob);
   ValueId constant_ints(std::string name, const std::vector<int64_t>& values);  // i64 [n]
   ValueId constant_float(std::string name, float value);                        // f32 scalar
-  // Version 0 of a new variable.
+  // Adds version 0 of a new variable.
   ValueId variable(std::string name, std::shared_ptr<const Blob> initial, bool trainable = false);
-  // The same without content, filled by a rule (net/initializer.h).
+  // Adds version 0 of a new variable without content, which a rule fills (net/initializer.h).
   ValueId variable(std::string name, DType dtype, const Shape& shape, std::string initializer, bool trainable = false);
-  // One node; outputs named `name` when there is one, else `name:<i>`. Empty domain: ONNX's.
+  // Adds one node; outputs are named `name` when there is one, else `name:<i>`. Empty domain: ONNX's.
   std::vector<ValueId> add(std::string type, std::string name, std::vector<ValueId> inputs, size_t output_count = 1,
                            std::vector<Attribute> attributes = {}, std::string domain = {});
   ValueId add1(std::string type, std::string name, std::vector<ValueId> inputs, std::vector<Attribute> attributes = {},
                std::string domain = {}) {
     return add(std::move(type), std::move(name), std::move(inputs), 1, std::move(attributes), std::move(domain))[0];
   }
-  // Output `index` of `node`'s outputs is the next version of `variable`.
+  // Makes output `index` of `node`'s outputs the next version of `variable`.
   void updates(ValueId output, ValueId variable_version);
   void output(ValueId value) { net_.outputs.push_back(value); }
   void rename(ValueId value, std::string name) {
@@ -244,7 +244,7 @@ class NetBuilder {
   Net finish() { return std::move(net_); }
 
  private:
-  // If not, the net is marked as broken: an output that is no value.
+  // Whether the value exists. If not, the net is marked as broken: an output that is no value.
   bool has(ValueId value) {
     if (value.valid() && value.index < net_.values.size()) return true;
     net_.outputs.emplace_back();

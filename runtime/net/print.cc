@@ -80,20 +80,20 @@ const char* operand_text(int32_t kind) {
   }
 }
 
-// Attributes of ONNX are f32: 0.1f is "0.1", not the double beside it.
+// Attributes of ONNX are f32: 0.1f is printed as "0.1", not as the nearest double.
 std::string number_text(double value) {
   const auto narrow = static_cast<float>(value);
   return static_cast<double>(narrow) == value ? shortest(narrow) : shortest(value);
 }
 
-// A dash alone is no value.
+// A dash alone means no value.
 std::string name_text(const std::string& name) {
   return name == "-" ? quoted(name) : word(name);
 }
 
 class NetPrinter {
  public:
-  // `typed`: what `net` belongs to, null for a net that was not inferred.
+  // `typed`: the typed net that contains `net`, null for a net that was not inferred.
   NetPrinter(const Net& net, const TypedNet* typed, std::string indent) : net_(net), typed_(typed), indent_(std::move(indent)) {}
 
   std::string run() {
@@ -115,7 +115,7 @@ class NetPrinter {
   void variable(const Variable& v) {
     const std::string last = v.last == v.first ? std::string() : fmt::format(" -> {}", value(v.last, false));
     const auto input = std::find(net_.inputs.begin(), net_.inputs.end(), v.first);
-    if (input != net_.inputs.end())  // of a subnet: the net's around it
+    if (input != net_.inputs.end())  // in a subnet: a value of the net around it
       line(fmt::format("variable {}: input {}{}", word(v.name), input - net_.inputs.begin(), last));
     else
       line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type),
@@ -165,7 +165,7 @@ class NetPrinter {
     return std::visit(Visitor{indent_}, given);
   }
 
-  // Of a typed net: where placement put it, the host only in a net that has other devices too and beside a name.
+  // The device that placement chose, in a typed net with several devices; else the one that the node declares, if any.
   std::string device(const Node& n) const {
     if (!typed_ || typed_->devices.size() == 1) return n.device.empty() ? "" : fmt::format(" @{}", word(n.device));
     return fmt::format(" @{}", word(typed_->device_of(n)));

@@ -6,11 +6,12 @@
 //   h: f32[3, 2] = Gemm(x, w@0, b) @cpu:0 then Relu(max(acc, 0)) # fc1
 //   w@1: f32[40, 2] = heddle::SgdUpdate(w@0, g, rate) after(fc1) # step
 //
-// A Net shows the types that it declares, a TypedNet those that were inferred: "<=4" is a bound, "?" an extent that only the run knows,
-// "late" follows another type that does, "known" content that inference followed. An operator shows the version it asks for ("Add/14"),
-// its attributes, its device, the operators it waits for, those that were fused behind it, and after "#" its own name where that is not
-// what its first output is called. Nets in attributes stand in braces, indented. Of more than 16 elements the first four are shown. Names
-// that are no plain words are quoted and escaped (base/text/text.h). The text is not read back: what is parsed is JSON (load/json.h).
+// A Net shows the types that it declares, a TypedNet those that were inferred: "<=4" is a bound, "?" an extent that is known only during
+// the run, "late" marks a type that follows from such a type, "known" content that inference followed. An operator shows the version it
+// requests ("Add/14"), its attributes, its device, the operators it waits for, those that were fused into it, and after "#" its own name
+// where that differs from the name of its first output. Nets in attributes are in braces, indented. Of more than 16 elements the first four
+// are shown. Names that are not plain words are quoted and escaped (base/text/text.h). The text is not read back: JSON is the form that is
+// parsed (load/json.h).
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@
 
 namespace heddle {
 
-// Each ends with a line feed. Nets that structure checks would refuse are shown too. Pure.
+// Each text ends with a line feed. Nets that structure checks would refuse are shown too. Pure.
 std::string print(const Net& net);
 std::string print(const TypedNet& net);
 

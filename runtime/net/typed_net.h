@@ -13,7 +13,7 @@ namespace heddle {
 
 class RegistrySnapshot;
 
-// What inference found out about one value.
+// The result of inference for one value.
 struct TensorType {
   DType dtype = DType::none;
   Shape shape;                   // at the bound for bounded values; -1 extents for dynamic ones
@@ -32,11 +32,11 @@ struct TypedNet {
   std::vector<std::shared_ptr<const Blob>> known;    // by ValueId: content of constants and of small values inference followed; may be null
   std::shared_ptr<const RegistrySnapshot> registry;  // where schemas and kernels come from; keeps the plugins loaded
   std::vector<ValueId> shape_inputs;                 // net inputs whose content was used: part of the plan's key
-  Limits limits;                                     // that it was inferred under; what transforms add is held to them too
-  // Full names by DeviceId, the host first: what messages call them, and what they are opened by. Made by placement; before it, and where
-  // there is none, everything is the host's.
+  Limits limits;                                     // used by its inference; nodes that transforms add are held to them too
+  // Full names by DeviceId, the host first: messages use them, and devices are opened by them. Set by placement; before it, and without it,
+  // everything is on the host.
   std::vector<std::string> devices{"cpu:0"};
-  // By input and by output of the net: where the caller gives and takes them. Empty: all on the host.
+  // By input and by output of the net: the device where the caller provides or takes them. Empty: all on the host.
   std::vector<DeviceId> input_places, output_places;
 
   const TensorType& type(ValueId id) const { return types[id.index]; }

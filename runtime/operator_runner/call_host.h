@@ -1,4 +1,4 @@
-// CallHost: what a session would answer a call beside what the call itself holds: resources of plugins, and nets in nets.
+// CallHost: what a session would provide to a call besides what the call itself holds: resources of plugins, and nested nets.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace heddle {
 
-// Outlives the calls that it answers, which are made one after the other.
+// Must outlive the calls that use it, which run one after the other.
 class CallHost {
  public:
   using Views = heddle_call::Views;
   explicit CallHost(std::shared_ptr<const RegistrySnapshot> registry) : registry_(std::move(registry)) {}
   virtual ~CallHost() = default;
-  // As heddle_host says of the functions with these names. What a run leaves where its results are stays until the next.
+  // Implement the functions of heddle_host with these names. Memory that a run allocated for its results stays valid until the next run.
   virtual Status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) = 0;
   virtual Status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs, std::span<heddle_tensor* const> outputs) = 0;
 
-  // Errors: as ResourceTable::bind.
+  // Errors: those of ResourceTable::bind.
   Result<uint32_t> need(const heddle_resource_need& asked) {
     HEDDLE_TRY(const ResourceNeed need, need_from_abi(asked));
     HEDDLE_TRY(const uint32_t slot, bound_.bind(*resources_, registry_, need, {"cpu:0", nullptr}));
     return slot;
   }
   void* resource(uint32_t slot) const { return bound_.object(slot); }
-  // By slot, those of stream scope too, which are made now.
+  // Returns the resources by slot; those of stream scope are created now.
   Result<std::vector<void*>> resources() {
     std::vector<void*> objects;
     for (const ResourceSlot& slot : bound_.slots) {

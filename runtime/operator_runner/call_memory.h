@@ -1,4 +1,4 @@
-// What a call of an operator needs beside its inputs: its own memory, or its observer's, who looks at what is around it.
+// Memory that a call of an operator needs besides its inputs: its own, or its observer's, which checks the memory around it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace heddle {
 
 struct CallBytes {
   using Memory = CallObserver::Memory;
-  static constexpr int64_t behind = 64;  // bytes that a Blob has at least behind its end
+  static constexpr int64_t behind = 64;  // bytes that a Blob has at least past its end
 
   CallBytes(const CallConditions& conditions, Memory of, uint32_t index, DType dtype, const Shape& shape, std::optional<uint8_t> with)
       : fill(with) {
@@ -43,7 +43,7 @@ struct CallBytes {
 
   std::byte* data = nullptr;
   std::shared_ptr<Blob> blob;
-  std::optional<uint8_t> fill;  // that is compared
+  std::optional<uint8_t> fill;  // the fill to compare with
 
  private:
   static int64_t byte_size_of(DType dtype, const Shape& shape) {

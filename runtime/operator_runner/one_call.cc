@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// Rows behind the true ones hold what is no number.
+// Pads input 0: rows past the true ones hold NaN bit patterns.
 Status OneCall::pad() {
   if (call.inputs.empty() || !call.inputs[0] || call.inputs[0]->shape.rank() == 0)
     return {Code::unsupported, "there is no input with rows"};
@@ -25,7 +25,7 @@ Status OneCall::pad() {
   return {};
 }
 
-// As resolve does for the nodes of a net.
+// Checks the attributes like resolve does for the nodes of a net.
 Status OneCall::take_attributes() {
   node.attributes = call.attributes;
   for (Attribute& attribute : node.attributes) {
@@ -76,14 +76,14 @@ Status OneCall::infer() {
   return ask_subnets(*node.schema, table, own, wanted, packs, &end);
 }
 
-// Behind select(): kernels find the true extent where they run.
+// Called after select(): kernels find the true extent when they run.
 void OneCall::bound() {
   if (!padded_) return;
   input_views[0].extent = &true_rows_;
   input_views[0].extent_axis = 0;
 }
 
-// The input shows the bytes of the output, which begin as its own.
+// Makes the input use the bytes of the output, which begin as a copy of its own.
 Status OneCall::share(uint32_t output, uint32_t input) {
   if (output >= output_blobs.size() || input >= inputs.size() || !inputs[input] || !output_blobs[output] ||
       output_blobs[output]->bytes != call.inputs[input]->bytes)
@@ -94,7 +94,7 @@ Status OneCall::share(uint32_t output, uint32_t input) {
   return {};
 }
 
-// Null: no kernel fits.
+// Returns null when no kernel fits.
 const KernelEntry* OneCall::select() {
   const auto add = [&](const TensorType& type) {
     net.types.push_back(type);
@@ -186,7 +186,7 @@ Status OneCall::make(const KernelEntry& first) {
   return {};
 }
 
-// A state that was made and not prepared yet goes to the other inputs first.
+// Prepares and runs a new state with the other inputs first.
 Status OneCall::use_before(const RegistrySnapshot& registry) {
   OperatorCall other = call;
   other.inputs = *call.conditions.inputs_before;
@@ -206,7 +206,7 @@ Status OneCall::use_before(const RegistrySnapshot& registry) {
   return prepare_kernel(made, prepare_request(), &packs, &end);
 }
 
-// What failed is not there for those who ask next.
+// A pack that failed is removed, so that the next request packs again.
 const void* PackedConstants::find_or_pack(const OperatorCall& call, uint32_t input, const std::string& key, uint64_t bytes,
                                           heddle_prepack_fill fill, void* user, std::string& error) {
   const auto& of = input < call.inputs.size() ? call.inputs[input] : nullptr;

@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-// What infer, create and prepare ask of a call.
+// The services of a call to infer, create and prepare.
 class Packs : public CallServices {
  public:
   explicit Packs(const OperatorCall& call) : call_(call), kept_(call.conditions.packed ? *call.conditions.packed : own_) {}
@@ -26,7 +26,7 @@ class Packs : public CallServices {
   Status infer_subnet(const heddle_subnet* subnet, heddle_call::Views inputs, std::span<heddle_type* const> outputs) override {
     return call_.host ? call_.host->infer_subnet(subnet, inputs, outputs) : Status(Code::unsupported, "subnets need a session");
   }
-  // They are made when they are run.
+  // Subnets are made when they are run.
   Status declare_subnet(const heddle_subnet*, heddle_call::Views) override { return {}; }
   const std::vector<Attribute>* attributes() const override { return &call_.attributes; }
   Result<uint32_t> need(const heddle_resource_need& need) override {
@@ -40,11 +40,11 @@ class Packs : public CallServices {
   PackedConstants& kept_;
 };
 
-// Everything one call of one operator holds, stage by stage.
+// The state of one call of one operator, through all its phases.
 struct OneCall {
   OneCall(const RegistrySnapshot& snapshot, const OperatorCall& operator_call, CallEnd& call_end)
       : call(operator_call), end(call_end), packs(operator_call) {
-    net.registry = std::shared_ptr<const RegistrySnapshot>(std::shared_ptr<void>(), &snapshot);  // the caller's
+    net.registry = std::shared_ptr<const RegistrySnapshot>(std::shared_ptr<void>(), &snapshot);  // not owned: the caller's
   }
   const OperatorCall& call;
   CallEnd& end;
@@ -64,7 +64,7 @@ struct OneCall {
   std::optional<KernelCall> kernel_call;  // outlives the state
   KernelInstance made;
 
-  // Operands of an epilogue lie behind the schema's own inputs.
+  // Operands of an epilogue follow the schema's own inputs.
   size_t own_inputs() const {
     size_t own = inputs.size();
     while (!call.epilogue_ops.empty() && own > 0 && !node.schema->input_port(own - 1)) --own;
@@ -84,13 +84,13 @@ struct OneCall {
   Status take_attributes();
   Status pad();
   void bound();
-  // What prepare is told, until the next call of this.
+  // The request passed to prepare, valid until this is called again.
   const PrepareRequest& prepare_request();
   heddle_status run_ranges(RunCall& run, heddle_run_context& context, std::deque<CallBytes>& of_threads);
   Status collect(const RunCall& run);
 
   std::shared_ptr<const Blob> padded_;  // input 0 with rows beyond its extent
-  std::vector<Attribute> attributes_;   // that the table refers to
+  std::vector<Attribute> attributes_;   // the table refers to them
   int64_t true_rows_ = 0;
   std::vector<heddle_tensor> blind_;
   std::vector<const heddle_tensor*> blind_inputs_, const_outputs_;

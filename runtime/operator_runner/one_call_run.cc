@@ -1,4 +1,4 @@
-// A call's run: its tiles, and what came out.
+// The run of a call: its tiles, and its results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// All tiles, and finish. By another thread than the caller's, if they are to be.
+// Runs all tiles, and finish; by another thread than the caller's, if requested.
 heddle_status OneCall::run_ranges(RunCall& run, heddle_run_context& c, std::deque<CallBytes>& of_threads) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   if (call.split_seed == 0) {
@@ -18,7 +18,7 @@ heddle_status OneCall::run_ranges(RunCall& run, heddle_run_context& c, std::dequ
   } else {
     std::mt19937_64 random(call.split_seed);
     for (int64_t begin = 0; begin < made.tiles;) {
-      // Two tiles or more are never left in one piece.
+      // Two tiles or more are always split.
       const int64_t most = begin == 0 && made.tiles > 1 ? made.tiles - 1 : made.tiles;
       const int64_t until = std::min<int64_t>(most, begin + 1 + static_cast<int64_t>(random() % 3));
       ranges.emplace_back(begin, until);
@@ -33,7 +33,7 @@ heddle_status OneCall::run_ranges(RunCall& run, heddle_run_context& c, std::dequ
     if (observer) observer->run_begins();
     try {
       for (size_t r = 0; r < ranges.size() && status == HEDDLE_OK; ++r) {
-        // Not thread 0 first: what is right there alone shows.
+        // Does not begin with thread 0: this shows what works only there.
         const auto thread = static_cast<uint32_t>((r + of_threads.size() - 1) % of_threads.size());
         run.set_thread(thread, of_threads[thread].data);
         status = kernel.run(&c, ranges[r].first, ranges[r].second);
@@ -106,7 +106,7 @@ Status OneCall::run() {
   return collect(run);
 }
 
-// Outputs with the extents that the kernel has given them.
+// Collects outputs with the extents that the kernel has set.
 Status OneCall::collect(const RunCall& run) {
   const auto broken = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;

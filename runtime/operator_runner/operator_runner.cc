@@ -13,7 +13,7 @@ namespace {
 
 Result<std::vector<std::shared_ptr<const Blob>>> run_resolved(const RegistrySnapshot& registry, const OperatorCall& call, CallEnd& end);
 
-// Without a kernel of its own: by its expression.
+// Runs an operator without a kernel of its own by its expression.
 Result<std::vector<std::shared_ptr<const Blob>>> run_lowered(const RegistrySnapshot& registry, const OperatorCall& call,
                                                              const OperatorSchema& schema, CallEnd& end) {
   end = {};
@@ -58,7 +58,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> run_in_memory(const RegistrySna
   try {
     return run_resolved(registry, call, end);
   } catch (const std::bad_alloc&) {
-    end.answer = HEDDLE_OK;  // what a plugin throws does not come here
+    end.answer = HEDDLE_OK;  // exceptions of a plugin do not reach this point
     return Status(Code::out_of_memory, "no memory for its outputs and scratch");
   }
 }

@@ -1,6 +1,6 @@
 // Runs one operator on host tensors through the whole ABI: infer, create, prepare, run in tiles, finish, destroy.
 //
-// For constant folding and shape arithmetic, for tests of operators and for `heddle plugin run`. Allocates; not for hot paths.
+// For constant folding and shape arithmetic, for tests of operators and for `heddle plugin run`. Allocates: do not use on hot paths.
 #pragma once
 
 #include <memory>
@@ -29,10 +29,10 @@ struct OperatorCall {
   uint64_t split_seed = 0;       // 0: all tiles in one call; else random ranges, two or more of several tiles, in random order
   uint64_t random_seed = 0;
   uint64_t step = 0;
-  int64_t limit_bytes = int64_t{16} << 30;   // for all outputs, and for scratch; more is Code::limit_exceeded
+  int64_t limit_bytes = int64_t{16} << 30;   // for all outputs, and for scratch; exceeding it is Code::limit_exceeded
   std::vector<heddle_layout> input_layouts;  // empty: row-major; content is reinterpreted, not converted
   std::vector<heddle_layout> output_layouts;
-  // Output and input by index: the output is computed over a copy of the input's bytes, as where a plan lets them share a buffer.
+  // Output and input by index: the output is computed over a copy of the input's bytes, as when a plan lets them share a buffer.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
   CallConditions conditions;
   CallHost* host = nullptr;  // null: subnets and resources are errors
@@ -45,20 +45,20 @@ struct OperatorCall {
   std::vector<EpilogueOp> epilogue_ops;
 };
 
-// Results are row-major blobs with their true extents (bytes in the layout asked for). An operator without a fitting CPU kernel but with a
-// pointwise expression runs as heddle::Pointwise. Errors carry the operator's type; `end`, when given, is told more of them.
+// Returns row-major blobs with their true extents (bytes in the layout requested). An operator without a fitting CPU kernel but with a
+// pointwise expression runs as heddle::Pointwise. Errors carry the operator's type; `end`, when given, receives more details.
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const RegistrySnapshot& registry, const OperatorCall& call,
                                                               CallEnd* end = nullptr);
 Result<std::vector<std::shared_ptr<const Blob>>> run_operator(const Registry& registry, const OperatorCall& call);
 
-// What the call costs by the operator's own words, as the compiler asks.
+// Returns the cost of the call as the operator declares it to the compiler.
 Result<OperatorCost> operator_cost(const RegistrySnapshot& registry, const OperatorCall& call);
 
-// The layouts that the call's kernel ranks (heddle_kernel::formats), best first; empty: it has none.
+// Returns the layouts that the call's kernel ranks (heddle_kernel::formats), best first; empty: it ranks none.
 Result<std::vector<heddle_format>> operator_formats(const RegistrySnapshot& registry, const OperatorCall& call);
 
-// Whether the call's kernel is one that the host asks for epilogues, and which of the call's own (call.epilogue ops) it would take, as
-// fusion asks. Not asked: a call whose output 0 is not f32, or has extents that only the run knows.
+// Whether the host offers epilogues to the call's kernel, and whether the kernel accepts the call's own (call.epilogue_ops), as fusion
+// asks. Not offered to a call whose output 0 is not f32, or has extents that are known only during the run.
 struct EpilogueAnswer {
   bool asked = false;
   bool accepts = false;

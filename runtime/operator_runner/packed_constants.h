@@ -1,4 +1,4 @@
-// Packed constants of calls, by what they are packed of and their key: the same for every node, as in a session.
+// Packed constants of calls, by the constant and their key: shared by all nodes, as in a session.
 #pragma once
 
 #include <map>
@@ -11,20 +11,21 @@ namespace heddle {
 
 struct OperatorCall;
 
-// Of calls that are made one after the other.
+// The packed constants of calls that run one after the other.
 class PackedConstants {
  public:
   bool empty() const { return packs_.empty(); }
-  // As heddle_host::prepack; null, with the reason in `error`: it is no constant, or `fill` fails, throws, or asks for what it fills.
+  // Implements heddle_host::prepack; returns null, with the reason in `error`, if it is no constant, or `fill` fails, throws, or requests
+  // what it fills.
   const void* find_or_pack(const OperatorCall& call, uint32_t input, const std::string& key, uint64_t bytes, heddle_prepack_fill fill,
                            void* user, std::string& error);
 
  private:
-  using Key = std::tuple<const void*, std::string, uint64_t>;  // the constant's bytes, the kernel's words, how many bytes
+  using Key = std::tuple<const void*, std::string, uint64_t>;  // the constant's bytes, the kernel's key, the number of bytes
   struct Pack {
     CallBytes bytes;
     bool filled = false;
-    bool asked_for = false;  // by the function that fills it
+    bool asked_for = false;  // requested by the function that fills it
   };
   std::map<Key, Pack> packs_;
 };

@@ -25,7 +25,7 @@ heddle_status RunCall::complete(heddle_status status, std::string_view text) noe
 }
 
 const heddle_call* RunCall::token() {
-  // A name so short is kept without memory of its own, which would look like a leak of the kernel's.
+  // A name this short is stored without an allocation, which would look like a leak of the kernel's.
   slot_ = &TokenSlot::take(static_cast<heddle_call*>(this), "an operator");
   return static_cast<const heddle_call*>(slot_->renew(TokenSlot::under_way));
 }
@@ -93,7 +93,7 @@ void* RunCall::allocate_output(uint32_t output, const int64_t* dims, int32_t ran
   Result<void*> made = Status();
   try {
     made = allocate(output, dims, rank);
-  } catch (...) {  // nothing may be thrown across a plugin
+  } catch (...) {  // exceptions must not cross the plugin boundary
     made = status_of_exception();
   }
   if (conditions_.observer) conditions_.observer->run_begins();

@@ -1,4 +1,4 @@
-// One run of a kernel on the calling thread: what the host answers it.
+// One run of a kernel on the calling thread: the host functions that it calls.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class RunCall final : public HostCall {
         host_(host) {}
   void* thread_scratch() const noexcept override { return std::this_thread::get_id() == thread_ ? thread_scratch_ : nullptr; }
   uint32_t thread_index() const noexcept override { return std::this_thread::get_id() == thread_ ? index_ : HEDDLE_NO_THREAD; }
-  // Who runs from here on: the calling thread, by this index.
+  // Makes the calling thread the one that runs from here on, with this index.
   void set_thread(uint32_t index, void* scratch) {
     thread_ = std::this_thread::get_id();
     index_ = index;
@@ -45,11 +45,11 @@ class RunCall final : public HostCall {
   void* allocate_output(uint32_t output, const int64_t* dims, int32_t rank) noexcept override;
   heddle_status run_subnet(const heddle_subnet* subnet, uint64_t trip, Views inputs,
                            std::span<heddle_tensor* const> outputs) noexcept override;
-  // Behind a run() that only started its work: until it is complete.
+  // Waits for the completion of a run() that only started its work.
   heddle_status wait();
-  // Of an asynchronous kernel, before its run(): the token of the call, whose completions are counted.
+  // For an asynchronous kernel, before its run(): the token of the call, whose completions are counted.
   const heddle_call* token();
-  // What was wrong with completions; null: nothing.
+  // The mistake in the kernel's completions; null: there is none.
   const char* wrong_completion() const;
   ~RunCall() {
     if (slot_) slot_->give_back();
@@ -71,7 +71,7 @@ class RunCall final : public HostCall {
   void* thread_scratch_ = nullptr;
   std::thread::id thread_ = std::this_thread::get_id();
   std::condition_variable completed_;
-  TokenSlot* slot_ = nullptr;  // of an asynchronous kernel
+  TokenSlot* slot_ = nullptr;  // for an asynchronous kernel
   std::atomic<bool> completed_untold_{false};
   bool complete_ = false;
   heddle_status status_ = HEDDLE_OK;

@@ -109,7 +109,7 @@ bool fit_attribute(heddle_attribute_type wanted, AttributeValue* value) {
 
 namespace {
 
-// Whether the elements of a value that has any are there.
+// Whether the elements of a non-empty value are given.
 bool has_elements(const heddle_attribute& a) {
   if (a.type == HEDDLE_ATTRIBUTE_TENSOR) return a.tensor && (a.tensor->rank == 0 || a.tensor->dims) && a.tensor->rank <= max_rank;
   if (a.count == 0) return true;

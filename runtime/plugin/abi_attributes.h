@@ -19,7 +19,7 @@ class AttributeTable {
   AttributeTable() = default;
   // The node's attributes must have passed resolve.
   AttributeTable(const OperatorSchema& schema, const std::vector<Attribute>& attributes);
-  // Of no schema: the attributes as they are.
+  // Without a schema: the attributes as they are.
   explicit AttributeTable(const std::vector<Attribute>& attributes);
   const heddle_attribute* const* data() const { return pointers_.data(); }
   uint32_t size() const { return static_cast<uint32_t>(pointers_.size()); }
@@ -39,15 +39,15 @@ inline const Net* from_abi(const heddle_subnet* subnet) {
   return reinterpret_cast<const Net*>(subnet);
 }
 
-// A copy of the value; none: it is a subnet, or nothing, or its elements are null.
+// Returns a copy of the value; none: it is a subnet, or nothing, or its elements are null.
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& attribute);
 
-// The attribute that `net` is, a pointer that a plugin has given and that is not followed; null when it is none of them.
+// Returns the attribute that `net` points to; `net` comes from a plugin and is not dereferenced. Null when it is none of the attributes.
 std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net);
-// What to say then.
+// The error for that case.
 Status not_its_subnet();
 
-// Copies of those that are there; null entries are left out. Errors: plugin_invalid, for one of no type that has a copy.
+// Copies the attributes that are given; null entries are left out. Errors: plugin_invalid, for one of a type that can not be copied.
 Result<std::vector<Attribute>> attributes_from_abi(const heddle_attribute* const* attributes, uint32_t count);
 // The shape of a type whose extents are all known. Errors: plugin_invalid.
 Result<Shape> shape_from_abi(const heddle_type& type);
@@ -57,11 +57,11 @@ heddle_attribute_type attribute_type(const AttributeValue& value);
 // "int", "list of floats", ...
 const char* attribute_type_name(heddle_attribute_type type);
 
-// Makes a value of the type: with the conversions that text forms need, an integer for a number, an empty list for one of others. False:
+// Converts a value to the type where text forms need it: an integer for a number, an empty list for one of another type. Returns false if
 // it is of another type.
 bool fit_attribute(heddle_attribute_type wanted, AttributeValue* value);
 
-// A row-major view of host memory; `shape` and `data` stay owned by the caller.
+// Returns a row-major view of host memory; `shape` and `data` stay owned by the caller.
 inline heddle_tensor tensor_view(DType dtype, const Shape& shape, void* data) {
   heddle_tensor t = {};
   t.struct_size = sizeof(t);

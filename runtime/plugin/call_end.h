@@ -1,4 +1,4 @@
-// Where the call of an operator ended: what tells an operator that refuses, which is its right, from one that is broken.
+// Where the call of an operator failed: distinguishes an operator that refuses, which it may do, from one that is broken.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace heddle {
 enum class OperatorPhase : uint8_t { look_up, infer, allocate, create, prepare, run };
 
 struct CallEnd {
-  // Of a call that failed: the phase that did.
+  // The phase in which the call failed.
   OperatorPhase phase = OperatorPhase::look_up;
-  // What the plugin's function answered; internal also where it threw, or answered what makes no sense (tiles below zero, an extent beyond
-  // its bound). Ok: the plugin did nothing wrong, the host itself refused (dtypes, limits, memory).
+  // The status that the plugin's function returned; internal also where it threw, or returned invalid values (tiles below zero, an extent
+  // beyond its bound). Ok: the plugin made no mistake, the host itself refused (dtypes, limits, memory).
   heddle_status answer = HEDDLE_OK;
 
-  // Of a call that failed: whether it only would not have these inputs. Prepare may say no more than that another kernel should do it, and
-  // run no more than that the content is wrong.
+  // Whether the failed call only refused these inputs. In prepare the only permitted refusal is that another kernel should run the node, in
+  // run that the content is wrong.
   bool refused() const {
     switch (answer) {
       case HEDDLE_OK:

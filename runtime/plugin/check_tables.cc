@@ -26,7 +26,7 @@ Status bad(const std::string& what, const std::string& wrong) {
   return {Code::plugin_invalid, fmt::format("{}: {}", what, wrong), "mend the plugin's declaration"};
 }
 
-// A pointer table with `count` entries, none of them null or too short.
+// Checks a table of `count` pointers, none of which may be null or point to a struct that is too short.
 template <class T>
 Status check_pointers(const std::string& what, const char* table_name, const T* const* table, uint32_t count, uint32_t limit) {
   const std::string name = fmt::format("{} table", table_name);
@@ -56,7 +56,7 @@ std::string shown_name(const char* name) {
   return quoted(name ? std::string_view(name, strnlen(name, max_name)) : std::string_view("(null)"));
 }
 
-// As the rest of a sentence.
+// The end of a sentence about an unsupported dtype.
 std::string unsupported_dtype(heddle_dtype dtype) {
   const std::string_view reserved = reserved_dtype(dtype);
   if (reserved.empty()) return fmt::format("dtype {}, which does not exist", dtype);
@@ -144,7 +144,7 @@ Status check_attributes(const std::string& what, const heddle_operator& op) {
   return {};
 }
 
-// A gradient of an operator that none could arrive at.
+// Refuses a gradient of an operator whose ports no gradient can pass.
 Status check_differentiable(const std::string& what, const heddle_operator& op) {
   if (op.output_count == 0 || (op.gradient_node_count == 0 && !op.gradient)) return {};
   for (uint32_t i = 0; i < op.output_count; ++i)
@@ -198,7 +198,7 @@ Status check_examples(const std::string& what, const heddle_example* const* exam
   return {};
 }
 
-// What the trait says of two inputs is said of two values of one kind.
+// The trait COMMUTATIVE concerns two inputs, which must be values of one kind.
 Status check_commutative(const std::string& what, const heddle_operator& op) {
   if (!(op.traits & HEDDLE_TRAIT_COMMUTATIVE)) return {};
   if (op.input_count == 1 && (op.inputs[0]->flags & HEDDLE_PORT_VARIADIC) && !(op.inputs[0]->flags & HEDDLE_PORT_HETEROGENEOUS)) return {};

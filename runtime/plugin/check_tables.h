@@ -1,4 +1,4 @@
-// Checks a plugin's tables before anything of them is used.
+// Checks a plugin's tables before any part of them is used.
 #pragma once
 
 #include "heddle/abi.h"

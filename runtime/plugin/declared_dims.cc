@@ -32,7 +32,7 @@ std::vector<std::string> words_of(const char* text) {
   }
 }
 
-// Whether both may be the same; what `known` leaves open is then as in `other`.
+// Whether both may be the same; unknown extents in `known` are then set to those of `other`.
 bool join_unknown(Shape* known, const Shape& other) {
   if (known->rank() != other.rank()) return false;
   for (int i = 0; i < other.rank(); ++i) {

@@ -24,13 +24,13 @@ void log_function(heddle_log_level level, const char* text, size_t length) {
   try {
     const std::string line = printable_line(text ? std::string_view(text, length) : std::string_view());
     log_sink(log_user, level, line.data(), line.size());
-  } catch (...) {  // for want of memory, or by the program's function: a plugin that logs must not be thrown through
+  } catch (...) {  // out of memory, or from the program's function: nothing may be thrown through a plugin that logs
     constexpr std::string_view lost = "a line of the log was lost";
     without_exceptions([&] { log_sink(log_user, HEDDLE_LOG_WARNING, lost.data(), lost.size()); });
   }
 }
 
-// A plugin's text, which may quote data: one line, printable.
+// Makes a plugin's text, which may quote data, one printable line.
 std::string printable(const std::string& text) {
   const std::string escaped = quoted(text);
   std::string clean = escaped.substr(1, escaped.size() - 2);
@@ -40,7 +40,7 @@ std::string printable(const std::string& text) {
 
 // ---------------------------------------------------------------- the table
 
-// The call that a plugin names; null: none, or a token of an earlier run of the step. A step that completed is found until its next run.
+// Returns the call that a plugin names; null: none, or a token of an earlier run of the step. A completed step is found until its next run.
 heddle_call* find(const heddle_call* call) {
   if (!TokenSlot::is_token(call)) [[likely]]
     return const_cast<heddle_call*>(call);
@@ -48,10 +48,10 @@ heddle_call* find(const heddle_call* call) {
 }
 
 void set_error(const heddle_call* call, heddle_status code, const char* text, size_t length) {
-  // Without its call a plugin still fails with its status.
+  // Without its call the plugin still fails with its status.
   if (heddle_call* const called = find(call)) called->set_error(code, kept_text(text, length));
 }
-// Of a call that is there.
+// Refuses a request; `called` must not be null.
 heddle_status refuse(heddle_call* called, std::string_view what) {
   called->refuse(what);
   return HEDDLE_ERROR_INVALID;
@@ -86,7 +86,7 @@ int32_t cancelled(const heddle_call* call) {
   heddle_call* const called = find(call);
   return called && called->cancelled() ? 1 : 0;
 }
-// The step of a token may be over, and its context gone.
+// The step of a token may be over, and its context destroyed.
 heddle_status complete(const heddle_call* call, heddle_status status, const char* text, size_t length) {
   if (!call) return HEDDLE_ERROR_INVALID;
   if (!TokenSlot::is_token(call)) return const_cast<heddle_call*>(call)->complete(status, kept_text(text, length));
@@ -113,7 +113,7 @@ void* allocate_output(const heddle_call* call, uint32_t output, const int64_t* d
 bool is_view(const heddle_tensor& t) {
   return t.rank >= 0 && t.rank <= HEDDLE_MAX_RANK && (t.rank == 0 || t.dims) && t.dtype > HEDDLE_DTYPE_NONE && t.dtype < HEDDLE_DTYPE_COUNT;
 }
-// What is wrong with a subnet and the views that are to be its inputs; null: nothing. Null views are absent inputs.
+// Describes the mistake in a subnet and the views that are to be its inputs; null: none. Null views are absent inputs.
 const char* wrong_inputs(const heddle_subnet* subnet, const heddle_tensor* const* inputs, uint32_t count) {
   if (!subnet) return "asks for a subnet that is null";
   if (count > 0 && !inputs) return "gives a subnet inputs that are null";
@@ -121,7 +121,7 @@ const char* wrong_inputs(const heddle_subnet* subnet, const heddle_tensor* const
     if (inputs[i] && !is_view(*inputs[i])) return "gives a subnet an input that is no tensor: its rank, dims or dtype are wrong";
   return nullptr;
 }
-// Likewise with the places for what comes out; those without data are filled.
+// Likewise for the views of the results; those without data are filled.
 const char* wrong_outputs(heddle_tensor* const* outputs, uint32_t count) {
   if (count > 0 && !outputs) return "gives a subnet outputs that are null";
   for (uint32_t i = 0; i < count; ++i) {
@@ -223,7 +223,7 @@ Result<uint32_t> CallServices::need(const heddle_resource_need& need) {
   return Status(Code::missing_resource, fmt::format("resource {} needs a session", quoted(need.name ? need.name : "")));
 }
 
-// Never "unsupported", which would send the host to look for another kernel.
+// Never returns "unsupported", which would make the host look for another kernel.
 heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) noexcept {
   try {
     CallServices none;
@@ -232,7 +232,7 @@ heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) n
     if (found.ok()) return *slot = *found, HEDDLE_OK;
     error.misused = found.status().code() == Code::plugin_invalid;
     error.missing = found.status();
-  } catch (...) {  // nothing is thrown across the boundary
+  } catch (...) {  // exceptions must not cross the plugin boundary
     const std::lock_guard lock(mutex_);
     say("no memory to find a resource");
   }
@@ -257,7 +257,7 @@ heddle_status HostCall::ask_about(const heddle_subnet* subnet, Views inputs, con
   if (!services_) return HEDDLE_ERROR_UNSUPPORTED;
   try {
     Status status;
-    // Nothing is read through a pointer of the plugin's before it is known.
+    // A pointer of the plugin's is not dereferenced before it is known.
     const std::vector<Attribute>* const attributes = services_->attributes();
     const std::shared_ptr<const Net> net = attributes ? subnet_attribute(*attributes, from_abi(subnet)) : nullptr;
     if (!net) status = not_its_subnet();
@@ -373,7 +373,7 @@ Status compile_error(heddle_status code, const CallError& error) {
 
 Status plugin_error(Code otherwise, heddle_status code, const CallError& error) {
   if (!error.cause.ok()) return error.cause;
-  // A plugin that can do without the resource says that the call is not for it, or does not fail.
+  // A plugin that can do without the resource reports that it does not support the call, or does not fail.
   if (!error.missing.ok() && code != HEDDLE_ERROR_UNSUPPORTED) {
     Status missing = error.missing;
     if (!error.text.empty()) missing.diagnostic().message = fmt::format("{}: {}", printable(error.text), missing.diagnostic().message);

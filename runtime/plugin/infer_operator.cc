@@ -18,7 +18,7 @@ std::string dtype_set_text(heddle_dtype_set set) {
   return names.size() + 1 == HEDDLE_DTYPE_COUNT ? "any dtype" : join(names, ", ");
 }
 
-// What the inputs decided about the schema's type variables; operators have few.
+// The dtypes that the inputs determine for the schema's type variables; operators have few.
 class TypeVariables {
  public:
   DType find(const char* variable) const {
@@ -134,7 +134,7 @@ heddle_infer_context infer_context(const OperatorSchema& schema, const Attribute
   return context;
 }
 
-// Not: a dtype that an attribute must decide, or more than fits in memory.
+// Not checked: a dtype that an attribute must decide, or a size that does not fit in memory.
 bool makes_sense(const heddle_type& type) {
   if (type.rank < 0 || type.rank > max_rank || type.bounded_axis >= type.rank) return false;
   if (type.dtype < HEDDLE_DTYPE_NONE || type.dtype >= HEDDLE_DTYPE_COUNT) return false;
@@ -159,7 +159,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   const DeclaredDims& declared = schema.declared_dims;
   DeclaredDims::Bound bound;
   if (!declared.empty()) HEDDLE_CHECK(declared.match(inputs, &bound));
-  // Called for each node of nets of a million, and in runs for late steps: up to eight outputs take no allocation.
+  // Called for each node of nets with a million nodes, and in runs for late steps: up to eight outputs take no allocation.
   constexpr size_t few = 8;
   std::array<heddle_type, few> few_types;
   std::array<heddle_type*, few> few_pointers;
@@ -194,7 +194,7 @@ Status infer_operator(const OperatorSchema& schema, const AttributeTable& attrib
   if (status != HEDDLE_OK) return plugin_error(Code::shape_mismatch, status, call.error);
   for (size_t i = 0; i < count; ++i) {
     if (!wanted[i]) continue;
-    // Success with an impossible type is a mistake of the operator, not of the net: `end` tells them apart.
+    // Success with an impossible type is a mistake of the operator, not of the net: `end` distinguishes them.
     if (end && !makes_sense(types[i])) end->answer = HEDDLE_ERROR_INTERNAL;
     HEDDLE_CHECK(from_abi(types[i], &outputs[i]));
     Status other = declared.check_output(i, bound, outputs[i]);

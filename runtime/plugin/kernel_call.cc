@@ -46,7 +46,7 @@ KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
       types_(of.types_),
       input_present_(of.input_present_),
       output_present_(of.output_present_) {
-  // Extents of another rank say nothing: only the run will know them.
+  // Extents of another rank are unknown: they are known only during the run.
   for (size_t i = 0; i < types_.size(); ++i) {
     if (types_[i].rank == ranks[i]) continue;
     types_[i].rank = ranks[i];
@@ -57,7 +57,7 @@ KernelCall::KernelCall(const KernelCall& of, const std::vector<int>& ranks)
   link();
 }
 
-// The ABI's struct points into this object's vectors: it is made anew whenever one of them has changed.
+// The ABI's struct points into this object's vectors: it must be set again whenever one of them has changed.
 void KernelCall::link() {
   inputs_.clear();
   outputs_.clear();
@@ -84,7 +84,7 @@ void KernelCall::link() {
 }
 
 const KernelEntry* KernelCall::find(const KernelEntry* after) const {
-  // Operands of an epilogue lie behind the schema's own inputs.
+  // Operands of an epilogue follow the schema's own inputs.
   size_t own = input_dtypes_.size();
   for (const EpilogueOp& s : epilogue_ops_)
     if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
@@ -92,7 +92,7 @@ const KernelEntry* KernelCall::find(const KernelEntry* after) const {
 }
 
 Status KernelCall::missing(const Net& net, const Node& node) const {
-  // What was copied to the device is told by the name it has in the user's net.
+  // A value that was copied to the device is reported by its name in the user's net.
   const auto name_of = [&](ValueId v) {
     for (NodeId from = net[v].producer; from.valid() && net[from].type == "Copy" && net[from].domain == "heddle"; from = net[v].producer)
       v = net[from].inputs[0];
@@ -119,11 +119,11 @@ Status KernelCall::create(const KernelEntry& kernel, CallServices* services, voi
     call.error.text = "create threw an exception across the plugin boundary";
   }
   if (end) end->answer = status != HEDDLE_OK && call.error.misused ? HEDDLE_ERROR_INTERNAL : status;
-  if (status != HEDDLE_OK) *state = nullptr;  // a create that fails hands nothing over, whatever it wrote
+  if (status != HEDDLE_OK) *state = nullptr;  // a create that fails returns no state, whatever it wrote
   return status == HEDDLE_OK ? Status() : compile_error(status, call.error);
 }
 
-// Nothing is indexed by an order that was not looked at here.
+// An order of dimensions is checked here before it is used as an index.
 Status KernelCall::check_format(const heddle_format& format) const {
   const auto check = [](const char* what, const heddle_layout* layouts, const std::vector<const heddle_type*>& types) -> Status {
     for (size_t i = 0; i < std::min<size_t>(types.size(), HEDDLE_FORMAT_PORTS); ++i)
@@ -151,7 +151,7 @@ Result<std::vector<heddle_format>> KernelCall::formats(const KernelEntry& kernel
   }
   uint32_t n = 0;
   try {
-    // A preference only: without one the kernel gets row-major values.
+    // Only a preference: without one the kernel gets row-major values.
     if (kernel.kernel->formats(&call.abi, pointers.data(), capacity, &n) != HEDDLE_OK) n = 0;
   } catch (...) {
     n = 0;
@@ -176,7 +176,7 @@ bool KernelCall::accepts(const KernelEntry& kernel) const {
 
 bool KernelCall::accepts(const KernelEntry& kernel, const EpilogueOp& epilogue_op, const TensorType* operand) {
   if (!kernel.kernel->accepts_epilogue) return false;
-  // The kernel is asked as if the epilogue op were fused already. Whatever it answers, the call is as before: fusing is the transform's
+  // The kernel is queried as if the epilogue op were fused already. Whatever it answers, the call is unchanged: fusing is the transform's
   // work.
   const std::vector<heddle_type> types = types_;
   epilogue_ops_.push_back(epilogue_op);

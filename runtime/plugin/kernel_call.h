@@ -1,4 +1,5 @@
-// The ABI's create context for one node of a typed net: kernel choice, creation, formats and epilogue questions all ask through it.
+// The ABI's create context for one node of a typed net: used for the choice and creation of kernels, and for questions about formats and
+// epilogues.
 #pragma once
 
 #include <memory>
@@ -15,15 +16,15 @@
 
 namespace heddle {
 
-// Whether `device` only launches the kernel: it was written for another kind, and does more than move data. Such a kernel can't ask its
-// host for anything while it runs.
+// Whether `device` only launches the kernel: it was written for another kind, and does more than move data. Such a kernel can't call its
+// host while it runs.
 bool is_launched(const heddle_kernel& kernel, const std::string& device);
 
-// Everything a kernel may be told about a node when it is created. Copies what it needs of the node, so that it may outlive the net. Not
-// movable (pointers into itself).
+// The information that a kernel may use about a node when it is created. Copies what it needs of the node, so that it may outlive the net.
+// Not movable (pointers into itself).
 class KernelCall {
  public:
-  // The node's attributes as the kernel sees them. A kernel's state may point to them: they outlive the state.
+  // The node's attributes as the kernel sees them. A kernel's state may point to them: they must outlive the state.
   struct Attributes {
     explicit Attributes(const Node& node) : values(node.attributes), table(*node.schema, values) {}
     const std::vector<Attribute> values;
@@ -31,7 +32,7 @@ class KernelCall {
   };
 
   KernelCall(const TypedNet& net, const Node& node, std::string device, uint32_t max_threads);
-  // A copy for operands of other ranks, inputs before outputs; extents of those that had none before stay unknown.
+  // A copy for operands of other ranks, inputs before outputs; unknown extents stay unknown.
   KernelCall(const KernelCall& of, const std::vector<int>& ranks);
   KernelCall(const KernelCall&) = delete;
   KernelCall& operator=(const KernelCall&) = delete;
@@ -40,19 +41,19 @@ class KernelCall {
   const std::shared_ptr<const Attributes>& attributes() const { return attributes_; }
   const std::string& device() const { return device_; }
   void set_device_handle(void* handle) { abi_.device_handle = handle; }
-  // The best kernel behind `after`, by dtypes and device kind; null when there is none.
+  // Returns the best kernel ranked below `after`, by dtypes and device kind; null when there is none.
   const KernelEntry* find(const KernelEntry* after = nullptr) const;
-  // What to say where there is none: no_kernel. `net`, `node`: what it was made for.
+  // The error where there is none: no_kernel. `net`, `node`: those that this was made for.
   Status missing(const Net& net, const Node& node) const;
-  // [several threads at once] `state` is null when it fails; `end`, when given, is told why.
+  // [several threads at once] `state` is null on failure; `end`, when given, describes it.
   Status create(const KernelEntry& kernel, CallServices* services, void** state, CallEnd* end = nullptr) const;
-  // What the kernel ranks, best first; none: row-major everywhere. Errors: kernel_failed, where it lists what is none (a layout that is no
-  // order of the dimensions, say).
+  // Returns the formats that the kernel ranks, best first; none: row-major everywhere. Errors: kernel_failed, where it lists an invalid one
+  // (a layout that is no order of the dimensions, say).
   Result<std::vector<heddle_format>> formats(const KernelEntry& kernel) const;
   // Whether the kernel runs the node with its own epilogue ops.
   bool accepts(const KernelEntry& kernel) const;
-  // Whether the kernel runs the node with its own epilogue ops and one more, whose operand (of type `operand`, may be null) would be the next
-  // input.
+  // Whether the kernel runs the node with its own epilogue ops and one more, whose operand (of type `operand`, may be null) would be the
+  // next input.
   bool accepts(const KernelEntry& kernel, const EpilogueOp& epilogue_op, const TensorType* operand);
   const std::vector<DType>& input_dtypes() const { return input_dtypes_; }
 

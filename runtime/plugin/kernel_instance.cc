@@ -106,7 +106,7 @@ Status make_kernel(const KernelCall& call, const KernelEntry& first, const NextK
                    CallServices* services, KernelInstance* made, CallEnd* end) {
   *made = {};
   for (const KernelEntry* kernel = &first;;) {
-    KernelInstance whole;  // what is half made is never seen, whatever ends this
+    KernelInstance whole;  // a partly made instance is never visible, whatever fails
     whole.kernel = kernel;
     void* state = nullptr;
     Status status = call.create(*kernel, services, &state, end);

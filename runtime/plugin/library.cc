@@ -22,11 +22,11 @@
 
 namespace heddle {
 
-// One open library of this process. Everything here runs under the lock of Library::Table.
+// One open library of this process. All members are accessed under the lock of Library::Table.
 struct Library::Opened {
-  HostCall call;  // of query and initialize
+  HostCall call;  // for query and initialize
   boost::dll::shared_library library;
-  const heddle_plugin* plugin = nullptr;  // set once the ABI is known to match: shutdown is owed from then on
+  const heddle_plugin* plugin = nullptr;  // set once the ABI is known to match: then shutdown must be called
   int users = 0;
 
   Status load(const std::filesystem::path& path, const std::string& shown);
@@ -36,8 +36,8 @@ struct Library::Opened {
   ~Opened();
 };
 
-// What is open, by dlopen's handle: one file reached by two names is one library to the loader too. Never destroyed, so that a Library
-// may be dropped by a static destructor of the embedding program.
+// The open libraries, by dlopen's handle: the loader treats one file with two names as one library, too. Never destroyed, so that a static
+// destructor of the embedding program may destroy a Library.
 struct Library::Table {
   std::mutex mutex;
   std::map<void*, std::unique_ptr<Opened>> opened;
@@ -59,9 +59,9 @@ std::string hash_text(uint64_t hash) {
   return text;
 }
 
-// Another number: whatever else it says may mean something else.
+// The ABI number differs: the other fields may have another meaning.
 Status number_mismatch(const std::string& shown, const heddle_plugin& plugin) {
-  // As one number, so that no comparison with a zero of ours is always false.
+  // Compared as one number, so that no comparison with a zero of ours is always false.
   const auto order = [](uint64_t major, uint64_t minor) { return major << 32 | minor; };
   const bool older = order(plugin.abi_major, plugin.abi_minor) < order(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
   return {Code::plugin_abi,
@@ -70,7 +70,7 @@ Status number_mismatch(const std::string& shown, const heddle_plugin& plugin) {
           older ? "rebuild the plugin with this host's headers" : "update Heddle, or rebuild the plugin with this host's headers"};
 }
 
-// The same number, but other headers: a version between two releases.
+// The ABI number is equal, but the headers differ: a version between two releases.
 Status layout_mismatch(const std::string& shown, const heddle_plugin& plugin) {
   const std::string number = abi_text(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR);
   const std::string theirs =
@@ -83,7 +83,7 @@ Status layout_mismatch(const std::string& shown, const heddle_plugin& plugin) {
 
 }  // namespace
 
-// What the plugin itself said, behind ": ", or nothing.
+// Returns the plugin's own text after ": ", or nothing.
 std::string Library::Opened::said() const {
   if (call.error.text.empty()) return {};
   return fmt::format(": {}", plugin_error(Code::plugin_invalid, HEDDLE_ERROR_INTERNAL, call.error).diagnostic().message);
@@ -94,7 +94,7 @@ Status Library::Opened::load(const std::filesystem::path& path, const std::strin
     // Lazy binding would turn a missing symbol into a crash in the middle of a run.
     library.load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   } catch (const std::bad_alloc&) {
-    throw;  // it says nothing of the plugin
+    throw;  // not an error of the plugin
   } catch (const std::exception& e) {
     return {Code::plugin_unreadable, fmt::format("plugin {} does not load: {}", shown, quoted(e.what())),
             "build it as a shared library for this machine, with everything it needs linked in"};

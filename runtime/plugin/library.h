@@ -1,4 +1,4 @@
-// A plugin's shared library: opened (now, local, absolute path), shaken hands with, and closed in order.
+// A plugin's shared library: opened (now, local, absolute path), checked by a handshake, and closed in order.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace heddle {
 
-// One use of an open library. A process opens, asks and initializes a library once, however many Library objects (registries, sessions)
-// share it; the last one calls its shutdown and closes it: nothing of it may be in use any more then. open and the destructor may be
-// called by any thread.
+// One use of an open library. A process opens, queries and initializes a library once, however many Library objects (registries, sessions)
+// share it; the last one calls its shutdown and closes it: no part of it may be in use then. open and the destructor may be called by any
+// thread.
 class Library {
  public:
   // Opens `path` and performs the handshake: the ABI's numbers and hash are compared before any other field is read or function called,
-  // every table is checked (check_tables.h) before initialize is called. After a refusal the library has left the process again. Errors:
+  // every table is checked (check_tables.h) before initialize is called. After a refusal the library is unloaded again. Errors:
   // plugin_unreadable (no such file, not a library, unresolved symbols), plugin_invalid (no entry point, null or damaged tables, initialize
   // failed), plugin_abi (both versions or hashes and the file are named).
   static Result<std::unique_ptr<Library>> open(const std::filesystem::path& path);

@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// An array of few entries that needs no memory of its own.
+// An array that needs no allocation for few entries.
 template <class T>
 class FewOf {
  public:
@@ -28,7 +28,7 @@ class FewOf {
   std::span<T> view_;
 };
 
-// Operands of an epilogue lie behind the operator's own inputs.
+// Operands of an epilogue follow the operator's own inputs.
 size_t own_inputs(const Node& node) {
   size_t own = node.inputs.size();
   for (const EpilogueOp& s : node.epilogue)
@@ -36,7 +36,7 @@ size_t own_inputs(const Node& node) {
   return own;
 }
 
-// Operations of an epilogue op for each element. Canonical text writes every one as name(...).
+// Operations of an epilogue op for each element. Canonical text writes each of them as name(...).
 int64_t operations(const EpilogueOp& epilogue_op) {
   return std::count(epilogue_op.expression.begin(), epilogue_op.expression.end(), '(');
 }
@@ -78,7 +78,7 @@ Status ask(const TypedNet& net, const Node& node, const AttributeTable& attribut
   if (!is_amount(cost.flops) || !is_amount(cost.bytes))
     return {Code::kernel_failed, fmt::format("its cost is {} flops and {} bytes", shortest(cost.flops), shortest(cost.bytes)),
             "answer finite amounts of 0 or more in the operator's cost function"};
-  // More than 64 bits count is an absurd net's doing, not the function's: limits are below it.
+  // A count beyond 64 bits comes from an absurd net, not from the function: limits are lower.
   constexpr double countable = 8e18;
   cost.flops = std::min(cost.flops, countable);
   cost.bytes = std::min(cost.bytes, countable);

@@ -12,7 +12,7 @@ void add_constant(expression::Constants& constants, const char* name, const Attr
   if (const auto* f = std::get_if<double>(&value)) constants.emplace_back(name, *f);
 }
 
-// The numbers that string attributes and optional inputs stand for in an expression: <attribute>_is_<value> and has_<input>.
+// Adds the numbers that string attributes and optional inputs stand for in an expression: <attribute>_is_<value> and has_<input>.
 void add_choices(const heddle_operator& op, const std::vector<Attribute>& attributes, const std::vector<bool>& present,
                  expression::Constants& constants) {
   for (uint32_t i = 0; i < op.attribute_count; ++i) {

@@ -1,4 +1,4 @@
-// The program that makes heddle::Pointwise do what an operator's pointwise expression says.
+// The program by which heddle::Pointwise computes an operator's pointwise expression.
 #pragma once
 
 #include <span>
@@ -19,13 +19,13 @@ Result<std::string> pointwise_program(const OperatorSchema& schema, const std::v
 
 // Whether a node is heddle::Pointwise.
 bool is_pointwise_node(const Node& node);
-// Whether a resolved node is that, or its operator has an expression.
+// Whether a resolved node is heddle::Pointwise, or its operator has an expression.
 bool has_pointwise_form(const Node& node);
 // The program of such a node over x0, x1, ... = its inputs, one for each. Code::unsupported as above, and for more than one output.
 Result<expression::Program> pointwise_form(const Node& node);
 
-// Whether heddle::Pointwise can do what the node does: its operator has an expression, and its inputs that are not bool have one dtype, in
-// which that is computed. (Pow of an f32 by an i64 has an expression, and kernels of its own.)
+// Whether heddle::Pointwise can replace the node: its operator has an expression, and its inputs that are not bool have one dtype, in which
+// that is computed. (Pow of an f32 by an i64 has an expression, and kernels of its own.)
 bool becomes_pointwise(const TypedNet& net, const Node& node);
 
 }  // namespace heddle

@@ -21,7 +21,7 @@ std::string key_of(std::string_view domain, std::string_view name) {
   return key;
 }
 
-// A variadic last port's set stands for all its values.
+// The set of a variadic last port applies to all its values.
 bool takes(const heddle_dtype_set* sets, uint32_t count, uint32_t port_count, std::span<const DType> dtypes) {
   if (!sets) return true;
   for (size_t i = 0; i < dtypes.size(); ++i) {
@@ -39,7 +39,7 @@ bool sets_overlap(const heddle_dtype_set* a, uint32_t a_count, const heddle_dtyp
   return true;
 }
 
-// Of an expression with every name as an input; -1: there is none, or not without its attributes.
+// Operations of an expression with every name as an input; -1: there is none, or it needs its attributes.
 int operations_of(const char* expression) {
   if (!expression) return -1;
   expression::Program program;
@@ -63,7 +63,7 @@ std::shared_ptr<LoadedPlugin> read_tables(std::unique_ptr<Library> library) {
     schema.version = op->version;
     schema.plugin = loaded.get();
     schema.pointwise_operations = operations_of(op->pointwise);
-    std::string ignored;  // check_tables() has read them
+    std::string ignored;  // unused: check_tables() has read them without error
     schema.declared_dims.read(*op, &ignored);
     for (uint32_t k = 0; k < op->input_count; ++k) {
       if (!(op->inputs[k]->flags & HEDDLE_PORT_OPTIONAL)) schema.required_inputs = k + 1;
@@ -106,7 +106,7 @@ const RegistrySnapshot::Operator* RegistrySnapshot::find(std::string_view domain
 const OperatorSchema* RegistrySnapshot::find_operator(std::string_view domain, std::string_view name, int32_t version) const {
   const Operator* op = find(domain, name);
   if (!op) return nullptr;
-  // The newest that is not above the one asked for: a version's semantics hold until a later one changes them. Sorted by add().
+  // The newest version not above the requested one: a version's semantics hold until a later one changes them. Sorted by add().
   const OperatorSchema* best = nullptr;
   for (const OperatorSchema* schema : op->versions)
     if (version == 0 || schema->version <= version) best = schema;
@@ -135,7 +135,7 @@ const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, s
                                                  std::span<const DType> outputs, const KernelEntry* after) const {
   const Operator* op = find(schema.domain, schema.name);
   if (!op) return nullptr;
-  // By falling priority. `after` refused the node, so the search goes on behind it.
+  // Kernels by falling priority. `after` refused the node, so the search continues past it.
   const auto find_of_kind = [&](std::string_view kind, uint32_t unwanted, uint32_t wanted = 0) -> const KernelEntry* {
     const auto it = op->kernels.find(std::string(kind));
     if (it == op->kernels.end()) return nullptr;
@@ -211,7 +211,7 @@ std::shared_ptr<const LoadedPlugin> RegistrySnapshot::owner(const LoadedPlugin* 
 
 namespace {
 
-// Fusion puts the text in the place of a kernel: where they differ a net's results would depend on what stands beside the operator.
+// Fusion uses the text instead of a kernel: where they differ a net's results would depend on the neighbours of the operator.
 Status check_beside_pointwise(const OperatorSchema& schema, const heddle_kernel& kernel, const std::string& path) {
   const bool equal = (kernel.flags & HEDDLE_KERNEL_EQUALS_POINTWISE) != 0, text = schema.op->pointwise != nullptr;
   if (equal == text) return {};
@@ -255,7 +255,7 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
               "load the plugin that declares it first, or declare it"};
     HEDDLE_CHECK(check_beside_pointwise(*schema, k, path));
     std::vector<const KernelEntry*>& entries = operators_[key_of(domain, k.operator_name)].kernels[k.device_kind];
-    // Where two of one priority take the same dtypes, the order of loading would choose: results must not depend on it.
+    // With equal priority and overlapping dtypes, the order of loading would choose: results must not depend on it.
     for (const KernelEntry* other : entries) {
       const heddle_kernel& o = *other->kernel;
       if (o.version == k.version && o.priority == k.priority &&
@@ -291,7 +291,7 @@ bool RegistrySnapshot::has_asynchronous_kernels() const {
 
 Registry::Registry(RuleReader reader) : reader_(std::move(reader)), snapshot_(std::make_shared<RegistrySnapshot>()) {}
 
-// Of all plugins, not of new ones alone: what an operator's name means may have changed with them.
+// Reads the rules of all plugins, not only of new ones: new plugins may change the operator that a name refers to.
 Status Registry::read_rules(const std::shared_ptr<RegistrySnapshot>& snapshot) const {
   snapshot->rewrite_rules_.clear();
   if (!reader_) return {};
@@ -307,10 +307,10 @@ Status Registry::read_rules(const std::shared_ptr<RegistrySnapshot>& snapshot) c
 
 Status Registry::load(std::span<const std::filesystem::path> files) {
   const std::lock_guard lock(mutex_);
-  // Work on a copy: what is refused half-way leaves no trace.
+  // Works on a copy: a refusal half-way has no effect.
   auto next = std::make_shared<RegistrySnapshot>(*snapshot_);
   for (const std::filesystem::path& file : files) {
-    // The same file under another name is the same library to the loader, and its tables must not be entered twice.
+    // A file under another name is the same library to the loader, and its tables must not be entered twice.
     std::error_code error;
     const std::filesystem::path canonical = std::filesystem::canonical(file, error);
     const auto is_it = [&](const auto& loaded) { return loaded->library->path() == canonical; };
@@ -338,9 +338,9 @@ Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::p
 }
 
 Status Registry::unload(const std::string& plugin_name) {
-  std::shared_ptr<const RegistrySnapshot> before;  // released behind the lock: closing a library may take a while
+  std::shared_ptr<const RegistrySnapshot> before;  // released after unlocking: closing a library may take a while
   const std::lock_guard lock(mutex_);
-  // Built anew from the plugins that stay: add() then says by itself which of them needs what goes.
+  // Built anew from the remaining plugins: add() then finds which of them need the removed one.
   auto next = std::make_shared<RegistrySnapshot>();
   bool found = false;
   for (const auto& loaded : snapshot_->plugins()) {

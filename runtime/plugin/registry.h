@@ -23,25 +23,25 @@ class RegistrySnapshot {
  public:
   // The operator with the highest version not above `version` (0: the newest). Null when unknown.
   const OperatorSchema* find_operator(std::string_view domain, std::string_view name, int32_t version = 0) const;
-  // The kernel for `schema` on `device_kind` whose dtype sets take these dtypes, highest priority first; null when there is none.
-  // `after`: the next best behind that one (a kernel may answer "unsupported" when created). Behind a kind's own kernels come those of the
-  // kind whose kernels it launches.
+  // Returns the kernel for `schema` on `device_kind` whose dtype sets include these dtypes, highest priority first; null when there is
+  // none. `after`: the next best after that one (a kernel may answer "unsupported" when created). A kind's own kernels are followed by
+  // those of the kind whose kernels it launches.
   const KernelEntry* find_kernel(const OperatorSchema& schema, std::string_view device_kind, std::span<const DType> inputs,
                                  std::span<const DType> outputs, const KernelEntry* after = nullptr) const;
-  // Whether there is one for any dtypes.
+  // Whether there is a kernel for any dtypes.
   bool has_kernel(const OperatorSchema& schema, std::string_view device_kind) const;
-  // For a step on a device of that kind; those of wider scopes are for all kinds.
+  // For a step on a device of that kind; resources of wider scopes are for all kinds.
   const heddle_resource* find_resource(std::string_view name, std::string_view device_kind,
                                        std::shared_ptr<const LoadedPlugin>* owner) const;
   const heddle_device_backend* find_device(std::string_view kind, std::shared_ptr<const LoadedPlugin>* owner) const;
-  // Whether any kernel only starts its steps.
+  // Whether any kernel is asynchronous.
   bool has_asynchronous_kernels() const;
   // All names of `domain`'s operators, for "did you mean".
   std::vector<std::string> operator_names(std::string_view domain) const;
   std::vector<std::string> domains() const;
   const std::vector<std::shared_ptr<const LoadedPlugin>>& plugins() const { return plugins_; }
   std::shared_ptr<const LoadedPlugin> owner(const LoadedPlugin* plugin) const;
-  // Of all plugins, in order of loading. Empty where the registry was made without a reader.
+  // The rules of all plugins, in order of loading. Empty where the registry was made without a reader.
   const std::vector<std::shared_ptr<const RewriteRule>>& rewrite_rules() const { return rewrite_rules_; }
 
  private:
@@ -62,15 +62,15 @@ class RegistrySnapshot {
 // Thread-safe.
 class Registry {
  public:
-  // Without a reader rewrite rules stay unread: for looking at what a plugin declares, and for single operators. What compiles nets gives
-  // one (resolve/rule_reader.h).
+  // Without a reader rewrite rules stay unread: for inspecting a plugin's declarations, and for single operators. Users that compile nets
+  // pass one (resolve/rule_reader.h).
   explicit Registry(RuleReader reader = {});
-  // Loads plugins together, all of them or none, so that the rewrite rules of one may speak of operators of a later one; loading a file
-  // that is loaded already changes nothing. Errors: as Library::open; duplicate_registration naming both files; plugin_invalid naming the
+  // Loads plugins together, all of them or none, so that the rewrite rules of one may use operators of a later one; loading a file that is
+  // loaded already changes nothing. Errors: those of Library::open; duplicate_registration naming both files; plugin_invalid naming the
   // operator; those of the reader, naming rule and file.
   Status load(std::span<const std::filesystem::path> files);
   Status load(const std::filesystem::path& file) { return load({&file, 1}); }
-  // Takes the plugin out of the registry; its library closes when no net and no plan uses it. Code::unknown_name when not loaded, busy when
+  // Removes the plugin from the registry; its library closes when no net and no plan uses it. Code::unknown_name when not loaded, busy when
   // kernels or rewrite rules of another plugin need its operators.
   Status unload(const std::string& plugin_name);
   std::shared_ptr<const RegistrySnapshot> snapshot() const;

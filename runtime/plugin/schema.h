@@ -1,7 +1,7 @@
-// What the host knows of a loaded plugin: its library and the operators and kernels found in it.
+// The host's view of a loaded plugin: its library and the operators and kernels found in it.
 //
-// A LoadedPlugin is immutable once registered and shared: registry, resolved nets and plans each hold it, and its library leaves the
-// process when the last of them lets go.
+// A LoadedPlugin is immutable once registered and shared: registry, resolved nets and plans each hold it, and its library is unloaded when
+// the last of them releases it.
 #pragma once
 
 #include <deque>
@@ -30,7 +30,7 @@ struct OperatorSchema {
   const LoadedPlugin* plugin = nullptr;
   uint32_t required_inputs = 0;
   bool has_shape_operand = false;
-  int pointwise_operations = -1;  // of its expression, for each element; -1: it has none
+  int pointwise_operations = -1;  // operations of its expression, for each element; -1: it has none
   DeclaredDims declared_dims;
 
   // The port that argument `i` belongs to (a variadic last port takes all further ones); null when there are too many.
@@ -40,12 +40,12 @@ struct OperatorSchema {
   int attribute_index(std::string_view attribute) const;
   bool has_trait(uint32_t bit) const { return (op->traits & bit) != 0; }
   bool updates_variable() const;
-  // The argument whose next version output `output` is; whose bytes it may take, or HEDDLE_ALIAS_ANY. -1: none.
+  // The input whose next version output `output` is; the input whose bytes it may take, or HEDDLE_ALIAS_ANY. -1: none.
   int updated_input(size_t output) const { return with(output, &heddle_port::updates); }
   int alias_input(size_t output) const { return with(output, &heddle_port::may_alias); }
 
  private:
-  // The k-th value of a variadic output goes with the k-th of the port that it names.
+  // The k-th value of a variadic output corresponds to the k-th of the port that it names.
   int with(size_t output, int32_t heddle_port::*named) const {
     const heddle_port* port = output_port(output);
     if (!port || port->*named < 0) return port ? port->*named : -1;

@@ -1,4 +1,4 @@
-// Where plugins are looked for.
+// Finds and loads plugins.
 #pragma once
 
 #include "heddle/session.h"
@@ -6,8 +6,8 @@
 
 namespace heddle {
 
-// Loads what the options name, and what comes with Heddle unless they say no (RuntimeOptions has the order). Errors: those of
-// Registry::load.
+// Loads the plugins that the options name, and those that come with Heddle unless the options exclude them (RuntimeOptions has the order).
+// Errors: those of Registry::load.
 Status load_plugins(Registry& registry, const RuntimeOptions& options);
 
 }  // namespace heddle

@@ -22,10 +22,10 @@ class Resolver {
  public:
   Resolver(const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) : registry_(*registry), limits_(limits) {}
 
-  // `adopted`: of a subnet, its variables.
+  // `adopted`: the variables of a subnet.
   void run(Net& net, int64_t depth, const Adopted& adopted = {});
   const Findings& findings() const { return findings_; }
-  // After the outermost run: how often each operator that no plugin has is used.
+  // Counts, after the outermost run, how often each operator that no plugin has is used.
   void count_uses();
 
  private:
@@ -50,12 +50,12 @@ class Resolver {
   struct Known {
     const OperatorSchema* schema = nullptr;
     int64_t uses = 0;
-    size_t finding = SIZE_MAX;  // in findings_, of an operator that is not known; SIZE_MAX: it is not kept there
+    size_t finding = SIZE_MAX;  // in findings_, of an operator that is not known; SIZE_MAX: there is none
   };
   std::unordered_map<std::string, Known> known_;  // by domain, type and version: a net has few distinct operators
 };
 
-// A node's own version counts before that of its domain's operator set; 0: the newest that is loaded.
+// A node's own version takes precedence over that of its domain's operator set; 0: the newest that is loaded.
 int32_t wanted_version(const Net& net, const Node& node) {
   if (node.version > 0) return node.version;
   for (const OperatorSetVersion& set : net.operator_sets)
@@ -63,7 +63,7 @@ int32_t wanted_version(const Net& net, const Node& node) {
   return 0;
 }
 
-// A net of a thousand unknown nodes of one type has one thing that is wrong with it: only the first is reported.
+// A net of a thousand unknown nodes of one type has one mistake: only the first is reported.
 const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
   const int32_t version = wanted_version(net, node);
   const auto [it, is_new] = known_.try_emplace(fmt::format("{}\n{}\n{}", node.domain, node.type, version));
@@ -79,7 +79,7 @@ const OperatorSchema* Resolver::schema_of(const Net& net, const Node& node) {
 }
 
 void Resolver::report_unknown(const Net& net, const Node& node, int32_t version) {
-  // An operator that only lacks the version is reported apart from an unknown one: the mend is another import, not another plugin.
+  // An operator that only lacks the version is reported apart from an unknown one: the fix is another import, not another plugin.
   if (const OperatorSchema* newest = registry_.find_operator(node.domain, node.type)) {
     report(net, node,
            {Code::unknown_operator,
@@ -89,7 +89,7 @@ void Resolver::report_unknown(const Net& net, const Node& node, int32_t version)
   }
   const std::vector<std::string> names = registry_.operator_names(node.domain);
   Hint hint = suggestions_.of(node.type, [&] { return names; });
-  // The plugins that come with Heddle hold all that it has of ONNX's own domain: no other one is going to bring it.
+  // The plugins that come with Heddle hold all the operators of ONNX's own domain that it has: no other plugin will provide more.
   if (hint.text.empty() && node.domain.empty() && !names.empty())
     hint = Hint("express it by other operators, or use one of a plugin's own domain");
   if (hint.text.empty()) hint = hint_with("load a plugin that has it with ", option_names::plugins);
@@ -168,7 +168,7 @@ void Resolver::check_attributes(const Net& net, Node& node, int64_t depth) {
 
 void Resolver::resolve_subnet(const Net& net, const Node& node, const heddle_subnet_ports& ports, std::shared_ptr<const Net>& subnet,
                               int64_t depth) {
-  // Other copies of the net share the subnet: resolve a copy of it.
+  // Other copies of the net share the subnet: a copy of it is resolved.
   auto inner = std::make_shared<Net>(*subnet);
   std::unordered_set<uint32_t> handed;
   if (!inner->variables.empty())
@@ -187,7 +187,7 @@ void Resolver::resolve_subnet(const Net& net, const Node& node, const heddle_sub
     findings_.add(from_subnet(fits, inner->name, net.name, node.name, display_name(node.domain, node.type)));
   else if (Status status = adopt_variables(net, node, ports, *inner, adopted); !status.ok())
     report(net, node, std::move(status));
-  // A subnet that names no operator sets means those of the net around it.
+  // A subnet that names no operator sets uses those of the net around it.
   if (inner->operator_sets.empty()) inner->operator_sets = net.operator_sets;
   const auto known = [&](const Node& each) { return registry_.find_operator(each.domain, each.type, wanted_version(*inner, each)); };
   trace_updates(*inner, known, adopted);
@@ -234,7 +234,7 @@ void Resolver::apply_updates(Net& net, Node& node) {
                 "let it be the next version of the variable it updates"});
       continue;
     }
-    // With two updates of one version it would be open which of them is written last.
+    // With two updates of one version it would be undefined which of them is written last.
     if (variable.last != before) {
       report(net, node,
              {Code::hazard,
@@ -249,7 +249,7 @@ void Resolver::apply_updates(Net& net, Node& node) {
   }
 }
 
-// Random operators never share a stream, nor do the subnets of operators: a file that gives two the same id, or none, means no such thing.
+// Random operators never share a stream, nor do the subnets of operators: equal or missing ids in a file do not mean sharing.
 void separate_streams(Net& net) {
   const auto draws = [](const Node& node) { return node.schema && (node.schema->has_trait(HEDDLE_TRAIT_RANDOM) || node.has_subnet()); };
   uint32_t next = 0;
@@ -264,7 +264,7 @@ void Resolver::run(Net& net, int64_t depth, const Adopted& adopted) {
     findings_.add(over_limit(limits_, &Limits::subnet_depth, "subnets nest too deep").in_net(net.name));
     return;
   }
-  // Counted over all depths: nets in nets may each be within the limit and be too many together.
+  // Counted over all depths: nested nets may each be within the limit and exceed it together.
   nodes_ += static_cast<int64_t>(net.nodes.size());
   if (nodes_ > limits_.nodes) {
     findings_.add(over_limit(limits_, &Limits::nodes, "the net has too many operators").in_net(net.name));
@@ -279,7 +279,7 @@ void Resolver::run(Net& net, int64_t depth, const Adopted& adopted) {
   for (size_t i = 0; i < net.nodes.size(); ++i) {
     Node& node = net.nodes[i];
     check_order(net, node, i, defined);
-    // Also when the operator turns out to be wrong: one mistake must not be reported again by all that read its outputs.
+    // Done even if the operator turns out to be wrong: one mistake must not be reported again by all readers of its outputs.
     for (const ValueId id : node.outputs)
       if (id.valid()) defined[id.index] = 1;
     node.schema = schema_of(net, node);
@@ -305,7 +305,7 @@ Result<Net> resolve(Net net, const std::shared_ptr<const RegistrySnapshot>& regi
   resolver.run(net, 0);
   resolver.count_uses();
   if (resolver.findings().failed()) return resolver.findings().status();
-  // Schemas lie in the plugins' memory: the net keeps the snapshot and so the libraries.
+  // Schemas are in the plugins' memory: the net keeps the snapshot and so the libraries.
   net.keep_alive.push_back(registry);
   return net;
 }

@@ -50,7 +50,7 @@ Status check_rule(const RewriteRule& rule) {
   return {};
 }
 
-// Whether exchanging the two is no more than giving them each other's names.
+// Whether exchanging the two inputs only exchanges their names.
 bool exchangeable(const Net& pattern, ValueId a, ValueId b) {
   size_t reads = 0;
   for (const Node& node : pattern.nodes)
@@ -60,7 +60,7 @@ bool exchangeable(const Net& pattern, ValueId a, ValueId b) {
   return is_input(a) && is_input(b) && pattern[a].type == pattern[b].type && reads == 2;
 }
 
-// Which operators of the pattern are looked for in both orders of their inputs.
+// Finds the operators of the pattern that are matched in both orders of their inputs.
 Status find_swapped(RewriteRule& rule) {
   std::vector<std::string> swapped;
   for (const Node& node : rule.pattern.nodes) {

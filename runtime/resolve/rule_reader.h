@@ -6,8 +6,9 @@
 
 namespace heddle {
 
-// A RuleReader for the registry of a runtime. Errors name rule and file: syntax, unknown_operator and what else load and resolve find;
-// plugin_invalid for what a rule must not have (other ports on one side, several outputs, variables, random operators). Thread-safe.
+// A RuleReader for the registry of a runtime. Errors name rule and file: syntax, unknown_operator and the other errors of load and resolve;
+// plugin_invalid for features that a rule must not have (other ports on one side, several outputs, variables, random operators).
+// Thread-safe.
 Result<RewriteRule> read_rewrite_rule(const LoadedPlugin& plugin, const heddle_rewrite_rule& rule,
                                       const std::shared_ptr<const RegistrySnapshot>& registry);
 

@@ -39,7 +39,7 @@ Status adopt_variables(const Net& net, const Node& node, const heddle_subnet_por
       return {Code::subnet_mismatch, fmt::format("updates variable {}, which it does not hand to its subnets", quoted(updated.name))};
     const ValueId inner = subnet.inputs[ports.own_inputs + static_cast<size_t>(input) - ports.first_input];
     Value& value = subnet[inner];
-    if (value.kind != Value::Kind::input) continue;  // it is one already
+    if (value.kind != Value::Kind::input) continue;  // it is a version already
     Variable variable;
     variable.name = updated.name;
     variable.type = value.type;
@@ -72,7 +72,7 @@ void disown_variables(Net& net) {
 
 namespace {
 
-// Which inputs of an operator go to its subnets: from this one on.
+// The first input of an operator that is passed to its subnets.
 uint32_t first_handed_on(const OperatorSchema& schema) {
   uint32_t first = UINT32_MAX;
   for (uint32_t i = 0; i < schema.op->attribute_count; ++i)
@@ -80,8 +80,7 @@ uint32_t first_handed_on(const OperatorSchema& schema) {
   return first;
 }
 
-// The input that the producer of `value` updates. Invalid: it updates none, or several could be meant, or it is `first`, where the chain
-// ends.
+// The input that the producer of `value` updates. Invalid: it updates none, or it is ambiguous, or it is `first`, where the chain ends.
 ValueId version_before(const Net& subnet, const OperatorSchema& schema, const Value& value, ValueId first) {
   const Node& node = subnet[value.producer];
   if (const int declared = schema.updated_input(value.output); declared >= 0)
@@ -104,12 +103,12 @@ ValueId version_before(const Net& subnet, const OperatorSchema& schema, const Va
 void trace_updates(const Net& subnet, const std::function<const OperatorSchema*(const Node&)>& schema_of, Adopted& adopted) {
   const Adopted ends = adopted;
   for (const auto& [end, variable] : ends) {
-    bool in_place = false;  // what is made of the value updates it: it must be a version
+    bool in_place = false;  // the operator on the value updates it in place: it must be a version
     for (ValueId at(end); subnet[at].kind == Value::Kind::node_output && subnet[at].producer.valid();) {
       const OperatorSchema* const schema = schema_of(subnet[subnet[at].producer]);
       if (!schema) break;
       const bool declared = schema->updated_input(subnet[at].output) >= 0;
-      // Without an update behind it, what an If gives is a value of its own, and copied.
+      // Without a later update, the output of an If is a value of its own, and copied.
       if (!declared && !in_place) break;
       in_place = true;
       at = version_before(subnet, *schema, subnet[at], subnet[variable].first);

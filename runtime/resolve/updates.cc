@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// Of an output that the schema lets be an update.
+// Returns the input whose next version is `version`, an output that the schema allows to be an update.
 int input_before(const Net& net, const Node& node, ValueId version) {
   if (!version.valid() || net[version].kind != Value::Kind::variable) return -1;
   for (size_t i = 0; i < node.inputs.size(); ++i) {

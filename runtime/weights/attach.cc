@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-// What one content is, for messages.
+// Describes one content, for messages.
 struct Place {
   const Net& net;
   const char* kind;  // "variable" or "constant"
@@ -44,7 +44,7 @@ class Attacher {
     for (Node& node : net.nodes)
       for (Attribute& attribute : node.attributes) attach_subnet(attribute.value);
   }
-  // One finding for each file that can't be used, however many tensors it is needed for; then those about single tensors.
+  // Has one finding for each file that can't be used, however many tensors need it; then those about single tensors.
   Status status() && {
     if (unusable_.empty()) return findings_.status();
     Findings all;
@@ -64,7 +64,7 @@ class Attacher {
   struct UnusableFile {
     Status status;
     size_t count = 0;
-    std::vector<std::string> first;  // of those that it is needed for
+    std::vector<std::string> first;  // the first contents that need it
   };
   // Subnets are shared and const: one that lacks weights is replaced by a filled copy.
   void attach_subnet(AttributeValue& value) {
@@ -111,7 +111,7 @@ class Attacher {
     status.diagnostic().message = fmt::format("{} {}: {}", place.kind, quoted(place.name), status.diagnostic().message);
     findings_.add(std::move(status).in_net(place.net.name));
   }
-  // Where the weights are when their writer was killed between the net's rename and theirs.
+  // The name of the weights file when its writer was killed between the renames of the net and of the weights.
   static std::string staged_file(const WeightReference& reference) {
     const std::filesystem::path file(reference.file);
     return (file.parent_path() / FileReplacement::staged_name(file.filename().native(), reference.identity.text())).native();
@@ -123,11 +123,11 @@ class Attacher {
                               file.identity().text(), reference.identity.text()),
                   "another net of this name was written since: write the net again, or bring its own weights file back");
   }
-  // The bytes of a tensor against what the net and the file say of them.
+  // Compares the bytes of a tensor with the checksums in the net and in the file.
   Status check_sum(const WeightReference& reference, const Safetensors& file, const TensorEntry& entry) const {
     if (reference.checksum == 0) return {};
     bool same = !entry.checksum || *entry.checksum == reference.checksum;
-    // The header of a file without checksums says nothing of its bytes.
+    // The header of a file without checksums does not identify its bytes.
     if (same && (options_.verify_checksums || (reference.identity.known() && !file.identity().known()))) {
       HEDDLE_TRY(const uint64_t actual, file.checksum_of(entry));
       same = actual == reference.checksum;
@@ -155,7 +155,7 @@ class Attacher {
     HEDDLE_TRY(content.blob, file.blob(*entry, options_.map));
     return {};
   }
-  // One opening of each file, failed ones too.
+  // Opens each file once, and remembers failures too.
   const Result<Safetensors>& open(const std::string& name) {
     const auto found = files_.find(name);
     if (found != files_.end()) return found->second;
@@ -173,7 +173,7 @@ class Attacher {
   Findings findings_;
 };
 
-// Every mapping once, in the order of the contents.
+// Lists every mapping once, in the order of the contents.
 struct Mappings {
   std::vector<const Mapping*> order;
   std::set<const Mapping*> seen;

@@ -1,4 +1,4 @@
-// Weights of a net: attaching what it refers to, asking later whether the files are still what they were, giving memory back.
+// Weights of a net: attaching the files it refers to, checking later that they are unchanged, releasing memory.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +15,16 @@ struct AttachOptions {
   bool map = true;                // false: read into memory
 };
 
-// Fills the blobs of all contents (subnets too) that have a reference and no blob. All findings at once: the first, others attached.
-// A file with an identity must have the one that the net was written with; tensors of a file without one (weights of others, or written
-// over with them) are read and compared with the checksums of the net, if it knows an identity. Where net and file both have a checksum of
-// a tensor, they must agree.
-// Weights whose writer was killed before they had their name are found under the one that they had until then, ".NAME.IDENTITY".
-// Errors: weights_missing (file or tensor), weights_outside, weights_mismatch (identity, dtype, shape, checksum), file_*, unsupported.
+// Fills the blobs of all contents (subnets too) that have a reference and no blob. Reports all findings at once: the first, others
+// attached. A file with an identity must have the one that the net was written with; tensors of a file without one (weights of other
+// programs, or written over with them) are read and compared with the checksums of the net, if it knows an identity. Where net and file
+// both have a checksum of a tensor, they must agree. Weights whose writer was killed before renaming them are found under their earlier
+// name, ".NAME.IDENTITY". Errors: weights_missing (file or tensor), weights_outside, weights_mismatch (identity, dtype, shape, checksum),
+// file_*, unsupported.
 Status attach_weights(Net& net, const std::filesystem::path& folder, const AttachOptions& options = {});
 
-// Mapping::still_whole of every weights file that the net has mapped. To be called where a session is opened, before prepacking
-// and before another plan is prepared. Linear in the number of contents.
+// Calls Mapping::still_whole for every weights file that the net has mapped. To be called when a session is opened, before prepacking and
+// before another plan is prepared. Linear in the number of contents.
 Status check_weights_whole(const Net& net);
 
 }  // namespace heddle

@@ -38,7 +38,7 @@ Result<std::shared_ptr<const Mapping>> Mapping::open(const std::filesystem::path
   mapping->size_ = info.st_size;
   mapping->modified_s_ = info.st_mtim.tv_sec;
   mapping->modified_ns_ = info.st_mtim.tv_nsec;
-  // One anonymous page stays behind the file's pages, so that vector loads may read past a tensor that ends on a page's end.
+  // One anonymous page follows the file's pages, so that vector loads may read past a tensor that ends at a page's end.
   const auto file_pages = static_cast<size_t>(align_up(mapping->size_, page_bytes()));
   mapping->reserved_ = file_pages + static_cast<size_t>(page_bytes());
   void* base = ::mmap(nullptr, mapping->reserved_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -87,7 +87,7 @@ void Mapping::release(const std::byte* begin, int64_t bytes) const {
   const int64_t first = align_up(offset, page);
   const int64_t last = (offset + bytes) & ~(page - 1);
   if (last <= first) return;
-  // Advice only: when the kernel declines, the pages stay.
+  // This is only advice: when the kernel declines, the pages stay.
   (void)::madvise(const_cast<std::byte*>(data_) + first, static_cast<size_t>(last - first), MADV_DONTNEED);
 }
 

@@ -1,12 +1,11 @@
 // Mapping: a read-only view of one file beneath a folder, for weights.
 //
-// The name is untrusted: it can not leave the folder (no absolute path, no "..", no symbolic link that leads out) and can not name
-// a device or a pipe. The file is trusted only as far as it stays as it was: the bytes of a mapping are the file's, so a process
-// that shortens the file makes later reads of lost pages a SIGBUS, which no check can prevent at the instant of the read. What is
-// guaranteed: (1) read() never faults; a shorter file is an error; (2) still_whole(), called by the session before it uses the
-// mapping again, turns a file that shrank or was rewritten in between into an error; (3) replacing a file by rename, as all of our
-// writers do, leaves mappings of the old one intact. Callers that need more load with map_weights = false.
-// Immutable after open; all members may be called from any thread.
+// The name is untrusted: it can not leave the folder (no absolute path, no "..", no symbolic link that leads out) and can not name a device
+// or a pipe. The file is trusted only as long as it is unchanged: the bytes of a mapping are the file's, so a process that shortens the
+// file makes later reads of lost pages a SIGBUS, which no check can prevent at the instant of the read. What is guaranteed: (1) read()
+// never faults; a shorter file is an error; (2) still_whole(), called by the session before it uses the mapping again, turns a file that
+// shrank or was rewritten in between into an error; (3) replacing a file by rename, as all of our writers do, leaves mappings of the old
+// one intact. Callers that need more load with map_weights = false. Immutable after open; all members may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ Result<FileDescriptor> open_beneath(const std::filesystem::path& folder, std::st
 
 class Mapping : public std::enable_shared_from_this<Mapping> {
  public:
-  // Also limit_exceeded when the file has more than `limit_bytes`.
+  // Opens the file like open_beneath; also limit_exceeded when the file has more than `limit_bytes`.
   static Result<std::shared_ptr<const Mapping>> open(const std::filesystem::path& folder, std::string_view name, int64_t limit_bytes);
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -40,11 +39,12 @@ class Mapping : public std::enable_shared_from_this<Mapping> {
   const std::byte* data() const { return data_; }
   // Copies bytes [offset, offset + into.size()) through the file, never through the mapping. Errors: file_truncated, file_unreadable.
   Status read(int64_t offset, std::span<std::byte> into) const;
-  // ok while the file has its size and modification time of open(). Errors: file_truncated, weights_mismatch.
+  // Returns ok while the file has its size and modification time of open(). Errors: file_truncated, weights_mismatch.
   Status still_whole() const;
-  // Lets the pages wholly inside [begin, begin + bytes) leave memory; reading them again brings them back from the file.
+  // Allows the pages wholly inside [begin, begin + bytes) to leave memory; reading them again brings them back from the file.
   void release(const std::byte* begin, int64_t bytes) const;
-  // A blob of bytes of this mapping, which it keeps alive. `offset` must be a multiple of 64 bytes and the bytes inside.
+  // A blob of bytes of this mapping, which it keeps alive. `offset` must be a multiple of 64 bytes, and the bytes must be inside the
+  // mapping.
   std::shared_ptr<const Blob> blob(DType dtype, const Shape& shape, int64_t offset, int64_t bytes) const;
   // The mapping that `blob` is part of, or null when its bytes are in memory.
   static const Mapping* of(const Blob& blob);

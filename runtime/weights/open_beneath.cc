@@ -23,7 +23,7 @@ Status outside(std::string_view name, const char* why) {
                 "put the file into the folder of the net and refer to it by a relative name");
 }
 
-// The components of `name`, or why it is refused.
+// The components of `name`, or the reason why it is refused.
 Result<std::vector<std::string>> components(std::string_view name) {
   if (name.empty()) return Status(Code::weights_outside, "a weights file has an empty name");
   if (name.front() == '/') return outside(name, "is an absolute path");
@@ -48,7 +48,7 @@ Status refused(std::string_view name, int error) {
   return Status(Code::file_unreadable, fmt::format("can't open the weights file {}: {}", quoted(name), errno_text(error)));
 }
 
-// Without openat2 (kernels before 5.6, some sandboxes): one component at a time, every symbolic link refused.
+// Without openat2 (kernels before 5.6, some sandboxes): opens one component at a time, and refuses every symbolic link.
 int walk(int folder, const std::vector<std::string>& parts) {
   FileDescriptor current;
   for (size_t i = 0; i < parts.size(); ++i) {

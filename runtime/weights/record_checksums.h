@@ -1,4 +1,4 @@
-// Nets written by hand refer to weights without saying which: their checksums are recorded when such a net is converted.
+// Nets written by hand refer to weights without an identity: their checksums are recorded when such a net is converted.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace heddle {
 
-// For every reference without a checksum (subnets too): that of the tensor as it is now, read once where the file does not tell it, and the
-// file's identity. References to files or tensors that are not there stay as they are: attach_weights reports them. Errors: file_*.
+// For every reference without a checksum (subnets too), records that of the tensor as it is now, read once where the file does not have it,
+// and the file's identity. References to files or tensors that do not exist stay as they are: attach_weights reports them. Errors: file_*.
 Status record_checksums(Net& net, const std::filesystem::path& folder, const Limits& limits);
 
 }  // namespace heddle

@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// Relative to the net's folder, those of subnets too, each once.
+// Paths relative to the net's folder, those of subnets too, each once.
 std::vector<std::string> referenced_files(const Net& net);
 
 }  // namespace heddle

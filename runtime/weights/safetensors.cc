@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t header_limit_bytes = 100'000'000;  // as the reference implementation
+constexpr int64_t header_limit_bytes = 100'000'000;  // like the reference implementation
 
 Status check_booleans(const TensorEntry& entry, std::span<const std::byte> bytes) {
   const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
@@ -68,7 +68,7 @@ Result<std::shared_ptr<const Blob>> Safetensors::blob(const TensorEntry& entry, 
     return Status(Code::unsupported, fmt::format("tensor {} has the dtype {}", quoted(entry.name), quoted(entry.file_dtype)),
                   "convert it to f32 or f16");
   std::shared_ptr<const Blob> blob;
-  // Booleans are read, so that what was checked is what stays.
+  // Booleans are read into memory, so that the checked bytes cannot change.
   if (map && entry.dtype != DType::boolean && entry.bytes > small_tensor_bytes && entry.offset % 64 == 0) {
     blob = mapping_->blob(entry.dtype, entry.shape, entry.offset, entry.bytes);
   } else {

@@ -1,8 +1,8 @@
-// safetensors: named tensors in one file: 8 bytes header length (little-endian), a JSON header, the bytes.
-// Format: https://github.com/huggingface/safetensors. Read strictly as its reference implementation does: offsets cover the bytes
-// exactly, without holes and overlaps. Ours begin their data and every tensor at a multiple of 64 bytes and carry the checksum of every
-// tensor in their metadata, so that their header alone tells which weights they are (docs/net_format.md).
-// Threads: reading members are safe to call concurrently.
+// safetensors: named tensors in one file: 8 bytes header length (little-endian), a JSON header, the bytes. Format:
+// https://github.com/huggingface/safetensors. Read strictly as its reference implementation does: offsets cover the bytes exactly, without
+// holes and overlaps. Files written here begin their data and every tensor at a multiple of 64 bytes and carry the checksum of every tensor
+// in their metadata, so that their header alone identifies the weights (docs/net_format.md). Threads: reading members are safe to call
+// concurrently.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,16 @@ using TextPairs = std::vector<std::pair<std::string, std::string>>;
 struct TensorEntry {
   std::string name;
   std::string file_dtype;     // as the file spells it, "F32"
-  DType dtype = DType::none;  // none: one that Heddle does not have
+  DType dtype = DType::none;  // none: a dtype that Heddle does not have
   Shape shape;
   int64_t offset = 0;  // from the beginning of the file
   int64_t bytes = 0;
-  std::optional<uint64_t> checksum;  // xxh64 of its bytes, as the file says; files of others say none
+  std::optional<uint64_t> checksum;  // xxh64 of its bytes, as the file states it; files of other programs have none
 };
 
-// The tensors of a header (the JSON text alone), by offset, checked against the bytes that the file has behind it.
+// Parses the tensors of a header (the JSON text alone), sorted by offset, and checks them against the bytes that follow it in the file.
 // `data_begin` is the offset of those bytes in the file. `metadata` receives __metadata__ without the checksums of tensors; entries that
-// only pad are left out.
-// Errors: file_corrupt, file_truncated, duplicate_name, limit_exceeded.
+// only pad are left out. Errors: file_corrupt, file_truncated, duplicate_name, limit_exceeded.
 Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view header, int64_t data_begin, int64_t file_bytes,
                                                           TextPairs* metadata);
 
@@ -50,14 +49,14 @@ class Safetensors {
   static Result<Safetensors> open(const std::filesystem::path& folder, std::string_view name, const Limits& limits);
   const std::vector<TensorEntry>& tensors() const { return *tensors_; }
   const TextPairs& metadata() const { return metadata_; }
-  // Known when the file has the checksum of every tensor: the digest of its header.
+  // Set when the file has the checksum of every tensor: the digest of its header.
   const WeightsIdentity& identity() const { return identity_; }
   const TensorEntry* find(std::string_view tensor) const;
   const Mapping& mapping() const { return *mapping_; }
 
-  // The bytes of one of tensors(). Mapped without a copy when `map` is set, the tensor has more than `small_tensor_bytes` and
-  // stands at a multiple of 64 bytes; else read into memory. Errors: unsupported (dtype), file_truncated, file_corrupt (a bool
-  // that is neither 0 nor 1).
+  // The bytes of one of tensors(). Mapped without a copy when `map` is set, the tensor has more than `small_tensor_bytes` and begins at a
+  // multiple of 64 bytes; else read into memory. Errors: unsupported (dtype), file_truncated, file_corrupt (a bool that is neither 0 nor
+  // 1).
   Result<std::shared_ptr<const Blob>> blob(const TensorEntry& entry, bool map = true) const;
   // xxh64 of its bytes, read through the file.
   Result<uint64_t> checksum_of(const TensorEntry& entry) const;
@@ -66,13 +65,13 @@ class Safetensors {
 
  private:
   std::shared_ptr<const Mapping> mapping_;
-  std::shared_ptr<const std::vector<TensorEntry>> tensors_;  // behind a pointer: index_ refers to the names
+  std::shared_ptr<const std::vector<TensorEntry>> tensors_;  // its address must not change: index_ refers to the names
   NameIndex index_;
   TextPairs metadata_;
   WeightsIdentity identity_;
 };
 
-// A tensor to write. The bytes are the caller's, valid during the call.
+// A tensor to write. The bytes belong to the caller and must stay valid during the call.
 struct TensorToWrite {
   std::string name;
   DType dtype = DType::none;
@@ -80,20 +79,20 @@ struct TensorToWrite {
   const std::byte* data = nullptr;
 };
 
-// What a net keeps of a file that was written for it.
+// The facts that a net records about a file written for it.
 struct WrittenWeights {
   WeightsIdentity identity;
-  std::vector<uint64_t> checksums;  // of the tensors, in the order in which they were given
+  std::vector<uint64_t> checksums;  // of the tensors, in the order of the call
 };
 
-// Replaces `path` by a file of these tensors. Those whose size is a multiple of 64 come first, in the given order; between the
-// others stand padding tensors of type U8 named "__padding__.<n>", because the format allows no holes.
-// Their bytes are read twice: for the checksums in the header, and to be written. Errors: file_unwritable, duplicate_name,
-// invalid_argument (also: a key of `metadata` is that of a checksum).
+// Replaces `path` by a file of these tensors. Those whose size is a multiple of 64 come first, in the given order; between the others there
+// are padding tensors of type U8 named "__padding__.<n>", because the format allows no holes. Their bytes are read twice: for the checksums
+// in the header, and to be written. Errors: file_unwritable, duplicate_name, invalid_argument (also: a key of `metadata` is that of a
+// checksum).
 Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                                          const TextPairs& metadata = {});
 
-// The same but for the last: the file is complete, and takes the place of `path` with file.commit().
+// Like write_safetensors, but without the last step: the file is complete, and replaces `path` with file.commit().
 struct CompleteWeights {
   WrittenWeights written;
   FileReplacement file;

@@ -31,7 +31,7 @@ Status parse_shape(JsonValue dims, TensorEntry* entry) {
   return {};
 }
 
-// Offsets are turned from "in the data" to "in the file".
+// Reads offsets, and converts them from "in the data" to "in the file".
 Status parse_offsets(JsonValue offsets, int64_t data_begin, int64_t file_bytes, TensorEntry* entry) {
   if (!offsets.is(Kind::array) || offsets.size() != 2) return corrupt(fmt::format("{} has no data_offsets", quoted(entry->name)));
   JsonValue::Iterator at = offsets.begin();
@@ -86,8 +86,8 @@ NameIndex index_of(const std::vector<TensorEntry>& entries) {
   return NameIndex(std::move(names));
 }
 
-// Checksums go from the metadata to their tensors. One for a tensor that the file has not stays metadata: what other programs take out of a
-// file, they may leave the checksum of.
+// Moves checksums from the metadata to their tensors. One for a tensor that the file does not have stays metadata: other programs may
+// remove a tensor and leave its checksum.
 Status take_checksums(const NameIndex& index, TextPairs& metadata, std::vector<TensorEntry>& entries) {
   Status status;
   std::erase_if(metadata, [&](const std::pair<std::string, std::string>& pair) {
@@ -148,7 +148,7 @@ Result<std::vector<TensorEntry>> parse_safetensors_header(std::string_view heade
   }
   if (metadata != nullptr) *metadata = std::move(pairs);
   std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
-    return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;  // empty tensors before the one that begins there
+    return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;  // empty tensors precede the one that begins there
   });
   HEDDLE_CHECK(check_cover(entries, data_begin, file_bytes));
   std::erase_if(entries, [](const TensorEntry& entry) { return entry.name.starts_with(safetensors_padding); });

@@ -18,7 +18,7 @@ constexpr int64_t alignment = 64;
 struct Piece {
   const TensorToWrite* source = nullptr;
   std::string name;
-  int64_t begin = 0;  // in the data
+  int64_t begin = 0;  // offset in the data
   int64_t bytes = 0;
 };
 
@@ -42,7 +42,7 @@ Result<std::vector<Piece>> layout(std::span<const TensorToWrite> tensors) {
   const NameIndex index(std::move(names));
   if (!index.duplicates().empty())
     return Status(Code::duplicate_name, fmt::format("two tensors are called {}", quoted(tensors[index.duplicates().front().second].name)));
-  // Sizes that keep the alignment first: then most files need no padding at all.
+  // Sizes that keep the alignment come first: then most files need no padding at all.
   std::stable_partition(tensor_pieces.begin(), tensor_pieces.end(), [](const Piece& piece) { return piece.bytes % alignment == 0; });
   std::vector<Piece> pieces;
   int64_t end = 0;
@@ -72,7 +72,7 @@ std::string header_of(const std::vector<Piece>& pieces, const TextPairs& metadat
   return json;
 }
 
-// Checksums behind what the caller says of the file.
+// Appends the checksums to the caller's metadata.
 Result<TextPairs> with_checksums(const TextPairs& metadata, std::span<const TensorToWrite> tensors,
                                  const std::vector<uint64_t>& checksums) {
   for (const auto& [key, value] : metadata)

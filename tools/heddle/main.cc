@@ -28,13 +28,13 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   app.add_flag("--werror", common.warnings_are_errors, "warnings fail the command (exit 1)");
 }
 
-// A repeatable option takes one value each time: what follows may be a file of the command's own.
+// A repeatable option takes one value each time: the next argument may be a file of the command's own.
 void one_value_each(CLI::App& app) {
   for (CLI::Option* option : app.get_options())
     if (!option->get_positional()) option->allow_extra_args(false);
 }
 
-// Whether the command line asks for JSON, also when it does not parse.
+// Whether the command line requests JSON, also when it does not parse.
 bool wants_json(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]) == "--json") return true;
@@ -47,7 +47,7 @@ const Command* command_of(int argc, char** argv) {
   return nullptr;
 }
 
-// The form that the command line asks for, whether or not it parses: the one whose second word is the subcommand or an option of it, else
+// The form that the command line selects, whether or not it parses: the one whose second word is the subcommand or an option of it, else
 // the plain one.
 const Form* form_of(const Command& command, int argc, char** argv) {
   const Form* plain = nullptr;
@@ -62,7 +62,7 @@ const Form* form_of(const Command& command, int argc, char** argv) {
   return plain;
 }
 
-// What is known of the command line before it is parsed: enough for the object of a wrong usage, or of an early interruption.
+// A report of what is known of the command line before it is parsed: enough for the object of a wrong usage, or of an early interruption.
 Report unparsed_report(int argc, char** argv) {
   const Command* command = command_of(argc, argv);
   Report report(command);
@@ -76,9 +76,9 @@ int wrong_usage(const CLI::ParseError& error, const std::string& command, Report
       Status(Code::unknown_option, error.what(), command.empty() ? "see heddle --help" : fmt::format("see heddle {} --help", command))));
 }
 
-// What the command line asks for.
+// The command that the command line requests.
 struct Invocation {
-  std::shared_ptr<Report> report;  // null: there is nothing to run, exit with `exit_code`
+  std::shared_ptr<Report> report;  // null: nothing is run, exit with `exit_code`
   Run run;
   int exit_code = 2;
 };
@@ -123,7 +123,7 @@ Invocation parse_command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace heddle;
-  // A pipe that is closed early is an error of the write, not a signal.
+  // A pipe that is closed early is reported as an error of the write, not as a signal.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   const tool::Invocation invocation = tool::parse_command_line(argc, argv);

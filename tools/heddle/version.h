@@ -1,4 +1,4 @@
-// What --version prints: product, ABI, schema, commit and backends.
+// The text of --version: product, ABI, schema, commit and backends.
 #pragma once
 
 #include <string>

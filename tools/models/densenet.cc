@@ -12,13 +12,13 @@ namespace {
 constexpr int64_t growth = 32;
 constexpr std::array<int, 4> dense_blocks = {6, 12, 24, 16};
 
-// Normalisation, ReLU and a convolution behind them. `index`: of their names in the layer, "" where it has one of each
+// Normalisation and ReLU, followed by a convolution. `index`: for their names in the layer, "" where it has one of each
 ValueId norm_relu_conv(LayerBuilder& b, const std::string& layer, const std::string& index, ValueId x, const ConvSpec& spec) {
   x = b.relu(layer + ".relu" + index, b.batch_norm(layer + ".norm" + index, x, spec.in));
   return b.conv(layer + ".conv" + index, x, spec);
 }
 
-// Each layer is given what all before it made: [n, in, ...] → [n, in + layers * growth, ...]
+// Each layer takes the outputs of all earlier ones: [n, in, ...] → [n, in + layers * growth, ...]
 ValueId dense_block(LayerBuilder& b, const std::string& block, ValueId x, int64_t in, int layers) {
   std::vector<ValueId> features = {x};
   const auto joined = [&](const std::string& name) {

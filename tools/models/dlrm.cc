@@ -24,8 +24,8 @@ ValueId linear_relu(LayerBuilder& b, const std::string& net, int index, ValueId 
   return b.relu(fmt::format("{}.{}", net, index + 1), b.linear(fmt::format("{}.{}", net, index), x, in, out, 1.4f));
 }
 
-// indices [batch, lookups] → sums of rows [batch, vector_width], of a deviation that makes the product of two such sums one of 1
-// `axis`: of the lookups of a bag; invalid where the net learns.
+// indices [batch, lookups] → sums of rows [batch, vector_width], with a deviation for which the product of two such sums has deviation 1
+// `axis`: that of the lookups of a bag; invalid where the net is trained.
 ValueId bag(LayerBuilder& b, const std::string& name, ValueId indices, ValueId axis) {
   const float deviation = 1 / std::sqrt(static_cast<float>(lookups) * std::sqrt(static_cast<float>(vector_width)));
   if (!axis.valid()) return b.bag(name, indices, table_rows, vector_width, deviation);

@@ -65,7 +65,7 @@ ValueId embed(LayerBuilder& b, ValueId tokens) {
   return layer_norm(b, "embeddings.norm", net.add1("Add", "embeddings.sum", {word, place}));
 }
 
-// Of the first token's place, as BERT sorts sequences: [batch, length, width] → [batch, 2]
+// Uses the position of the first token, as BERT classifies sequences: [batch, length, width] → [batch, 2]
 ValueId classifier(LayerBuilder& b, ValueId x) {
   NetBuilder& net = b.net();
   const int64_t place = 0;

@@ -1,5 +1,5 @@
-// A translator (Luong et al., 2015, with GRU cells): a bidirectional encoder; a decoder that begins with the encoder's last states, is
-// given the target's tokens (teacher forcing) and attends to the encoder's outputs by dot products.
+// A translator (Luong et al., 2015, with GRU cells): a bidirectional encoder; a decoder that begins with the encoder's last states, takes
+// the target's tokens (teacher forcing) and attends to the encoder's outputs by dot products.
 #include "models/builders.h"
 #include "models/layers.h"
 

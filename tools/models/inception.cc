@@ -105,7 +105,7 @@ ValueId stem(LayerBuilder& b) {
   return b.pool("maxpool2", x, Pool::max, 3, 2);
 }
 
-// What learning gets from half-way up: 17 x 17 x 768 → logits
+// The auxiliary head, which provides a loss half-way up: 17 x 17 x 768 → logits
 ValueId auxiliary_head(LayerBuilder& b, ValueId x) {
   const Block k(b, "AuxLogits", x);
   x = k.conv("conv0", b.pool("AuxLogits.average_pool", x, Pool::average, 5, 3), ConvSpec::square(768, 128, 1));

@@ -125,7 +125,7 @@ RecurrentOutputs LayerBuilder::lstm(const std::string& name, ValueId x, const Re
 
 RecurrentOutputs LayerBuilder::gru(const std::string& name, ValueId x, const RecurrentSpec& spec, ValueId initial) {
   std::vector<ValueId> inputs = recurrent_inputs(name, x, spec, 3);
-  if (initial.valid()) inputs.insert(inputs.end(), {ValueId(), initial});  // behind sequence_lens
+  if (initial.valid()) inputs.insert(inputs.end(), {ValueId(), initial});  // after sequence_lens
   return recurrent_node("GRU", name, std::move(inputs), spec, {{"linear_before_reset", int64_t{1}}});
 }
 

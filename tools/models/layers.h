@@ -36,7 +36,7 @@ struct RecurrentSpec {
   int64_t hidden = 0;
   bool bidirectional = false;
   bool last = false;  // whether the last state is wanted too
-  float gain = 1;     // of the weights of x
+  float gain = 1;     // for the weights of x
 };
 
 struct RecurrentOutputs {
@@ -57,7 +57,7 @@ class LayerBuilder {
   ValueId batch_norm(const std::string& name, ValueId x, int64_t channels, float gain = 1, double epsilon = 1e-5);
   ValueId relu(const std::string& name, ValueId x) { return net_.add1("Relu", name, {x}); }
   ValueId pool(const std::string& name, ValueId x, Pool kind, int64_t kernel, int64_t stride, int64_t pad = 0);
-  // Nothing, until the net is trained.
+  // No operation until the net is trained.
   ValueId dropout(const std::string& name, ValueId x, float ratio);
   // GlobalAveragePool and Flatten: [n, c, h, w] → [n, c]
   ValueId global_pool(const std::string& name, ValueId x);

@@ -10,7 +10,7 @@ constexpr int64_t tagger_vocabulary = 10'000;
 constexpr int64_t tagger_embedding = 128;
 constexpr int64_t tagger_hidden = 256;
 constexpr int64_t tags = 45;
-// Of the weights that read states: those are about a third of what embeddings are.
+// The gain of the weights that read states, which are about a third as large as embeddings.
 constexpr float state_gain = 3;
 
 }  // namespace

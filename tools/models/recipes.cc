@@ -40,7 +40,7 @@ bool is_floating(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Inputs that hold no parameter whatever they are called: the running mean and variance of a normalisation, the region and factors of a
+// Whether an input holds no parameter whatever its name: the running mean and variance of a normalisation, the region and factors of a
 // resizing.
 bool holds_no_parameter(const Node& node, size_t input) {
   if (!node.domain.empty()) return false;

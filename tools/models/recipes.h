@@ -15,9 +15,9 @@
 
 namespace heddle::models {
 
-// What a net is written for. To learn and to be tested in it, the encoder has a head that sorts sequences into two classes, and dlrm's bags
-// of lookups are one operator each, whose gradient needs no row for each lookup; inception_v3 learns with an auxiliary head, whose logits
-// are a second output.
+// The purpose that a net is written for. For training and testing, the encoder has a head that classifies sequences into two classes, and
+// dlrm's bags of lookups are one operator each, whose gradient needs no row for each lookup; inception_v3 is trained with an auxiliary
+// head, whose logits are a second output.
 enum class Purpose { inference, testing, training };
 
 struct RecipeOptions {
@@ -26,8 +26,8 @@ struct RecipeOptions {
   Purpose purpose = Purpose::inference;
 };
 
-// What the labels of a recipe's training form are: none, it has none; the class of each sample; the class of each element of a sequence;
-// whether each sample was clicked, 0 or 1, of which the logits are one score.
+// The labels of a recipe's training form: none, it has none; the class of each sample; the class of each element of a sequence; whether
+// each sample was clicked, 0 or 1, for which the logits are one score.
 enum class Labels { none, of_samples, of_elements, clicks };
 
 struct Recipe {
@@ -40,18 +40,18 @@ struct Recipe {
 // All recipes, sorted by name.
 std::span<const Recipe> list();
 
-// The recipe of that name. Errors: unknown_name, with nearest names.
+// Returns the recipe of that name. Errors: unknown_name, with nearest names.
 Result<Recipe> find(const std::string& name);
 
-// The net of the recipe. Errors: unknown_name (with nearest names), invalid_argument (batch), limit_exceeded (batch over 65536).
+// Builds the net of the recipe. Errors: unknown_name (with nearest names), invalid_argument (batch), limit_exceeded (batch over 65536).
 Result<Net> build(const std::string& name, const RecipeOptions& options);
 
 // Writes every parameter and running statistic, under its name, as one safetensors file, for reference_logits.py. Errors:
 // file_unwritable.
 Status write_weights(const Net& net, const std::filesystem::path& file);
 
-// What is called the parameters of a net: elements of all floating-point constants and variables that are no scalars, subnets' among them,
-// whatever they are called. Running statistics of BatchNormalization and the factors of Resize are none, nor are, where some variables are
+// Counts the parameters of a net: elements of all floating-point constants and variables that are not scalars, those of subnets included,
+// whatever their names. Not counted are running statistics of BatchNormalization, the factors of Resize, and, where some variables are
 // trainable, those that are not: they are an optimizer's.
 int64_t parameter_count(const Net& net);
 

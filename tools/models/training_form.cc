@@ -20,7 +20,7 @@ bool is_parameter(const Value& value) {
   return value.kind == Value::Kind::constant && value.type.dtype == DType::f32 && value.name.find('.') != std::string::npos;
 }
 
-constexpr float auxiliary_weight = 0.4F;  // Szegedy et al., 2015, as torchvision's training has it
+constexpr float auxiliary_weight = 0.4F;  // Szegedy et al., 2015, as in torchvision's training
 
 class Form {
  public:
@@ -66,7 +66,7 @@ class Form {
     }
   }
 
-  // Normalisations by the batch, which move the running statistics.
+  // Makes normalisations use the batch, and update the running statistics.
   void train_normalisations() {
     const size_t count = net().nodes.size();
     for (size_t n = 0; n < count; ++n) {
@@ -107,7 +107,7 @@ class Form {
   }
 
  private:
-  // Of as many elements as the first input, where each has a label.
+  // The labels have as many elements as the first input, where each element has one.
   DeclaredType labels_type() {
     DeclaredType type;
     type.dtype = DType::i64;
@@ -116,7 +116,7 @@ class Form {
     if (labels_ == Labels::of_elements) type.dims.push_back(net()[net().inputs[0]].type.dims[1]);
     return type;
   }
-  // ONNX's loss has the classes in the second place.
+  // ONNX's loss has the classes in the second dimension.
   ValueId cross_entropy(const std::string& name, ValueId logits, ValueId labels) {
     if (labels_ == Labels::of_elements)
       logits = b_.add1("Transpose", name + ".logits", {logits}, {{"perm", std::vector<int64_t>{0, 2, 1}}});

@@ -14,7 +14,7 @@ constexpr int64_t first_width = 32;
 constexpr int unet_levels = 4;
 constexpr int64_t classes = 2;
 
-// Twice a convolution 3 x 3, normalisation and ReLU. `prefix`: <block>.<label>
+// Two times a convolution 3 x 3, normalisation and ReLU. `prefix`: <block>.<label>
 ValueId two_convolutions(LayerBuilder& b, const std::string& prefix, ValueId x, int64_t in, int64_t out) {
   for (const int i : {1, 2}) {
     x = b.conv(fmt::format("{}conv{}", prefix, i), x, ConvSpec::square(i == 1 ? in : out, out, 3, 1, 1));

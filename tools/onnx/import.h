@@ -1,4 +1,4 @@
-// ONNX model file → Net. Nothing of protobuf shows here.
+// ONNX model file → Net. This interface does not depend on protobuf.
 //
 // Operators of every opset from 1 to newest_opset are legalised to one semantics, the newest of that opset range (operators.h is
 // the table); a node's version in the net is the since-version of that semantics. Operators of other domains pass through untouched

@@ -1,5 +1,5 @@
 // The table of derivatives. Formulas and conventions are those of PyTorch (tools/autograd/derivatives.yaml and FunctionsManual.cpp there),
-// whose names stand in the comments where a convention had to be chosen.
+// whose names are in the comments where a convention had to be chosen.
 #include "derive/expression/derivative_rules.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ void multiply(Local& l, int operand, int factor) {
     l.give(operand, adjoint);
 }
 
-// The x of max(x, 0) + log1p(exp(-abs(x))). Its two kinks at 0 cancel, which rules for each of them can't know.
+// Returns the x of max(x, 0) + log1p(exp(-abs(x))). Its two kinks at 0 cancel, which rules for each of them can't know.
 std::optional<int> softplus_operand(Local& l) {
   const auto inside = [&](std::optional<int> value, Opcode op) -> std::optional<int> {
     if (!value || !l.build.is(*value, op)) return std::nullopt;
@@ -63,7 +63,7 @@ void div(Local& l) {
 }
 
 // Named for max; min gives them the other way round. Comparisons are written so that a NaN takes the gradient where PyTorch gives it one:
-// maximum and threshold_backward mask what is not chosen, clamp_backward what is outside.
+// maximum and threshold_backward mask the operand that is not chosen, clamp_backward the range outside.
 void extremum(Local& l, Opcode less, Opcode less_or_equal, Opcode greater) {
   const int zero = l.build.constant(0);
   switch (l.tie()) {
@@ -142,7 +142,7 @@ constexpr DerivativeRule rules[] = {
        if (l.wants(1)) l.pass(1, l.build.neg(l.dy));
      }},
     {Opcode::mul, R::rule, mul},
-    {Opcode::div, R::rule, div},  // of 0: inf or NaN, as of the division
+    {Opcode::div, R::rule, div},  // at 0: inf or NaN, like the division
     // Equal operands: half each (maximum, minimum). A constant bound, and the bounds of min(max(x, low), high), pass the gradient on to x,
     // and none to themselves (clamp); max(x, 0) by itself passes none (relu).
     {Opcode::min, R::rule, min},

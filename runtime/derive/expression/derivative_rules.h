@@ -15,7 +15,7 @@ enum class Tie {
   neither,  // rectifies, max(x, 0): neither where they are equal; a NaN has it
 };
 
-// How a rule sees the instruction that it is the rule of, and what it gives.
+// A rule's view of the instruction that it derives, and where it puts the adjoints.
 class InstructionAdjoint {
  public:
   virtual ~InstructionAdjoint() = default;
@@ -23,21 +23,21 @@ class InstructionAdjoint {
   int a() const { return operands[0]; }
   int b() const { return operands[1]; }
   int c() const { return operands[2]; }
-  // Its own value. A rule that reads it says so by this call, as the program's result may be given to the derivative.
+  // The value of the instruction. A rule that reads it must use this call, as the program's result may be an input of the derivative.
   virtual int y() = 0;
-  // The same where it need not be computed for that, as it is given; else `other`.
+  // The value of the instruction if it is given and need not be computed for that; else `other`.
   virtual int y_or(int other) = 0;
-  // Whether operand 0, 1 or 2 has an adjoint that anyone asked for.
+  // Whether the adjoint of operand 0, 1 or 2 is needed.
   virtual bool wants(int operand) const = 0;
-  // Operand `operand` has the adjoint dy, -dy or k * dy of a finite k: what was zero stays zero.
+  // Sets the adjoint of operand `operand` to dy, -dy or k * dy of a finite k: what was zero stays zero.
   virtual void pass(int operand, int adjoint) = 0;
-  // The adjoint is any number, and may be NaN where that of the instruction is zero.
+  // Sets an adjoint that is any number, and may be NaN where that of the instruction is zero.
   virtual void give(int operand, int adjoint) = 0;
-  // Only where `condition` is not zero (or is, if !holds).
+  // Like give(), but only where `condition` is not zero (or is, if !holds).
   virtual void give_if(int condition, bool holds, int operand, int adjoint) = 0;
-  // The adjoint of a value further back, in the place of those of the operands.
+  // Sets the adjoint of an earlier value, instead of those of the operands.
   virtual void give_to(int value, int adjoint) = 0;
-  // Of a min or max.
+  // Which operands of a min or max have the derivative, as in Tie.
   virtual Tie tie() const = 0;
 
   ExpressionBuilder& build;
@@ -54,13 +54,13 @@ struct DerivativeRule {
   enum Kind {
     leaf,       // has no operands
     rule,       // `backward` gives the adjoints of the operands
-    zero,       // wherever there is a derivative it is zero, and zero stands for it where there is none
-    undefined,  // of integers alone: no program of floats has it
+    zero,       // the derivative is zero wherever there is one, and taken as zero elsewhere
+    undefined,  // only for integers: no program of floats has it
   } kind;
   void (*backward)(InstructionAdjoint&);
 };
 
-// Null: the table has no line for it, which a test forbids.
+// Null: the table has no line for it, which a test excludes.
 const DerivativeRule* derivative_rule(expression::Opcode op);
 
 }  // namespace heddle

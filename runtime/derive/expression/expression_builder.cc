@@ -163,7 +163,7 @@ int ExpressionBuilder::make_choice(int condition, int a, int b) {
 
 Program ExpressionBuilder::program_of(int value) const {
   Program program = program_;
-  program.code.resize(static_cast<size_t>(value) + 1);  // operands stand before what reads them
+  program.code.resize(static_cast<size_t>(value) + 1);  // operands precede the instructions that read them
   expression::prune(program);
   return program;
 }

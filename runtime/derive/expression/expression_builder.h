@@ -1,9 +1,9 @@
-// Makes pointwise programs (heddle/expression.h) that are simplified as they grow: equal instructions are one, constants are folded, and
-// what changes nothing is left out.
+// Makes pointwise programs (heddle/expression.h) that are simplified as they grow: equal instructions are merged, constants are folded, and
+// operations without effect are left out.
 //
 // For floats, and for values that are computed for the first time: x + 0 is x though -0 + 0 is not -0, and products of constants are
-// rounded once, as doubles. x * 0 stays: it is NaN for an infinite x. Instructions of a program that exists are copied as they are, so
-// that they give the bits that they gave there.
+// rounded once, as doubles. x * 0 stays: it is NaN for an infinite x. Instructions of an existing program are copied unchanged, so that
+// they give the same bits as there.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class ExpressionBuilder {
   int constant(double number);
   // The operation of values that were made here, or something simpler that is equal.
   int make(expression::Opcode op, int a, int b = -1, int c = -1);
-  // An instruction of a program that exists, unchanged but for what the parser settles too: signs and choices of constants.
+  // Copies an instruction of an existing program, unchanged except for what the parser settles too: signs and choices of constants.
   int copy(expression::Opcode op, int a, int b = -1, int c = -1);
 
   int add(int a, int b) { return make(expression::Opcode::add, a, b); }
@@ -38,10 +38,10 @@ class ExpressionBuilder {
 
   const expression::Instruction& at(int value) const { return program_.code[static_cast<size_t>(value)]; }
   bool is(int value, expression::Opcode op) const { return at(value).op == op; }
-  // Of a constant. None: it is something else.
+  // The value of a constant; none: `value` is no constant.
   std::optional<double> number(int value) const;
 
-  // The program whose result is `value`, without what that does not need.
+  // Returns the program whose result is `value`, without instructions that it does not need.
   expression::Program program_of(int value) const;
 
  private:

@@ -25,7 +25,7 @@ std::vector<std::string> derivative_inputs(const Program& program) {
   return inputs;
 }
 
-// The program, and behind it what its derivatives need, as instructions of one builder.
+// Holds the program, followed by the instructions that its derivatives need, in one builder.
 class ReverseSweep {
  public:
   ReverseSweep(const Program& program, std::span<const size_t> wanted, ResultOfForward result)
@@ -155,9 +155,9 @@ class ReverseSweep {
   GuardedAdjoints adjoints_;
   const size_t dy_place_;
   int result_ = -1;
-  int given_result_ = -1;                    // what rules read as the result
-  std::vector<bool> active_;                 // has a derivative by a wanted input; by value of the program
-  std::vector<std::vector<Adjoint>> terms_;  // what its readers gave; after its turn the sum
+  int given_result_ = -1;                    // the value that rules read as the result
+  std::vector<bool> active_;                 // by value of the program: has a derivative by a wanted input
+  std::vector<std::vector<Adjoint>> terms_;  // the terms that its readers gave; their sum once it was visited
   std::vector<Tie> ties_;
 };
 
@@ -183,14 +183,14 @@ std::vector<Program> derivatives(const Program& program, std::span<const size_t>
   return all;
 }
 
-// Whether a derivative reads none of the first `count` inputs: what the operator read need not be kept for it.
+// Whether a derivative reads none of the first `count` inputs: then the operator's inputs need not be kept for it.
 bool reads_none(const Program& derivative, size_t count) {
   for (size_t i = 0; i < count; ++i)
     if (reads_input(derivative, i)) return false;
   return true;
 }
 
-// Whether what dy is multiplied by may be infinite or a NaN: something that is no constant.
+// Whether a factor of dy may be infinite or a NaN: one that is no constant.
 bool multiplies_by_values(const Program& derivative, size_t dy) {
   std::vector<bool> of_dy;  // by instruction
   const auto has_dy = [&](int value) { return value >= 0 && of_dy[static_cast<size_t>(value)]; };

@@ -1,17 +1,17 @@
 // The symbolic derivative of a pointwise expression (heddle/expression.h): the program of dy * dp/dx_i.
 //
-// The inputs of a derivative are those of the program, then "dy" and "y", by position; reads_input() tells which of them it needs. y is
-// the program's result. A derivative reads it where it is shorter so: of exp, sigmoid, tanh, sqrt, a quotient and the like, whose
-// derivative is said by the result, that saves the computation of the result, and often all that leads to it; and where it reads nothing
-// else and is no longer, as of relu, so that the input need not be kept beside the result, which others read, too. y may be rounded to
-// the dtype in which it is stored, where a derivative that recomputes it would not: as in PyTorch.
+// The inputs of a derivative are those of the program, then "dy" and "y", by position; reads_input() tells which of them it needs. y is the
+// program's result. A derivative reads it where that is shorter: for exp, sigmoid, tanh, sqrt, a quotient and the like, whose derivative is
+// a function of the result, it saves computing the result again, and often all that leads to it. It also reads y where it then reads
+// nothing else and is no longer, as for relu, so that the input need not be kept beside the result, which others read, too. y may be
+// rounded to the dtype in which it is stored, where a derivative that recomputes it would not: as in PyTorch.
 //
-// Reverse mode: one sweep from the result back gives the adjoint of each input, and what several paths need is computed once. For floats;
-// a program with operations that only integers have is refused. What an input reaches through floor, ceil, round, sign, comparisons and
-// logical operations alone has the derivative 0, which is dropped before anything is multiplied by it.
+// Reverse mode: one sweep from the result back gives the adjoint of each input, and what several paths need is computed once. For floats; a
+// program with operations that only integers have is refused. An input that reaches the result only through floor, ceil, round, sign,
+// comparisons and logical operations has the derivative 0, which is dropped before anything is multiplied by it.
 //
-// A derivative computes again what it needs of the program, beside a few instructions for each operation and a select for each condition
-// that an adjoint stands under. Of 1,000 random programs of 64 instructions none has one of more than 258; those that are not 0 have 89 on
+// A derivative computes again what it needs of the program, plus a few instructions for each operation and a select for each condition that
+// guards an adjoint. Of 1,000 random programs of 64 instructions none has a derivative of more than 258; those that are not 0 have 89 on
 // average.
 //
 // Where there is no derivative the conventions are PyTorch's:
@@ -37,11 +37,11 @@
 
 namespace heddle {
 
-// Whether y may be read: it is not when its memory is used again before the derivative is computed.
+// Whether y may be read: it may not when its memory is reused before the derivative is computed.
 enum class ResultOfForward { kept, gone };
 
-// One program for each of `inputs` (places in program.inputs), in their order. Errors: invalid_argument for a place that is none, and for
-// inputs called "dy" or "y"; unsupported for a program that can't be evaluated in floats.
+// Returns one program for each of `inputs` (positions in program.inputs), in their order. Errors: invalid_argument for a position out of
+// range, and for inputs called "dy" or "y"; unsupported for a program that can't be evaluated in floats.
 Result<std::vector<expression::Program>> expression_derivatives(const expression::Program& program, std::span<const size_t> inputs,
                                                                 ResultOfForward result = ResultOfForward::kept);
 Result<expression::Program> expression_derivative(const expression::Program& program, size_t input,
@@ -51,8 +51,8 @@ Result<expression::Program> expression_derivative(const expression::Program& pro
 bool is_zero(const expression::Program& derivative);
 // Whether a derivative is 0 wherever a select of the program took another branch.
 bool is_chosen(const expression::Program& program, const expression::Program& derivative);
-// The derivative, but 0 where dy is 0 and it would be a NaN: of a dy that has zeros for what a select further on has not taken. `dy`: its
-// place. Elsewhere nothing changes, so that its own derivative by dy is right where dy happens to be 0.
+// Returns the derivative, but 0 where dy is 0 and it would be a NaN: for a dy that is zero where a later select has not taken the value.
+// `dy`: its position. Elsewhere nothing changes, so that its own derivative by dy is right where dy happens to be 0.
 expression::Program where_chosen(const expression::Program& derivative, size_t dy);
 bool reads_input(const expression::Program& program, size_t input);
 

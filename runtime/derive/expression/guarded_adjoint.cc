@@ -78,13 +78,13 @@ Adjoint GuardedAdjoints::added(const Adjoint& a, const Adjoint& b) {
   return {value, guard.value_or(outer), pending};
 }
 
-// The deepest first, with the one that it shares most conditions with: so both sides of a choice are there when they are joined.
+// Adds the deepest term first, to the one that it shares most conditions with: so both sides of a choice are there when they are joined.
 Adjoint GuardedAdjoints::sum(std::vector<Adjoint> terms) {
   while (terms.size() > 1) {
     size_t deepest = 0;
     for (size_t k = 1; k < terms.size(); ++k)
       if (node(terms[k].guard).depth > node(terms[deepest].guard).depth) deepest = k;
-    // Of those that share equally many the other side of the last choice.
+    // Among terms that share equally many, the other side of the last choice is preferred.
     const auto nearness = [&](size_t other) {
       const Guard a = terms[deepest].guard, b = terms[other].guard;
       return 2 * node(common(a, b)).depth + (are_sides_of_one_choice(a, b) ? 1 : 0);

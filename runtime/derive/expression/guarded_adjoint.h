@@ -1,7 +1,7 @@
-// Adjoints of a program with choices: what a value's derivative is, and under which conditions it is one.
+// Adjoints of a program with choices: the derivative of a value, and the conditions under which it has one.
 //
 // In select(c, f(x), g(x)) only one branch has a derivative. Were dy set to 0 for the other and then multiplied by g'(x), an infinite g'(x)
-// would make NaN of it: 0 * inf. So an adjoint goes back through the branch unchanged, beside the conditions that it stands under, and the
+// would make NaN of it: 0 * inf. So an adjoint goes back through the branch unchanged, together with the conditions that guard it, and the
 // select is put around it where it joins others or arrives at an input.
 #pragma once
 
@@ -27,11 +27,11 @@ class GuardedAdjoints {
  public:
   explicit GuardedAdjoints(ExpressionBuilder& builder) : builder_(builder) {}
 
-  // `outer`, and `condition` is not zero (or is, if !holds). None: that is never so.
+  // Returns `outer` and that `condition` is not zero (or is, if !holds). None: that is never so.
   std::optional<Guard> within(Guard outer, int condition, bool holds);
-  // The sum of at least one.
+  // Returns the sum of at least one term.
   Adjoint sum(std::vector<Adjoint> terms);
-  // Its value, and zero where its guard doesn't hold.
+  // Returns the value of the adjoint, and zero where its guard doesn't hold.
   int value_of(const Adjoint& adjoint) { return choose(adjoint.value, adjoint.pending, unconditional); }
 
  private:
@@ -46,16 +46,16 @@ class GuardedAdjoints {
   Guard deeper(Guard a, Guard b) const { return node(a).depth < node(b).depth ? b : a; }
   Guard shallower(Guard a, Guard b) const { return node(a).depth < node(b).depth ? a : b; }
   Guard common(Guard a, Guard b) const;
-  // `value`, and zero where `outer` holds but not all of the conditions from there to `guard`.
+  // Returns `value`, and zero where `outer` holds but not all of the conditions from there to `guard`.
   int choose(int value, Guard guard, Guard outer);
-  // Whether all conditions from `outer` to `guard` hold, as a value.
+  // Returns, as a value, whether all conditions from `outer` to `guard` hold.
   int truth_of(Guard guard, Guard outer);
   bool are_sides_of_one_choice(Guard a, Guard b) const;
   // The step from `outer` on the way to `guard`.
   Guard child_towards(Guard guard, Guard outer) const;
-  // As far as `outer` holds.
+  // The sum of the two values, valid where `outer` holds.
   int sum_of_values(const Adjoint& a, const Adjoint& b, Guard outer);
-  // Of two of them.
+  // The sum of two adjoints.
   Adjoint added(const Adjoint& a, const Adjoint& b);
 
   ExpressionBuilder& builder_;

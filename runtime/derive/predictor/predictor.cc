@@ -16,7 +16,7 @@ bool is_view_of_training(const Node& node) {
   return node.domain == "heddle" && (node.type == "StopGradient" || node.type == "ZeroGradient");
 }
 
-// In subnets too.
+// Places the operators of subnets, too.
 void place_on(const std::string& device, Node& node) {
   node.device = device;
   for (Attribute& attribute : node.attributes) {
@@ -77,7 +77,7 @@ class Extraction {
     return Status(Code::unknown_name, fmt::format("the net has no value {}", quoted(name)), "see heddle inspect");
   }
 
-  // All at once: two may change their names.
+  // Renames all at once: two may exchange their names.
   Status rename() {
     std::vector<std::pair<ValueId, const std::string*>> all;
     for (const auto& [name, called] : options_.rename) {
@@ -101,7 +101,7 @@ class Extraction {
   // Whether an operator that is needed reads it, or it is an output.
   bool is_read(ValueId id) const { return wanted_for_[id.index].valid(); }
 
-  // From the last operator to the first: all that reads what one makes has been seen before it.
+  // Visits operators from the last to the first, so that all readers of an output have been seen before its producer.
   Status find_needed(const std::vector<ValueId>& outputs) {
     wanted_for_.assign(net_.values.size(), ValueId());
     for (const ValueId output : outputs) HEDDLE_CHECK(read(output, output));
@@ -120,7 +120,7 @@ class Extraction {
     }
     return {};
   }
-  // A branch that reads what it has updated would update something that is no variable of what predicts.
+  // Refuses a branch that reads a variable that it has updated: the predictor would have to update a value that is no variable there.
   Status check_updates(const Node& node, const Node& made, ValueId by) const {
     const size_t before = node.domain.empty() && node.type == "Loop" ? 1 : 0;  // outputs of the body that the operator does not give
     for (size_t k = 0; k < node.outputs.size(); ++k) {
@@ -141,7 +141,7 @@ class Extraction {
     }
     return {};
   }
-  // `by`: the output that is made of it.
+  // Marks `id` as needed. `by`: the output that is computed from it.
   Status read(ValueId id, ValueId by) {
     if (!id.valid() || is_read(id)) return {};
     wanted_for_[id.index] = by;
@@ -155,7 +155,7 @@ class Extraction {
               "name it among the inputs, or another value between them"};
     return {};
   }
-  // What the operators that are needed read must not be something that only training makes: a mask, statistics of the batch.
+  // Refuses values that only training makes (a mask, statistics of the batch) as inputs of the operators that are needed.
   Status check_read() const {
     for (size_t i = 0; i < net_.nodes.size(); ++i) {
       if (!needed_[i]) continue;
@@ -170,7 +170,7 @@ class Extraction {
     return {};
   }
 
-  // The value in the net that is made.
+  // Returns the value's counterpart in the predictor's net.
   Result<ValueId> place(ValueId id) {
     if (!id.valid() || places_[id.index].valid()) return id.valid() ? places_[id.index] : id;
     Value value = net_[id];
@@ -227,9 +227,9 @@ class Extraction {
   const PredictorOptions& options_;
   Net made_;
   std::vector<ValueId> given_;
-  std::vector<ValueId> places_;              // by value of the net: in the one that is made
-  std::vector<std::optional<Node>> needed_;  // by node: as it is when nothing learns
-  std::vector<ValueId> wanted_for_;          // by value of the net: the first output that is made of it
+  std::vector<ValueId> places_;              // by value of the net: its counterpart in the predictor's net
+  std::vector<std::optional<Node>> needed_;  // by node: its inference form
+  std::vector<ValueId> wanted_for_;          // by value of the net: the first output that is computed from it
 };
 
 }  // namespace

@@ -19,12 +19,12 @@ bool is_a(const Node& node, const char* domain, const char* type) {
   return node.domain == domain && node.type == type;
 }
 
-// How the ports of an operator of ONNX that runs subnets are those of its subnets.
+// How the ports of an ONNX operator that runs subnets correspond to those of its subnets.
 struct SubnetPorts {
-  size_t outputs_before = 0;       // of the subnet, that the operator does not give
+  size_t outputs_before = 0;       // outputs of the subnet before those that the operator passes on
   size_t states = 0;               // outputs that the next iteration takes: they stay
-  size_t first_capture = 0;        // input of the operator
-  size_t inputs_before = 0;        // of the operator, that the subnet does not take
+  size_t first_capture = 0;        // an input of the operator
+  size_t inputs_before = 0;        // inputs of the operator before those that the subnet takes
   bool has_capture_count = false;  // the attribute "captured"
 };
 
@@ -52,12 +52,12 @@ void set(Node& node, const char* name, AttributeValue value) {
     if (attribute.name == name) attribute.value = std::move(value);
 }
 
-// A net inside an operator, without what gave only what is not wanted of it.
+// A net inside an operator, without the nodes that only served outputs which are not wanted.
 class Body {
  public:
   explicit Body(std::shared_ptr<const Net> net) : held_(std::move(net)), net_(*held_) {}
 
-  // Finds what is left of it. `wanted`: by output.
+  // Finds the nodes that remain. `wanted`: by output.
   void sweep(const std::vector<bool>& wanted) {
     wanted_ = wanted;
     wanted_.resize(net_.outputs.size(), false);
@@ -69,10 +69,10 @@ class Body {
     for (size_t i = nodes_.size(); i-- > 0;) nodes_[i] = needed(net_.nodes[i]);
   }
   size_t input_count() const { return net_.inputs.size(); }
-  // Whether anything that is left reads an input.
+  // Whether any remaining node reads an input.
   bool reads(size_t input) const { return input < net_.inputs.size() && read_[net_.inputs[input].index]; }
 
-  // `taken`: by input, what it is given.
+  // Returns the remaining net. `taken`: by input, whether it is passed.
   std::shared_ptr<const Net> made(const std::vector<bool>& taken) {
     made_ = net_;
     made_.values.clear();
@@ -101,7 +101,8 @@ class Body {
         if (input.valid()) read_before_[input.index] = true;
   }
 
-  // None: all that was read of it is not any more. What nothing ever read has an effect of its own.
+  // Returns the node in its inference form. None: all its outputs that were read before are unread now. A node whose outputs were never
+  // read has an effect of its own, and stays.
   std::optional<Node> needed(const Node& node) {
     bool any = false, any_before = false;
     std::vector<bool> wanted;
@@ -122,7 +123,7 @@ class Body {
     return made;
   }
 
-  // What is read of the statistics that BatchNormalization makes in training: the running ones that it was given.
+  // Returns nodes that give the running statistics, which BatchNormalization was given, in place of those that it computes in training.
   std::vector<Node> running_statistics(const Node& node) const {
     std::vector<Node> all;
     if (!is_a(node, "", "BatchNormalization")) return all;
@@ -167,12 +168,12 @@ class Body {
   const Net& net_;
   Net made_;
   std::vector<bool> wanted_;                // by output
-  std::vector<bool> read_, read_before_;    // by value: now, and in the net as it is
-  std::vector<std::optional<Node>> nodes_;  // what is left of each
+  std::vector<bool> read_, read_before_;    // by value: in the remaining net, and in the net as it was
+  std::vector<std::optional<Node>> nodes_;  // the remaining form of each
   std::vector<ValueId> places_;
 };
 
-// The nets inside an operator, as they are when nothing learns. `given`: by output of each.
+// Converts the nets inside an operator to their inference form. `given`: by output of each.
 void end_training_inside(Node& node, const std::vector<bool>& given, const SubnetPorts* ports) {
   std::vector<std::pair<AttributeValue*, Body>> bodies;
   size_t inputs = 0;
@@ -183,7 +184,7 @@ void end_training_inside(Node& node, const std::vector<bool>& given, const Subne
     body.sweep(ports ? given : std::vector<bool>((*subnet)->outputs.size(), true));
     inputs = std::max(inputs, body.input_count());
   }
-  // What none of them reads any more is not handed to them.
+  // Inputs that none of them reads any more are not passed to them.
   std::vector<bool> taken(inputs, true);
   const size_t first = ports ? ports->first_capture - ports->inputs_before : inputs;
   for (size_t i = first; i < inputs; ++i)
@@ -225,7 +226,7 @@ bool may_leave_out(const Node& node, size_t output) {
   }
   struct Known {
     std::string_view domain, type;
-    size_t first;  // from which output on
+    size_t first;  // the first of these outputs
   };
   static constexpr auto known = std::to_array<Known>({{"", "BatchNormalization", 1},
                                                       {"", "GRU", 0},
@@ -254,7 +255,7 @@ void end_training(Node& node) {
 Node without_training(const Node& node, const std::vector<bool>& wanted) {
   Node made = node;
   end_training(made);
-  // A mask that something inside reads is made as before.
+  // A mask that something inside reads is computed as before.
   const bool is_mask_wanted = is_a(node, "", "Dropout") && node.outputs.size() > 1 && wanted[1];
   if (is_mask_wanted) made.outputs = node.outputs;
   if (const auto ports = subnet_ports(made)) {

@@ -1,7 +1,7 @@
 // The gradient of If: an If on the same condition, whose branches are the gradients of the forward's.
 //
-// A branch of it takes what the forward's branch takes, as far as it needs it, and the gradients of the outputs. It computes again what it
-// needs of the forward's branch: that costs time, and no memory for the branch that was not taken, whose values nobody has.
+// Each of its branches takes the inputs of the forward's branch, as far as it needs them, and the gradients of the outputs. It computes the
+// values of the forward's branch again: that costs time, but no memory for the branch that was not taken, whose values do not exist.
 #include <fmt/format.h>
 
 #include "base/text/text.h"
@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t first_capture = 1;  // behind the condition
+constexpr size_t first_capture = 1;  // after the condition
 constexpr const char* branch_names[] = {"then_branch", "else_branch"};
 
 class IfGradient {
@@ -49,7 +49,7 @@ class IfGradient {
     return branches_.back()->derive({call_.wanted.begin() + first_capture, call_.wanted.end()}, arrives);
   }
 
-  // The gradient of an output goes to both branches, and each is prepared for it. Of a condition that is always the same one is.
+  // The gradient of an output goes to both branches, and each is prepared for its shape; with a constant condition only one is.
   Status check_shapes() const {
     if (call_.net[node_.inputs[0]].kind == Value::Kind::constant) return {};
     for (size_t i = 0; i < node_.outputs.size(); ++i) {
@@ -64,7 +64,7 @@ class IfGradient {
 
   bool has_gradient(size_t branch, size_t input) const { return branches_[branch]->input_gradient(input - first_capture).valid(); }
 
-  // What a branch does not depend on has a gradient of zeros there.
+  // Makes branch `b` give zeros as the gradient of captures that it does not depend on.
   Status give(size_t b, const std::vector<size_t>& given) {
     SubnetGradient& branch = *branches_[b];
     std::vector<ValueId> outputs;
@@ -85,7 +85,7 @@ class IfGradient {
             "put it in front of the If and hand the branches what it gives"};
   }
 
-  // Both branches take the same: what either reads.
+  // Both branches take the same inputs: those that either reads.
   Result<std::vector<ValueId>> emit(size_t outputs) {
     std::vector<ValueId> inputs = {node_.inputs[0]};
     std::vector<std::vector<ValueId>> taken(branches_.size());

@@ -1,5 +1,6 @@
-// The gradient of Loop. However a loop ends, it stacks what its gradient needs of each iteration, so that the backward Scan has as many as
-// there were: no bound has to be known. With one (a constant M) the stacks are planned, without they grow as the loop runs.
+// The gradient of Loop. However a loop ends, it stacks the values of each iteration that its gradient needs, so that the backward Scan has
+// as many iterations as the forward had: no bound has to be known. With one (a constant M) the stacks are planned, without it they grow as
+// the loop runs.
 #include <fmt/format.h>
 
 #include "base/text/text.h"
@@ -8,7 +9,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t own_inputs = 2;  // of the operator M and cond, of the body the number of the iteration and cond
+constexpr size_t own_inputs = 2;  // of the operator: M and cond; of the body: the iteration number and cond
 
 }  // namespace
 

@@ -28,7 +28,7 @@ Net net_part(const Net& net, const std::vector<ValueId>& inputs, const std::vect
   };
   for (const ValueId input : inputs) {
     Value& value = part[place(input)];
-    value.kind = Value::Kind::input;  // what was a variable is read like any other value
+    value.kind = Value::Kind::input;  // a former variable is read like any other value
     value.variable = {};
     part.inputs.push_back(places[input.index]);
   }

@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// What a body gives beside that is not stacked.
+// Returns the body without outputs that the node leaves out: they are not stacked.
 Net stacked_body(const Node& node, const RepeatedPorts& ports) {
   Net body = *subnet_of(node, "body");
   body.outputs.resize(ports.own_outputs + node.outputs.size());
@@ -44,13 +44,13 @@ class RepeatedGradient {
   }
 
  private:
-  // What the backward Scan takes, and as which input of its body.
+  // A value that the backward Scan takes, and the input of its body that it becomes.
   struct Taken {
     ValueId outer, inner;
     int64_t axis = 0, direction = 0;  // of slices
   };
 
-  // A gradient of a state at the end of an iteration comes from those after it, and one at the beginning goes on to those before.
+  // A gradient of a state at the end of an iteration comes from later iterations, and one at the beginning is passed to earlier ones.
   void find_paths() {
     wanted_.assign(body_.inputs.size(), false);
     for (size_t i = ports_.own; i < wanted_.size(); ++i) wanted_[i] = call_.wanted[i];
@@ -80,7 +80,7 @@ class RepeatedGradient {
   }
   ValueId state_output(size_t state) const { return body_.outputs[ports_.own_outputs + state]; }
 
-  // The gradients of the states, and the sums of those of the captures.
+  // Adds the gradients of the states, and the sums of those of the captures.
   Status add_states() {
     for (size_t s = 0; s < ports_.states; ++s) {
       if (!arrives_[ports_.own_outputs + s]) continue;
@@ -126,9 +126,9 @@ class RepeatedGradient {
     }
   }
 
-  // What the backward iterations read of the forward ones, from the last to the first.
+  // Stacks the values of the forward iterations that the backward ones read, from the last to the first.
   Status take_stacks() {
-    // From the last one on, which may be made of others.
+    // Starts with the last one, which may be computed from others.
     for (auto found = gradient_.unrepeatable(); !found.empty(); found = gradient_.unrepeatable()) {
       HEDDLE_TRY(const ValueId stored, stored_output(found.back()));
       gradient_.make_input(found.back().value);
@@ -142,7 +142,7 @@ class RepeatedGradient {
       if (const size_t output = ports_.own_outputs + ports_.states + k; arrives_[output])
         taken_slices_.push_back({call_.output_gradients[ports_.states + k], gradient_.output_gradient(output), ports_.output_axes[k],
                                  1 - ports_.output_directions[k]});
-    // Whatever it reads, there are as many iterations as the forward had.
+    // Whatever it reads, it must have as many iterations as the forward.
     if (ports_.counts && (taken_slices_.empty() || gradient_.reads(body_.inputs[0])))
       taken_slices_.push_back({stack(body_.inputs[0]), body_.inputs[0], 0, 1});
     if (taken_slices_.empty()) take_slice(0);
@@ -153,7 +153,7 @@ class RepeatedGradient {
     taken_slices_.push_back({node_.inputs[input], body_.inputs[input], ports_.input_axes[k], 1 - ports_.input_directions[k]});
   }
 
-  // The value in the forward's body: its gradient may have asked for an output of the node that the net had not.
+  // Returns the value in the forward's body: its gradient may need an output of the node that the net did not have.
   Result<ValueId> stored_output(const SubnetGradient::Unrepeatable& found) {
     const Value& value = gradient_.net()[found.value];
     Node& node = body_[found.node];
@@ -166,7 +166,7 @@ class RepeatedGradient {
     return node.outputs[value.output] = ValueId(body_.values.size() - 1);
   }
 
-  // Has the forward stack a value of its body, along axis 0 in the order of its iterations.
+  // Makes the forward stack a value of its body, along axis 0 in the order of its iterations.
   ValueId stack(ValueId of) {
     body_.outputs.push_back(of);
     stacked_.push_back(emitter_.add_output(call_.node, fmt::format("{}.{}", node_.name, body_[of].name)));
@@ -223,12 +223,12 @@ class RepeatedGradient {
   const PolymorphicTypes& types_;  // of the body
   Emitter& emitter_;
   const Node node_;                     // a copy: the net grows
-  Net body_;                            // of the forward, which stacks more than it did
-  SubnetGradient gradient_;             // of the body; its first values are the body's
+  Net body_;                            // the forward's body, which stacks more than before
+  SubnetGradient gradient_;             // of the body; its first values are those of the body
   std::vector<bool> wanted_, arrives_;  // by input and by output of the body
   std::vector<Taken> taken_states_, taken_slices_;
   std::vector<ValueId> outputs_;  // of the backward body
-  std::vector<size_t> gives_;     // by output: whose gradient it is, among the node's inputs
+  std::vector<size_t> gives_;     // by output: the node input whose gradient it is
   std::vector<int64_t> made_axes_, made_directions_;
   std::vector<ValueId> stacked_;
 };

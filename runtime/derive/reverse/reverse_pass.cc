@@ -34,7 +34,7 @@ Status ReversePass::run() {
   return {};
 }
 
-// What heddle::ZeroGradient gives its input.
+// Adds the gradient that heddle::ZeroGradient gives its input.
 Status ReversePass::seed_zeros(NodeId id) {
   const Node node = net_[id];  // a copy: the net grows
   if (!sends_zeros(node) || !depends_[node.inputs[0].index]) return {};
@@ -43,7 +43,7 @@ Status ReversePass::seed_zeros(NodeId id) {
   return add({.dense = zeros}, node.inputs[0], id, false);
 }
 
-// The gradients that arrive at a node go on to its inputs.
+// Passes the gradients that arrive at a node on to its inputs.
 Status ReversePass::visit(NodeId id) {
   const Node node = net_[id];  // a copy: the net grows
   NodeGradientCall call{net_, id, types_, std::vector<ValueId>(node.outputs.size()), std::vector<bool>(node.inputs.size(), false)};

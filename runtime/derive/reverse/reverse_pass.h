@@ -13,25 +13,25 @@ namespace heddle {
 
 class ReversePass {
  public:
-  // Of the operators that `net` has now; it adds to them. `types`: of its values. All three outlive it.
+  // Differentiates the operators that `net` has now, and adds operators to it. `types`: of its values. All three must outlive it.
   ReversePass(Net& net, const RegistrySnapshot& registry, const PolymorphicTypes& types);
   ReversePass(const ReversePass&) = delete;
   ReversePass& operator=(const ReversePass&) = delete;
 
-  // Says what gradients are wanted of. Once, before all that follows.
+  // Sets the values whose gradients are wanted. Must be called once, before all that follows.
   void want(const std::vector<ValueId>& values);
   // Whether a value depends on something wanted.
   bool depends(ValueId id) const { return depends_[id.index]; }
-  // A gradient that comes from outside; those of the value's readers are added to it. Of what depends on nothing wanted: it is ignored.
+  // Adds a gradient from outside; those of the value's readers are added to it. Ignored for a value that depends on nothing wanted.
   Status seed(ValueId of, ValueId gradient);
-  // Emits what gives gradients to all that depends on something wanted.
+  // Emits the gradients of all values that depend on something wanted.
   Status run();
-  // Whether any gradient has arrived there.
+  // Whether any gradient has arrived at the value.
   bool any(ValueId of) const { return sums_[of.index].any(); }
-  // The sum of all that arrived, which is emitted once and is the value's only part then.
+  // Returns the sum of all gradients that arrived, which is emitted once and is then the value's only part.
   Result<GradientPart> total_of(ValueId of, GradientSum::Form form);
 
-  // What is emitted for the value itself, as its sum, has its name and its device from now on.
+  // Makes the following nodes derive from the value itself, as its sum does: they have its name and its device.
   void derive_from_value(ValueId id);
   Emitter& emitter() { return emitter_; }
   size_t forward_nodes() const { return forward_nodes_; }
@@ -39,7 +39,7 @@ class ReversePass {
  private:
   Status seed_zeros(NodeId id);
   Status visit(NodeId id);
-  // What the reader `from` gives a value, into the value's sum. `alone`: it gives nothing else.
+  // Adds the gradient that the reader `from` gives a value to the value's sum. `alone`: the reader gives nothing else.
   Status add(const GradientPart& part, ValueId of, NodeId from, bool alone);
 
   Net& net_;

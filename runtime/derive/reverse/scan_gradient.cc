@@ -1,4 +1,4 @@
-// The gradient of Scan: how its ports are what.
+// The gradient of Scan: the roles of its ports.
 #include "derive/reverse/repeated_gradient.h"
 
 namespace heddle {
@@ -10,7 +10,7 @@ std::vector<int64_t> listed(const Node& node, const char* name, size_t count) {
   return values.empty() ? std::vector<int64_t>(count, 0) : values;
 }
 
-// What one iteration is given of a value that is sliced along an axis.
+// The type of the slice that one iteration gets of a value sliced along an axis.
 TensorType slice_of(const TensorType& whole, int64_t axis) {
   const int rank = whole.shape.rank(), at = static_cast<int>(axis < 0 ? axis + rank : axis);
   TensorType slice = whole;

@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// Why a node, or one in its subnets, does not give the same when it runs again; empty: it does.
+// Why a node, or one in its subnets, does not give the same result when it runs again; empty: it does.
 std::string why_unrepeatable(const Net& net, const Node& node) {
   const std::string name = display_name(node.domain, node.type);
   if (updates_variable(net, node)) return fmt::format("{}, which updates a variable", name);
@@ -60,7 +60,7 @@ Status SubnetGradient::derive(const std::vector<bool>& wanted, const std::vector
   input_gradients_.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!wanted[i] || !pass_.any(inputs[i])) continue;
-    // Rows of a table are added up here: how many there are may differ from run to run of the subnet.
+    // Adds up rows of a table here: their number may differ from run to run of the subnet.
     HEDDLE_TRY(const GradientPart total, pass_.total_of(inputs[i], GradientSum::Form::dense));
     input_gradients_[i] = total.dense;
   }

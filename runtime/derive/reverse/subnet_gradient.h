@@ -1,8 +1,8 @@
 // SubnetGradient: the gradient of a net inside an operator, as a net of its own.
 //
-// It holds the subnet's operators, which compute again what gradients need, and behind them those of the gradients. So nothing that happens
-// within a subnet has to leave it. What would not be the same when it is computed again (random numbers, effects) is told apart: its
-// values are to come from the forward run, as inputs.
+// It holds the subnet's operators, which compute again the values that gradients need, followed by those of the gradients. So no value
+// within a subnet has to leave it. Values that would differ when computed again (random numbers, effects) are reported: they must come from
+// the forward run, as inputs.
 #pragma once
 
 #include <memory>
@@ -21,35 +21,35 @@ class SubnetGradient {
   // `types`: of the subnet's values; outlives this.
   SubnetGradient(const Net& subnet, const PolymorphicTypes& types);
 
-  // A value of the subnet is the same in all of its runs. Before derive().
+  // Marks a value of the subnet that is the same in all of its runs. Must be called before derive().
   void make_constant(ValueId value, std::shared_ptr<const Blob> blob);
-  // Gradients of those inputs, where a gradient arrives at those outputs.
+  // Derives the gradients of those inputs, where a gradient arrives at those outputs.
   Status derive(const std::vector<bool>& wanted, const std::vector<bool>& arrives);
   // The input that stands for the gradient of an output; invalid: none arrives.
   ValueId output_gradient(size_t output) const { return output_gradients_[output]; }
-  // A tensor of the input's shape; invalid: no gradient gets there.
+  // A tensor of the input's shape; invalid: no gradient reaches it.
   ValueId input_gradient(size_t input) const { return input_gradients_[input]; }
 
-  // For what is emitted behind them, in the name of that input's gradient.
+  // An emitter for nodes after the gradients, named after that input's gradient.
   Emitter& emitter_for(size_t input);
   ValueId subnet_input(size_t input) const { return net_.inputs[input]; }
   const PolymorphicTypes& types() const { return types_; }
 
-  // Says what the net is to give. Once.
+  // Sets the outputs of the net. Must be called once.
   void give(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
-  // A value of the subnet that gradients need and that would be another one when it is computed again.
+  // A value of the subnet that gradients need and that would differ when computed again.
   struct Unrepeatable {
     ValueId value;
     NodeId node;
     std::string why;  // "Dropout, which draws random numbers"
   };
   std::vector<Unrepeatable> unrepeatable() const;
-  // Makes such a value an input.
+  // Makes an unrepeatable value an input.
   void make_input(ValueId value);
-  // Whether what it gives needs an input.
+  // Whether an output of the net depends on an input.
   bool reads(ValueId input) const;
   const Net& net() const { return net_; }
-  // The net, of inputs in that order: all that it reads are among them.
+  // Returns the net, with inputs in that order: all inputs that it reads must be among them.
   std::shared_ptr<const Net> finish(const std::vector<ValueId>& inputs) const;
 
  private:

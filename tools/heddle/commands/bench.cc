@@ -63,7 +63,7 @@ Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, i
     m.latencies_ns.push_back(ticks_to_ns(ticks() - begin));
     HEDDLE_CHECK(interruption());
   }
-  // By operator in runs of their own: the profile costs a little.
+  // Profiled by operator in separate runs: the profile costs a little.
   Profile profile;
   RunOptions profiled;
   profiled.profile = &profile;
@@ -89,7 +89,7 @@ Result<Json> read_result(const std::string& file) {
   return object;
 }
 
-// The median of an old result for so many threads; 0: it has none.
+// The median of an old result for that number of threads; 0: it has none.
 double old_median(const Json& old, const Json& threads) {
   for (const Json& run : old["runs"]) {
     if (!run.is_object() || run.value("threads", Json()) != threads) continue;

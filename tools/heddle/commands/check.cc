@@ -1,4 +1,4 @@
-// check: everything that can be known without running.
+// check: all checks of a net that need no run.
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -14,8 +14,8 @@
 namespace heddle::tool {
 namespace {
 
-// The exit status for what is wrong with a net: 3 when a file could not be read, 4 for limits alone, 2 when only an option is missing,
-// 0 when nothing is wrong, else 1. `readable`: the net's file is JSON, so that what is wrong is what it says.
+// The exit status for the findings about a net: 3 when a file could not be read, 4 for limits alone, 2 when only an option is missing, 0
+// when nothing is wrong, else 1. `readable`: the net's file is JSON, so that findings are about its content.
 int status_of_findings(const std::vector<Diagnostic>& findings, bool readable) {
   bool file = false, limit = false, option = false, net = false;
   const auto count = [&](const Diagnostic& d) {
@@ -41,11 +41,11 @@ int status_of_findings(const std::vector<Diagnostic>& findings, bool readable) {
 
 bool is_json(const std::string& file, const Limits& limits) {
   const auto bytes = read_file(file, limits.file_bytes);
-  constexpr int depth = 100'000;  // of brackets: parsing keeps no stack
+  constexpr int depth = 100'000;  // of brackets: parsing uses no stack
   return bytes.ok() && JsonDocument::parse({reinterpret_cast<const char*>(bytes->data.get()), bytes->size}, depth).ok();
 }
 
-// What is given of the inputs: shapes, and contents, which `blobs` keeps.
+// Binds the given shapes and contents of inputs; `blobs` keeps the contents.
 Result<std::vector<TensorView>> bind_inputs(const std::vector<PortInfo>& inputs, const NetOptions& o, const Limits& limits,
                                             std::vector<std::shared_ptr<const Blob>>* blobs) {
   HEDDLE_TRY(std::vector<TensorView> bindings, bind_shapes(inputs, o.shapes));

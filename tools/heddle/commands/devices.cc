@@ -1,4 +1,4 @@
-// devices: of all backends, or why one offers none.
+// devices: lists the devices of all backends, or why one offers none.
 #include <fmt/format.h>
 
 #include "base/text/text.h"

@@ -28,10 +28,10 @@ Status import_model(const std::string& model, const std::string& output, const L
   std::vector<std::filesystem::path> external;
   import.files_read = &external;
   HEDDLE_TRY(const Net net, import_onnx(model, import));
-  FileRoles of_data;  // known only now
+  FileRoles of_data;  // known only after the import
   for (const std::filesystem::path& file : external) of_data.reads(file);
   HEDDLE_CHECK(writes_net(of_data, output));
-  // Operators that no loaded plugin has are named now, all of them, rather than when the net is run.
+  // Operators that no loaded plugin has are reported now, all of them, rather than when the net is run.
   HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(model)));
   SaveOptions save;
   save.limits = import.limits;

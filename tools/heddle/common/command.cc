@@ -55,7 +55,7 @@ void Report::diagnose(const Diagnostic& diagnostic) {
   report_one(with_flags(diagnostic));
 }
 
-// One whose hint speaks of flags, and what is attached to it.
+// Reports one diagnostic, whose hint names flags, and those attached to it.
 void Report::report_one(const Diagnostic& d) {
   if (d.severity == Severity::warning) warned_ = true;
   diagnostics_.push_back(diagnostic_json(d));
@@ -79,7 +79,7 @@ int Report::fail(const Status& status) {
 
 void Report::say(const std::string& line) const {
   if (common.json || common.quiet) return;
-  step("");  // of what is under way nothing stays in the line
+  step("");  // removes progress text from the line
   std::printf("%s\n", printable_line(line).c_str());
 }
 
@@ -106,13 +106,13 @@ std::string Report::object_text(int exit_code) const {
                  {"exit_code", exit_code},
                  {"diagnostics", diagnostics_}};
   for (const auto& [key, value] : json.items()) object[key] = value;
-  // Controls and marks of direction that JSON allows as they are become its escapes: the same object, on a terminal too.
+  // Controls and marks of direction that JSON allows unescaped are escaped: the same object, safe on a terminal too.
   return printable(object.dump(2, ' ', false, replace_invalid)) + "\n";
 }
 
 int Report::finish(int exit_code) {
   if (progress()) std::fprintf(stderr, "\r\033[K");
-  // A signal that came when a run was over already: everything else has been done, and the caller is told.
+  // A signal that came after the run had finished: everything else has been done, and the caller gets its exit status.
   if (interrupting_signal() != 0 && exit_code != 128 + interrupting_signal()) exit_code = fail(interruption());
   if (exit_code == 0 && warned_ && common.warnings_are_errors) exit_code = 1;
   if (common.json) {

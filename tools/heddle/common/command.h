@@ -1,4 +1,4 @@
-// What every command of the tool shares: common options, diagnostics, the one JSON object, exit status.
+// Code shared by all commands of the tool: common options, diagnostics, the one JSON object, exit status.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,10 +27,10 @@ struct CommonOptions {
 
 class Report;
 
-// What runs when the command line has been parsed; returns the exit status.
+// Runs after the command line has been parsed; returns the exit status.
 using Run = std::function<int(Report&)>;
 
-// One JSON object of a command: its keys beside those that every object has. docs/schemas/ says what they hold; unknown is null, never
+// One JSON object of a command: its keys besides those that every object has. docs/schemas/ describes their content; unknown is null, never
 // absent.
 struct Form {
   std::string name;  // the command; where it has several, with the subcommand or option that chooses: "plugin run", "plan --buffers"
@@ -45,10 +45,10 @@ struct Command {
   std::vector<Form> forms;        // the plain one first, if there is one
 };
 
-// Collects what a command has to say. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
-// --quiet; finish() prints the object and gives the exit status.
-// The one way to the terminal: whatever the text is made of, it is printable (base/text/text.h), in the object too. Names in texts of
-// several lines must be quoted by the code that writes them, because a line feed may stay.
+// Collects the output of a command. Diagnostics go to stderr as they come (and into the object); text goes to stdout unless --json or
+// --quiet; finish() prints the object and returns the exit status. All output to the terminal goes through it: whatever the text is made
+// of, it is printable (base/text/text.h), in the object too. Names in texts of several lines must be quoted by the code that writes them,
+// because line feeds are kept.
 class Report {
  public:
   // Null: a command line that names no command.
@@ -56,20 +56,20 @@ class Report {
   CommonOptions common;
   Json json = Json::object();  // the command's own keys
 
-  // Before the command does anything: null for every key that the object of `form` (null: none) has. From here on an interruption prints
-  // that object.
+  // Must be called before the command does anything: sets every key of the object of `form` (null: none) to null. From here on an
+  // interruption prints that object.
   void begin(const Form* form);
-  // With everything attached to it. The library's hints name options; here they name flags.
+  // Prints it with everything attached to it. The library's hints name options; here they name flags.
   void diagnose(const Diagnostic& diagnostic);
-  // The status's diagnostic with everything attached to it; returns its exit status. A run that a signal ended was interrupted.
+  // Reports the status's diagnostic with everything attached to it; returns its exit status. A run that a signal ended was interrupted.
   int fail(const Status& status);
-  // 0, or fail(status).
+  // Returns 0, or fail(status).
   int finish_with(const Status& status) { return status.ok() ? 0 : fail(status); }
-  // A line on stdout for people.
+  // Prints a line on stdout for people.
   void say(const std::string& line) const;
-  // Several.
+  // Prints several lines.
   void say_lines(const std::string& text) const;
-  // The same for what was asked for by name (--print, --dot): --quiet does not hide it.
+  // Prints text that was explicitly requested (--print, --dot): --quiet does not hide it.
   void print(const std::string& text) const;
   // Whether progress may be drawn: stderr is a terminal and no option forbids it.
   bool progress() const;
@@ -89,17 +89,17 @@ class Report {
 Result<Runtime> make_runtime(const CommonOptions& common);
 RuntimeOptions runtime_options(const CommonOptions& common);
 
-// For options: a whole number without a sign, of 64 bits as seeds are unless `most` is less. (CLI11 alone wraps -1 and stops at the
-// largest.)
+// Validates an option: a whole number without a sign, of 64 bits as seeds are unless `most` is less. (CLI11 alone wraps -1 and clamps at
+// the largest.)
 CLI::Validator whole_number(uint64_t most = UINT64_MAX, uint64_t least = 0);
-// For options: what parse_float reads. (For CLI11 nothing at all is 0.)
+// Validates an option: a number that parse_float reads. (CLI11 takes an empty text for 0.)
 CLI::Validator any_number();
-// For options: a name of a file. (A variable of the shell that is not set is no name.)
+// Validates an option: a file name. (An unset variable of the shell gives an empty one.)
 CLI::Validator not_empty();
-// For options: a number from `least` to `most`; nan is none.
+// Validates an option: a number from `least` to `most`; nan is refused.
 CLI::Validator number_from(double least, double most);
 
-// "nan", "inf", "-inf" as strings, everything else as a number.
+// Returns "nan", "inf", "-inf" as strings, everything else as a number.
 Json number(double value);
 
 }  // namespace heddle::tool

@@ -8,7 +8,7 @@
 namespace heddle::tool {
 namespace {
 
-// One text for one file: by its inode when it is there, else by the place where it would be. Empty: a device or pipe, which holds nothing.
+// Returns one text for one file: its inode when it exists, else the place where it would be. Empty: a device or pipe, which stores nothing.
 std::string file_key(const std::filesystem::path& file) {
   struct stat there = {};
   if (::stat(file.c_str(), &there) == 0) return S_ISREG(there.st_mode) ? fmt::format("inode {} {}", there.st_dev, there.st_ino) : "";

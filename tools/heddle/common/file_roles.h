@@ -1,4 +1,4 @@
-// Which files a command reads and which it writes: nothing is written over what is read, and no two things into one file.
+// The files that a command reads and writes: no file that is read is written over, and no two outputs go to one file.
 #pragma once
 
 #include <filesystem>
@@ -13,16 +13,16 @@ namespace heddle::tool {
 class FileRoles {
  public:
   void reads(const std::filesystem::path& file);
-  // To be asked before anything is written. `what` names it: "--trace". Errors: invalid_argument.
+  // Must be called before anything is written. `what` names the output: "--trace". Errors: invalid_argument.
   Status writes(const std::string& what, const std::filesystem::path& file);
 
  private:
   struct Role {
     bool read = false;
-    std::string what;  // is written there
+    std::string what;  // the output that is written there
     std::filesystem::path file;
   };
-  std::map<std::string, Role> roles_;  // by what the file is
+  std::map<std::string, Role> roles_;  // by the key of the file
 };
 
 }  // namespace heddle::tool

@@ -1,4 +1,4 @@
-// --device, --copies and --streams, and what reports say of devices.
+// --device, --copies and --streams, and the output about devices in reports.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ Result<Limits> LimitOptions::limits() const {
   for (const auto& [name, text] : given) {
     int64_t value = 0;
     const bool size = name.ends_with("_bytes");
-    // An unknown name comes before a wrong value.
+    // An unknown name is reported before a wrong value.
     HEDDLE_CHECK(set_limit(limits, name, 0), fmt::format("in --limit {}", quoted(name + "=" + text)));
     if (!(size ? parse_size(text, &value) : parse_int(text, &value)))
       return Status(Code::invalid_argument, fmt::format("--limit {} is no {}", quoted(name + "=" + text), size ? "size" : "whole number"),

@@ -1,4 +1,4 @@
-// --limit NAME=VALUE: what nets may ask for, of the commands that read nets.
+// --limit NAME=VALUE: limits on nets, for the commands that read nets.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace heddle::tool {
 struct LimitOptions {
   std::vector<std::string> texts;  // NAME=VALUE
   void declare(CLI::App& app);
-  // The limits with those that were given. Errors: unknown_name with all there are, invalid_argument (no number, or the same name twice).
+  // Returns the limits with those that were given. Errors: unknown_name with all there are, invalid_argument (no number, or the same name
+  // twice).
   Result<Limits> limits() const;
 };
 

@@ -1,4 +1,4 @@
-// --net NAME: which net of a file that holds several.
+// --net NAME: chooses the net of a file that holds several.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,11 +14,11 @@ struct NetChoice {
   std::string name;  // empty: none was chosen
 
   void declare(CLI::App& app);
-  // A session of all nets of the file; the handle is on the chosen one, else on the first. Errors also: unknown_name.
+  // Opens a session of all nets of the file; the handle is on the chosen one, else on the first. Errors also: unknown_name.
   Result<Session> open(const Runtime& runtime, const std::string& file, const SessionOptions& options) const;
-  // The chosen net alone, else all nets of the file. Errors also: unknown_name.
+  // Loads the chosen net alone, else all nets of the file. Errors also: unknown_name.
   Result<std::vector<Net>> load_all(const std::string& file, const LoadOptions& options) const;
-  // The chosen net alone; of several one has to be chosen. Errors also: invalid_argument, unknown_name.
+  // Loads the chosen net alone; if there are several, one has to be chosen. Errors also: invalid_argument, unknown_name.
   Result<Net> load(const std::string& file, const LoadOptions& options) const;
 };
 

@@ -17,7 +17,7 @@ struct NetOptions {
   DeviceOptions devices;
   LimitOptions limits;
 
-  // The net's own argument is the caller's to declare.
+  // The caller declares the argument for the net itself.
   void declare(CLI::App& app);
   Result<SessionOptions> session_options() const;
 };

@@ -1,4 +1,4 @@
-// The flags of the command line by the names that the library's hints have for options: in what the tool prints, a hint speaks of flags.
+// The flags of the command line by the names that the library's hints use for options: the tool prints hints with flags.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct OptionFlag {
 // All of them.
 std::span<const OptionFlag> option_flags();
 
-// The same with flags for names in its hint and in those of what is attached.
+// Replaces option names by flags in its hint and in those of the attached diagnostics.
 Diagnostic with_flags(Diagnostic diagnostic);
 
 }  // namespace heddle::tool

@@ -17,7 +17,7 @@ void TrainingFlags::declare(CLI::App& app) {
   for (const Optimizer& o : heddle::optimizers()) names += fmt::format("{}{}", names.empty() ? "" : ", ", o.name);
   const auto option = [&](const char* flag, auto& value, const std::string& what, const char* type) {
     CLI::Option* const made = app.add_option(flag, value, what)->type_name(type);
-    made->each([this, flag](const std::string&) { given_.emplace_back(flag); });  // the options are gone when the command runs
+    made->each([this, flag](const std::string&) { given_.emplace_back(flag); });  // the options are destroyed when the command runs
     return made;
   };
   option("--optimizer", optimizer, names, "NAME")->capture_default_str();

@@ -1,5 +1,4 @@
-// How a net learns, from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm,
-// --average.
+// Training options from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm, --average.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,12 @@ struct TrainingFlags {
   int64_t warm_up = 0;
 
   void declare(CLI::App& app);
-  // For a net that they would change nothing of. Errors: invalid_argument, where one of them was given; `why`: "net \"a\" ...".
+  // Refuses these flags for a net that they do not affect. Errors: invalid_argument, where one of them was given; `why`: "net \"a\" ...".
   Status check_not_given(const std::string& why) const;
-  // What they say, for a net whose value `loss` is to become small. Errors: syntax, invalid_argument.
+  // The options that the flags give, for a net whose value `loss` is to be minimised. Errors: syntax, invalid_argument.
   Result<TrainingOptions> options(const std::string& loss) const;
-  // `net` with gradients of its value `loss` and updates (derive/training_net.h). Errors: of the flags; those of resolve and training_net.
+  // Returns `net` with gradients of its value `loss` and updates (derive/training_net.h). Errors: of the flags; those of resolve and
+  // training_net.
   Result<Net> learning(const Net& net, const std::string& loss, const CommonOptions& common) const;
 
  private:

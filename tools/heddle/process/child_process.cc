@@ -20,9 +20,9 @@
 namespace heddle::tool {
 namespace {
 
-// A message is its length in these bytes, then itself.
+// A message is preceded by its length in these bytes.
 using Length = uint64_t;
-constexpr Length longest_message = Length{1} << 26;  // what claims to be longer was written by a plugin that found the pipe
+constexpr Length longest_message = Length{1} << 26;  // a longer one was written by a plugin that found the pipe
 
 void write_all(int fd, const char* data, size_t size) {
   while (size > 0) {
@@ -34,13 +34,13 @@ void write_all(int fd, const char* data, size_t size) {
   }
 }
 
-// The child's own surroundings: signals mean to it what they mean to any program, but those of the terminal are the tool's to act upon.
+// Sets up the child: signals have their default effect there, except for those of the terminal, which only the tool handles.
 void settle_in(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   for (const int signal : {SIGTERM, SIGALRM, SIGBUS}) std::signal(signal, SIG_DFL);
   for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);
-  // When memory runs out, this is the process to end: the tool can still say which one it was.
+  // When memory runs out, this process should be killed: the tool can still report which one it was.
   const FileDescriptor score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (score.valid() && ::write(score.get(), "1000", 4) < 0) errno = 0;  // not vital
 }
@@ -51,7 +51,7 @@ Result<ChildProcess> ChildProcess::start(const std::function<void(const Send&)>&
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Status(Code::internal, fmt::format("no pipe to a child process: {}", errno_text(errno)));
   FileDescriptor from(ends[0]), to(ends[1]);
-  std::fflush(nullptr);  // or the child says it once more
+  std::fflush(nullptr);  // else the child would print it once more
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return Status(Code::internal, fmt::format("no child process: {}", errno_text(errno)));
@@ -108,7 +108,7 @@ void ChildProcess::read_pipe() {
 }
 
 ChildProcess::Event ChildProcess::next(Clock::time_point deadline, std::string* message) {
-  constexpr int64_t pause_ms = 10;  // between two questions whether a child without a pipe has ended
+  constexpr int64_t pause_ms = 10;  // between two checks whether a child without a pipe has ended
   for (;;) {
     if (take_message(message)) return Event::message;
     if (!open_ && reap(false)) return Event::ended;

@@ -16,10 +16,10 @@ namespace {
 
 std::atomic<int> caught{0};
 std::atomic<bool> cancellable{false};
-// Told by the handlers to cancel the run, or by the run's end to end; whichever was posted, `cancellable` says.
+// Posted by the handlers to cancel the run, or by the run's end to end the thread; `cancellable` distinguishes them.
 sem_t told;
 
-// Everything that such an end prints lies ready.
+// The prepared output of a SuddenEnd.
 struct Words {
   std::string text;  // on stderr
   std::string object;
@@ -33,7 +33,7 @@ SuddenEnd end_by(int signal) {
   return signal == SIGTERM ? SuddenEnd::sigterm : SuddenEnd::sigint;
 }
 
-// Everything from here to on_bus_error is called in a signal handler: async-signal-safe functions alone.
+// All functions from here to on_bus_error are called in a signal handler: only async-signal-safe functions may be used.
 void put(int fd, const char* text, size_t length) {
   while (length > 0) {
     const ssize_t n = ::write(fd, text, length);
@@ -43,7 +43,7 @@ void put(int fd, const char* text, size_t length) {
   }
 }
 
-// The first thread that comes here ends the process; two threads may read one file that shrank.
+// The first thread that gets here ends the process; two threads may read one file that shrank.
 std::atomic_flag ending = ATOMIC_FLAG_INIT;
 
 [[noreturn]] void end_at_once(SuddenEnd end) {
@@ -57,13 +57,13 @@ std::atomic_flag ending = ATOMIC_FLAG_INIT;
 
 void cancel_current() {
   ::sem_post(&told);
-  // A signal between the loop's question and the run's begin would be lost: the alarm repeats it.
+  // A signal between the loop's check and the run's begin would be lost: the alarm repeats it.
   ::alarm(1);
 }
 
 void on_signal(int signal) {
   const int error = errno;
-  if (signal == SIGHUP) signal = SIGTERM;  // the terminal is gone: the same as being asked to end
+  if (signal == SIGHUP) signal = SIGTERM;  // the terminal is closed: handled like a request to end
   int none = 0;
   const bool first = caught.compare_exchange_strong(none, signal);
   if (!first || !cancellable.load()) end_at_once(end_by(signal));
@@ -77,7 +77,7 @@ void on_alarm(int) {
   errno = error;
 }
 
-// A page behind the end of a mapped file. Any other SIGBUS is a fault of a program and ends it as such.
+// An access to a page past the end of a mapped file. Any other SIGBUS is a fault of the program and ends it with that signal.
 void on_bus_error(int signal, siginfo_t* info, void*) {
   if (info->si_code == BUS_ADRERR) end_at_once(SuddenEnd::file_shrank);
   ::signal(signal, SIG_DFL);
@@ -106,9 +106,9 @@ int exit_code(SuddenEnd end) {
 }
 
 void handle_interrupts() {
-  // While a product runs that oneDNN has generated for AVX2, the stack pointer of its thread is in memory of the heap (seen in 12 of 12
-  // samples): there a handler's frame would overwrite what lies below. The system prefers this thread for what is sent to the process, and
-  // another one while it is in a handler already; what comes then ends the process at once.
+  // While a product runs that oneDNN has generated for AVX2, the stack pointer of its thread points into heap memory (seen in 12 of 12
+  // samples): there a handler's frame would overwrite the memory below. The system prefers this thread for signals to the process, and
+  // another one while it is in a handler already; a signal that comes then ends the process at once.
   alignas(16) static char stack[1 << 16];
   stack_t other = {};
   other.ss_sp = stack;
@@ -149,7 +149,7 @@ Status interruption() {
 InterruptibleRun::InterruptibleRun(Context* context) {
   if (context) {
     ::sem_init(&told, 0, 0);
-    // Signals find the thread that runs, whose blocking calls they end.
+    // Signals are delivered to the thread that runs, whose blocking calls they end.
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -160,7 +160,7 @@ InterruptibleRun::InterruptibleRun(Context* context) {
           if (cancellable.load()) context->cancel();
         } while (cancellable.load());
       });
-    } catch (const std::system_error&) {  // no thread to be had: a signal ends the process at once
+    } catch (const std::system_error&) {  // no thread is available: a signal ends the process at once
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

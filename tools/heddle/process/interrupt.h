@@ -1,8 +1,8 @@
 // SIGINT and SIGTERM: exit status 130 and 143 with one diagnostic, whatever the tool is doing. SIGBUS of a mapped file that became shorter:
 // exit status 3 with one diagnostic; the library itself installs no handlers.
 //
-// A run under way ends between two steps and its command ends like any other that failed; a second signal ends it at once. Everything else
-// (loading, compiling, searching, writing) ends at once: files not yet in place are removed, nothing is left half written.
+// A run in progress ends between two steps and its command ends like any other that failed; a second signal ends it at once. Everything
+// else (loading, compiling, searching, writing) ends at once: files not yet in place are removed, nothing is left half written.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@
 
 namespace heddle::tool {
 
-// Installs the handlers. Once, from main.
+// Installs the handlers. Must be called once, from main.
 void handle_interrupts();
-// The ways to end at once.
+// Reasons to end at once.
 enum class SuddenEnd { sigint, sigterm, file_shrank };
 constexpr SuddenEnd sudden_ends[] = {SuddenEnd::sigint, SuddenEnd::sigterm, SuddenEnd::file_shrank};
 Status reason(SuddenEnd end);
 int exit_code(SuddenEnd end);
-// What such an end prints on stdout: the --json object; empty: nothing.
+// Sets the text that such an end prints on stdout: the --json object; empty: nothing.
 void set_sudden_output(SuddenEnd end, std::string object);
-// The signal that came; 0: none.
+// Returns the signal that came; 0: none.
 int interrupting_signal();
-// Code::interrupted once a signal has come. Loops between InterruptibleRuns ask it.
+// Returns Code::interrupted once a signal has come. Loops check it between InterruptibleRuns.
 Status interruption();
 
-// While it lives the first signal cancels the run of `context` (null: none, the loop asks interruption()) instead of ending the process:
+// While it lives the first signal cancels the run of `context` (null: none, the loop checks interruption()) instead of ending the process:
 // on a thread of its own, because cancel() may wait for a lock that the interrupted code holds. One at a time.
 class InterruptibleRun {
  public:

@@ -1,4 +1,4 @@
-// Latency statistics and what machine they were taken on.
+// Latency statistics and the machine they were measured on.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace heddle::tool {
 
 // {"min", "median", "p90", "p99" (null under 100 runs), "runs"}; all null without runs.
 Json latency_json(std::vector<double> ns);
-// Of at least one run: what latency_json says of it, that of one of them.
+// Returns the median of at least one run, as in latency_json.
 double median_ns(std::vector<double> ns);
 std::string latency_text(std::vector<double> ns);
-// What the CPU plugin chose its kernels for: "avx512", "avx2" or "sse"; null: there is no such plugin.
+// The instruction set that the CPU plugin chose its kernels for: "avx512", "avx2" or "sse"; null: there is no such plugin.
 Json instruction_set(const Runtime& runtime);
 
 }  // namespace heddle::tool

@@ -75,7 +75,7 @@ ProcessCounts ProcessCounts::so_far() {
 using heddle::tool::note;
 using heddle::tool::note_release;
 
-// glibc's own, which it exports for those who replace them.
+// glibc's own functions, which it exports for programs that replace them.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);

@@ -1,5 +1,5 @@
-// What the whole process asks of the system while somebody counts: heap memory and threads, for run's "steady_state_allocations" and for
-// `plugin check`.
+// Counts the heap memory and threads that the whole process requests while a Counting is active, for run's "steady_state_allocations" and
+// for `plugin check`.
 //
 // The tool replaces operator new and delete, malloc and its relatives, and pthread_create, for all libraries that it loads. Builds with
 // sanitizers keep the sanitizer's and count nothing.
@@ -10,11 +10,11 @@
 namespace heddle::tool {
 
 struct ProcessCounts {
-  int64_t allocations = 0;  // but for those that oneDNN makes inside its own calls, told by the calling library
-  int64_t kept = 0;         // allocations less releases, of all
+  int64_t allocations = 0;  // except those that oneDNN makes inside its own calls, recognised by the calling library
+  int64_t kept = 0;         // all allocations less releases
   int64_t threads = 0;      // started
 
-  // While somebody counted, so far.
+  // The counts so far, while counting was active.
   static ProcessCounts so_far();
   static bool available();
 };

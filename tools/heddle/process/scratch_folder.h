@@ -1,4 +1,4 @@
-// A folder of our own under the system's temporary folder; gone with the object.
+// A new folder under the system's temporary folder; removed with the object.
 #pragma once
 
 #include <filesystem>

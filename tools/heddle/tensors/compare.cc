@@ -39,10 +39,10 @@ Comparison compare_moments(const TensorView& actual, const TensorView& expected)
   const double count = static_cast<double>(expected.shape.element_count());
   if (count < 2) return c;
   const Moments a = moments_of(actual), e = moments_of(expected);
-  // The smaller one: a stray number must not excuse itself. Few draws may all be the same, then the other's.
+  // Uses the smaller deviation: a stray number must not excuse itself. Few draws may all be the same, then the other's.
   const auto [small, large] = std::minmax(a.deviation, e.deviation);
   const double deviation = small > 0 ? small : large;
-  // Of the difference of two means, and (for a kurtosis of up to 9) of two deviations.
+  // The standard errors of the difference of two means, and (for a kurtosis of up to 9) of two deviations.
   const double of_mean = deviation * std::sqrt(2 / count), of_deviation = deviation * std::sqrt(4 / count);
   const auto differ = [&](const char* what, double is, double expected_value) {
     c.equal = false;
@@ -78,7 +78,7 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
     return c;
   }
   const int64_t count = expected.shape.element_count(), width = byte_width(expected.dtype);
-  // As doubles, two whole numbers of 64 bits may be one.
+  // Compares the bytes: two different integers of 64 bits may be equal as doubles.
   const auto same_bytes = [&](int64_t i) {
     return std::memcmp(static_cast<const std::byte*>(actual.data) + i * width, static_cast<const std::byte*>(expected.data) + i * width,
                        static_cast<size_t>(width)) == 0;
@@ -126,7 +126,8 @@ Status NumericsCheck::look(const PlanInfo& plan, StepView& view) {
     if (!step.inputs[k].value) continue;
     const size_t value = *step.inputs[k].value;
     const PlanInfo::Place place = plan.values[value].place;
-    // What no step has made is looked at where it is read; a variable that the step updates in its place is gone already.
+    // Values from outside the steps are checked where they are read; a variable that the step updates in place has been overwritten
+    // already.
     const bool from_outside = place == PlanInfo::Place::input || place == PlanInfo::Place::constant ||
                               (place == PlanInfo::Place::variable && !step.updates_variable);
     if (from_outside && is_float(view.input_type(k).dtype)) {

@@ -1,4 +1,4 @@
-// Comparing tensors and looking for numbers that are none.
+// Compares tensors and finds numbers that are not finite.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ struct Comparison {
   double max_rel_error = 0;
   std::string reason;     // of the first difference
   int64_t different = 0;  // elements that are too far off
-  int64_t worst = -1;     // the one of them that is farthest off, nan and inf before numbers; none: of another type
+  int64_t worst = -1;     // the one of them with the largest difference, nan and inf before numbers; none: of another type
 };
 
-// Of floats: |a - e| <= atol + rtol * |e|. What is not said is derived (tolerance_for).
+// Tolerances for floats: |a - e| <= atol + rtol * |e|. Values that are not given are derived (tolerance_for).
 struct Tolerances {
   std::optional<double> rtol, atol;
 };
 
-// What outputs of this content are held to: what is given; else rtol 1e-3 and an atol of 1e-5 of the largest finite magnitude expected. An
-// output of zeros has no scale: there the atol is 1e-7, as ONNX's own tests have it.
+// The tolerances for outputs of this content: those that are given; else rtol 1e-3 and an atol of 1e-5 of the largest finite magnitude
+// expected. An output of zeros has no scale: there the atol is 1e-7, as in ONNX's own tests.
 struct Tolerance {
   double rtol = 0, atol = 0;
 };
@@ -34,11 +34,11 @@ Tolerance tolerance_for(const TensorView& expected, const Tolerances& given);
 
 // |a - e| <= atol + rtol * |e| for floats, integers exact, nan equals nan.
 Comparison compare(const TensorView& actual, const TensorView& expected, double rtol, double atol);
-// For what random operators made: dtype and shape as above; mean and spread as close as that many numbers of one distribution are (six
+// For results of random operators: dtype and shape as above; mean and spread as close as that many numbers of one distribution are (six
 // standard errors). The numbers themselves are not compared.
 Comparison compare_moments(const TensorView& actual, const TensorView& expected);
 
-// Looks at the steps of a run one after the other, and remembers which values are not finite.
+// Checks the steps of a run one after the other, and remembers which values are not finite.
 class NumericsCheck {
  public:
   // Code::numerics when the step has made nan or inf from finite inputs.

@@ -6,7 +6,7 @@
 namespace heddle::tool {
 namespace {
 
-// A TIFF file's numbers, read within its bounds: what lies outside reads as 0.
+// Reads a TIFF file's numbers within its bounds: positions outside read as 0.
 class Tiff {
  public:
   Tiff(const unsigned char* data, size_t size) : data_(data), size_(size), big_endian_(size > 0 && data[0] == 'M') {}

@@ -75,7 +75,7 @@ Result<size_t> position_of(const std::vector<PortInfo>& inputs, const std::strin
 }  // namespace
 
 Result<NameValue> split_name_value(const std::string& option, const std::string& text) {
-  const size_t at = text.rfind('=');  // the last one: names of inputs may hold it
+  const size_t at = text.rfind('=');  // the last one: names of inputs may contain it
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
     return Status(Code::invalid_argument, fmt::format("{} {} is not NAME=VALUE", option, quoted(text)),
                   fmt::format("write {} NAME=VALUE", option));
@@ -198,7 +198,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
   HEDDLE_TRY(auto blobs, read_inputs(inputs, request));
   std::vector<std::string> missing;
   for (size_t i = 0; i < blobs.size(); ++i)
-    // Random content would be random extents, up to all memory there is: it must be given.
+    // Random content would mean random extents, up to the size of memory: it must be given.
     if (!request.invent_shapes && inputs[i].decides_shapes && !blobs[i]) return missing_content(inputs[i].name);
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i]) continue;
@@ -213,7 +213,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<P
       return Status(Code::limit_exceeded,
                     fmt::format("random content for input {} of shape {} is too large", quoted(input.name), shape.text()),
                     "give a smaller --shape");
-    // By position: an input keeps its content when another one is given as a file.
+    // By position: an input keeps its content when a file is given for another one.
     blobs[i] = random_blob(input.dtype, shape, *request.random_seed + i * 7919, input.index_bound);
   }
   if (!missing.empty())

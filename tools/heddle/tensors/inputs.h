@@ -27,29 +27,29 @@ struct InputRequest {
 
 // Splits at the last '='. Code::invalid_argument naming the option and the text.
 Result<NameValue> split_name_value(const std::string& option, const std::string& text);
-// All that a repeatable option was given. Also invalid_argument: a name that is given twice, be it with the same value.
+// Splits all values of a repeatable option. Also invalid_argument: a name that is given twice, even with the same value.
 Result<std::vector<NameValue>> split_name_values(const std::string& option, const std::vector<std::string>& texts);
 Result<std::vector<std::pair<std::string, int64_t>>> parse_symbols(const std::vector<std::string>& texts);
 
-// The types that --shape gives, by position of the inputs; those not named have none, they keep what the net declares. Errors:
+// Returns the types that --shape gives, by position of the inputs; inputs that are not named keep the type that the net declares. Errors:
 // unknown_name, invalid_argument.
 Result<std::vector<TensorView>> bind_shapes(const std::vector<PortInfo>& inputs, const std::vector<std::string>& shapes);
 
-// The inputs that files give, by position; null for the others. Errors: unknown_name, unbound_symbol (a picture's shape), those of the
-// files.
+// Returns the inputs that files give, by position; null for the others. Errors: unknown_name, unbound_symbol (a picture's shape), those of
+// the files.
 Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<PortInfo>& inputs, const InputRequest& request);
 
-// One blob per input, in their order. Random content (docs/command_line.md): floats uniform in [-1, 1), integers in [0, 100], bool
+// Returns one blob per input, in their order. Random content (docs/command_line.md): floats uniform in [-1, 1), integers in [0, 100], bool
 // 0 or 1; inputs that operators use as indices stay within the bounds that the schemas state. Errors: missing_input (all at once, with the
 // options that would give them, and inputs that decide shapes unless invent_shapes), unknown_name, shape_mismatch, unbound_symbol.
 Result<std::vector<std::shared_ptr<const Blob>>> make_inputs(const std::vector<PortInfo>& inputs, const InputRequest& request);
 
-// What runs and plans are asked with.
+// The views that runs and plans take.
 std::vector<TensorView> views_of(const std::vector<std::shared_ptr<const Blob>>& blobs);
 
-// As much random content as options may ask for: a slip in a shape ends in an error and not in a killed process.
+// The most random content that options may request: a mistake in a shape is an error instead of a killed process.
 constexpr int64_t max_random_bytes = int64_t{1} << 36;
-// Random content of a type, for plugin run and tests; `bound` > 0: integers in [0, bound).
+// Returns random content of a type, for plugin run and tests; `bound` > 0: integers in [0, bound).
 std::shared_ptr<const Blob> random_blob(DType dtype, const Shape& shape, uint64_t seed, int64_t bound = 0);
 
 }  // namespace heddle::tool

@@ -14,14 +14,14 @@ namespace heddle::tool {
 namespace {
 
 struct Format {
-  const char* kind;  // NumPy's, without the order of bytes
+  const char* kind;  // NumPy's name, without the byte order
   DType dtype;
 };
 constexpr Format formats[] = {{"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},
                               {"i2", DType::i16}, {"i4", DType::i32}, {"i8", DType::i64}, {"u1", DType::u8},
                               {"u2", DType::u16}, {"u4", DType::u32}, {"u8", DType::u64}, {"b1", DType::boolean}};
 
-// The dtype of "'<f4'", and whether its bytes are in the other order than here; none: it is of another kind.
+// The dtype of "'<f4'", and whether its byte order differs from that of this machine; none: it is of another kind.
 DType read_descr(const std::string& descr, bool* swapped) {
   if (descr.size() != 5 || descr.front() != '\'' || descr.back() != '\'') return DType::none;
   const char order = descr[1];
@@ -31,12 +31,12 @@ DType read_descr(const std::string& descr, bool* swapped) {
   return DType::none;
 }
 
-// `elements` of `width` bytes, each the other way round.
+// Reverses the bytes of each of `elements` elements of `width` bytes.
 void swap_bytes(std::byte* data, int64_t elements, int64_t width) {
   for (int64_t i = 0; i < elements; ++i) std::reverse(data + i * width, data + (i + 1) * width);
 }
 
-// From the order in which the first index runs fastest to that in which the last does.
+// Converts from the order in which the first index runs fastest to that in which the last does.
 void copy_from_fortran_order(const std::byte* from, const Shape& shape, int64_t width, std::byte* to) {
   std::vector<int64_t> strides;  // of `from`, in elements
   int64_t stride = 1;
@@ -58,7 +58,7 @@ void copy_from_fortran_order(const std::byte* from, const Shape& shape, int64_t 
   }
 }
 
-// The text behind "'key':" in the header's Python literal, up to the next comma at depth 0.
+// Returns the text after "'key':" in the header's Python literal, up to the next comma at depth 0.
 std::string field(const std::string& header, const std::string& key) {
   const size_t at = header.find(fmt::format("'{}'", key));
   if (at == std::string::npos) return {};

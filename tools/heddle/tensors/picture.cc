@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-// jpeglib.h wants FILE and size_t to be there.
+// jpeglib.h needs FILE and size_t to be declared.
 #include <jpeglib.h>
 #include <png.h>
 
@@ -38,7 +38,7 @@ struct JpegFailure {
   char text[JMSG_LENGTH_MAX] = "";
 };
 
-// libjpeg's way out of an error is a jump: nothing with a destructor lives between here and setjmp.
+// libjpeg reports an error by a jump: no object with a destructor may live between here and setjmp.
 bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, int& orientation, JpegFailure& failure, bool& large) {
   jpeg_decompress_struct jpeg = {};
   jpeg.err = jpeg_std_error(&failure.manager);
@@ -61,7 +61,7 @@ bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, int& or
     jpeg_destroy_decompress(&jpeg);
     return false;
   }
-  // The first that is EXIF's: others of this kind hold texts about the picture.
+  // Takes the first marker that is EXIF's: others of this kind hold texts about the picture.
   for (const jpeg_marker_struct* marker = jpeg.marker_list; marker && orientation == 1; marker = marker->next)
     orientation = exif_orientation(marker->data, marker->data_length);
   jpeg.out_color_space = JCS_RGB;

@@ -10,21 +10,21 @@
 
 namespace heddle::tool {
 
-// The file of what read_tensor takes.
+// Returns the file in an argument of read_tensor.
 std::string file_of_tensor(const std::string& text);
-// By the file's extension, held to weight_file_bytes and tensor_bytes. "weights.safetensors:fc1" names one tensor; without a name the file
-// must hold exactly one.
+// Reads by the file's extension; weight_file_bytes and tensor_bytes limit the size. "weights.safetensors:fc1" names one tensor; without a
+// name the file must hold exactly one.
 Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits = {});
-// .npy or .safetensors (tensor named `name`), replaced as a whole.
+// Writes .npy or .safetensors (tensor named `name`), replaced as a whole.
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor);
-// At most `limit` elements, row by row.
+// Prints at most `limit` elements, row by row.
 std::string tensor_text(const TensorView& tensor, int64_t limit = 64);
 std::string sha256_hex(const void* data, size_t bytes);
-// One element as a double, which has the nearest of whole numbers from 2^53 on.
+// Returns one element as a double; whole numbers from 2^53 on are rounded to the nearest.
 double element(const TensorView& tensor, int64_t index);
-// The same where whole numbers of 64 bits keep their last digits.
+// Returns the element with all digits of whole numbers of 64 bits.
 long double element_exactly(const TensorView& tensor, int64_t index);
-// Reads back as the same element.
+// Returns text that reads back as the same element.
 std::string element_text(const TensorView& tensor, int64_t index);
 
 }  // namespace heddle::tool

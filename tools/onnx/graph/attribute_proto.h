@@ -12,11 +12,11 @@
 
 namespace heddle::importer {
 
-// The attribute's type; deduced from the filled field where the file leaves it out, as the oldest exporters do.
+// Returns the attribute's type; deduced from the filled field where the file leaves it out, as the oldest exporters do.
 ::onnx::AttributeProto::AttributeType type_of(const ::onnx::AttributeProto& attribute);
 
-// Numbers, texts, their lists and dense tensors. Errors: unsupported (graphs, sparse tensors, types and lists of these), limit_exceeded,
-// those of content_of.
+// Converts numbers, texts, their lists and dense tensors. Errors: unsupported (graphs, sparse tensors, types and lists of these),
+// limit_exceeded, those of content_of.
 Result<AttributeValue> value_of(const ::onnx::AttributeProto& attribute, ExternalData& external, const Limits& limits);
 
 }  // namespace heddle::importer

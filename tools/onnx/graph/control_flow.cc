@@ -47,7 +47,7 @@ Status count_mismatch(const Subgraph& subgraph, const char* what, size_t has, si
   return {Code::subnet_mismatch, fmt::format("subgraph {} has {} {}, the operator {}", quoted(subgraph.attribute), has, what, wanted)};
 }
 
-// Arity of ONNX's own control flow, before captures are added.
+// Checks the arity of ONNX's own control flow, before captures are added.
 Status check_signature(const OnnxNode& node, const Subgraph& subgraph) {
   if (!node.domain.empty()) return {};
   const size_t formals = subgraph.net.inputs.size() - subgraph.captured.size();
@@ -56,7 +56,7 @@ Status check_signature(const OnnxNode& node, const Subgraph& subgraph) {
     if (formals != 0) return count_mismatch(subgraph, "inputs", formals, 0);
     if (results != node.outputs.size()) return count_mismatch(subgraph, "outputs", results, node.outputs.size());
   }
-  const bool batched = node.type == "Scan" && node.opset < 9;  // refused by its own message
+  const bool batched = node.type == "Scan" && node.opset < 9;  // reported by its own message
   if (node.type == "Loop" || (node.type == "Scan" && !batched)) {
     const size_t condition = node.type == "Loop" ? 1 : 0;
     if (formals != node.inputs.size()) return count_mismatch(subgraph, "inputs", formals, node.inputs.size());

@@ -13,7 +13,7 @@ namespace {
 using ::onnx::TypeProto;
 using ::onnx::ValueInfoProto;
 
-// "An identifier" names one extent wherever it stands; exporters write "?" and the like for axes of which they know nothing, not even that
+// "An identifier" names one extent wherever it occurs; exporters write "?" and the like for axes of which they know nothing, not even that
 // two of them are equal.
 bool is_identifier(const std::string& name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

@@ -16,8 +16,8 @@ namespace heddle::importer {
 // syntax (no type).
 Result<DeclaredType> input_type(const ::onnx::ValueInfoProto& info);
 
-// What a file says about another value: dtype, and dims only when all are numbers, because exporters write symbols there that nothing
-// binds. All unknown when the file says nothing usable.
+// The declared type of another value: dtype, and dims only when all are numbers, because exporters write symbols there that nothing binds.
+// All unknown when the file declares nothing usable.
 DeclaredType stated_type(const ::onnx::ValueInfoProto& info);
 Hint stated_hint(const ::onnx::ValueInfoProto& info);
 

@@ -1,4 +1,4 @@
-// Functions that a model brings along, written into the caller's net.
+// Functions that a model defines, written into the caller's net.
 #include <fmt/format.h>
 
 #include <algorithm>

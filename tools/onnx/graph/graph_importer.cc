@@ -57,7 +57,7 @@ Status GraphImporter::import_initializers(const ::onnx::GraphProto& graph) {
     if (initializer.name().empty()) return {Code::syntax, "an initializer of the graph has no name", "export the model again"};
     HEDDLE_TRY(auto blob, content_of(initializer, model_.external, model_.options.limits));
     HEDDLE_CHECK(define(initializer.name(), writer_.constant(initializer.name(), std::move(blob))));
-    if (&graph == model_.main_graph) model_.main_graph->mutable_initializer(i)->clear_raw_data();  // not in memory twice
+    if (&graph == model_.main_graph) model_.main_graph->mutable_initializer(i)->clear_raw_data();  // avoids a second copy in memory
   }
   return {};
 }
@@ -171,7 +171,7 @@ Status GraphImporter::import_operator(const ::onnx::NodeProto& proto, const std:
 
 namespace {
 
-// Attributes that came after the semantics which nets carry go, as long as they say what nets mean without them.
+// Removes attributes that are newer than the semantics which nets carry, where nets mean the same without them.
 Status drop_new_attributes(OnnxNode& node) {
   Status status;
   std::erase_if(node.attributes, [&](const Attribute& attribute) {

@@ -1,8 +1,8 @@
 // A scope of ONNX names and the net that is written from it: the model's graph, a subgraph, or the body of an inlined function.
 // Internal: sees protobuf.
 //
-// A subgraph has a net of its own; what it reads from outside becomes an extra input of it (a capture), or a copy when it is a small
-// integer constant, so that shapes stay computable. A function's body is written into the net of its caller under prefixed names.
+// A subgraph has a net of its own; a value that it reads from outside becomes an extra input of it (a capture), or a copy when it is a
+// small integer constant, so that shapes stay computable. A function's body is written into the net of its caller under prefixed names.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -25,7 +25,7 @@ namespace heddle::importer {
 
 using Opsets = std::map<std::string, int32_t>;  // by domain, ONNX's own as ""
 
-// What all scopes of one import share. Outlives them.
+// State shared by all scopes of one import. Must outlive them.
 struct ModelContext {
   const ImportOptions& options;
   ExternalData external;
@@ -37,7 +37,7 @@ struct ModelContext {
 // "" for ONNX's own domain under both of its names.
 std::string domain_of(const std::string& domain);
 
-// A subgraph attribute on its way into a net.
+// A subgraph attribute that is being converted to a net.
 struct Subgraph {
   std::string attribute;
   Net net;
@@ -81,7 +81,7 @@ class GraphImporter {
   Status import_constant(const ::onnx::NodeProto& node, const std::string& name);
   Status write(OnnxNode node, const ::onnx::NodeProto& proto);
 
-  // node_parts.cc: what a NodeProto is made of.
+  // node_parts.cc: the parts of a NodeProto.
   Result<std::vector<ValueId>> inputs_of(const ::onnx::NodeProto& node);
   // The node's attributes with references to the function's replaced; absent ones left out. Errors: duplicate_name.
   Result<std::vector<NamedAttribute>> attributes_of(const ::onnx::NodeProto& node) const;
@@ -100,10 +100,10 @@ class GraphImporter {
   GraphImporter* outer_;
   int depth_;
   std::unordered_map<std::string, ValueId> values_;  // by ONNX name
-  std::unordered_map<std::string, Hint> stated_;     // what the file says about values
+  std::unordered_map<std::string, Hint> stated_;     // the declared types of values
   std::vector<ValueId> captured_;
 
-  // Of a function's body only.
+  // Used for a function's body only.
   const ::onnx::FunctionProto* function_ = nullptr;
   const GraphImporter* caller_ = nullptr;
   std::string prefix_;

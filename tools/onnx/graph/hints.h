@@ -1,6 +1,6 @@
-// What is known of a value while a model is being imported: its dtype and rank, never more. Legalising old operators needs ranks
-// (legacy broadcast aligns an operand at an axis) and dtypes (bounds of Clip become typed constants). The runtime infers again and
-// properly; a missing hint only means that a legalisation takes its general form or says that it can not.
+// The facts about a value that are known while a model is being imported: its dtype and rank, never more. Legalising old operators needs
+// ranks (legacy broadcast aligns an operand at an axis) and dtypes (bounds of Clip become typed constants). The runtime infers types again
+// in full; a missing hint only means that a legalisation takes its general form or reports that it is not possible.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// One net under construction by the importer: values and nodes with unique names, and a hint beside each value.
-// Owns the net until take(); not synchronised.
+// One net that the importer is building: values and nodes with unique names, and a hint beside each value. Owns the net until take(); not
+// synchronised.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace heddle::importer {
 // Makes names unique by a numbered ending.
 class NameTable {
  public:
-  // False when the name is taken already.
+  // Returns false when the name is taken already.
   bool take(const std::string& name) { return taken_.insert(name).second; }
   // `wanted`, or the first of wanted_2, wanted_3, ... that is free.
   std::string unique(const std::string& wanted);
@@ -40,14 +40,14 @@ struct NodeSpec {
 class NetWriter {
  public:
   explicit NetWriter(std::string name) { net_.name = std::move(name); }
-  // Names that the file uses: taken before any generated one, so that those of the file stay as they are.
+  // Names used by the file: taken before any generated one, so that those of the file are unchanged.
   NameTable& value_names() { return value_names_; }
   NameTable& node_names() { return node_names_; }
 
-  // `name` must be unique by value_names(); the caller asks it.
+  // `name` must be unique by value_names(); the caller must ensure it.
   ValueId input(std::string name, DeclaredType type);
   ValueId constant(std::string name, std::shared_ptr<const Blob> blob);
-  // Absent inputs and unwanted outputs at the end of the lists are dropped. Invalid ids for unwanted outputs.
+  // Writes a node; absent inputs and unwanted outputs at the end of the lists are dropped. Returns invalid ids for unwanted outputs.
   std::vector<ValueId> node(NodeSpec spec);
 
   Hint hint(ValueId id) const { return id.valid() ? hints_[id.index] : Hint{}; }

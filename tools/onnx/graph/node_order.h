@@ -11,8 +11,8 @@ namespace heddle::importer {
 
 using NodeList = ::google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
 
-// Indices of `nodes` so that each comes after the producers of what it and its subgraphs read; the file's own order where that
-// is one already, as ONNX asks. Deterministic. Errors: duplicate_name (a value with two producers), cycle.
+// Returns indices of `nodes` so that each comes after the producers of the values that it and its subgraphs read; the file's own order
+// where that is valid already, as ONNX requires. Deterministic. Errors: duplicate_name (a value with two producers), cycle.
 Result<std::vector<int>> serial_order(const NodeList& nodes);
 
 }  // namespace heddle::importer

@@ -1,7 +1,7 @@
-// Rewriting one ONNX node from the opset of its model to the newest semantics of its operator.
+// Rewrites one ONNX node from the opset of its model to the newest semantics of its operator.
 //
 // A legaliser edits the node in place (attributes become inputs, defaults that changed become explicit) and may emit auxiliary
-// nodes before it. The tables that say which legaliser applies from which opset on are in operators.cc.
+// nodes before it. operators.cc has the tables of the opsets to which each applies.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace heddle::importer {
 
-// A node as the model has it, inputs already values of the net.
+// A node as in the model, its inputs already values of the net.
 struct OnnxNode {
   std::string name;  // unique in its net
   std::string domain;
@@ -39,7 +39,7 @@ class Rewrite {
   const Blob* content(ValueId id) const { return writer_.content(id); }
 
   const AttributeValue* find(std::string_view name) const;
-  // Removes the attribute and gives its value; nullopt when absent. attribute_mismatch when it is of another type.
+  // Removes the attribute and returns its value; nullopt when absent. attribute_mismatch when it is of another type.
   Result<std::optional<int64_t>> take_int(std::string_view name);
   Result<std::optional<double>> take_float(std::string_view name);
   Result<std::optional<std::string>> take_string(std::string_view name);
@@ -47,7 +47,7 @@ class Rewrite {
   Result<std::optional<std::vector<double>>> take_floats(std::string_view name);
   void drop(std::string_view name);
   void set(std::string name, AttributeValue value);
-  // The int attribute, or `otherwise` when it is absent or of another type; stays in the node.
+  // Returns the int attribute, or `otherwise` when it is absent or of another type; stays in the node.
   int64_t int_or(std::string_view name, int64_t otherwise) const;
 
   // Constants and auxiliary nodes named <node>/<label>.
@@ -74,7 +74,7 @@ class Rewrite {
 
 using Legaliser = Status (*)(Rewrite&);
 
-// One legaliser a family of changes; what each does is its `effect` in operators.cc.
+// One legaliser for each family of changes; its effect is documented as `effect` in operators.cc.
 Status align_broadcast(Rewrite& r);
 Status slope_to_channels(Rewrite& r);
 Status drop_broadcast(Rewrite& r);

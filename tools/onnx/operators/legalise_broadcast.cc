@@ -8,7 +8,7 @@
 namespace heddle::importer {
 namespace {
 
-// `value` of rank `rank` with `ones` dimensions of 1 behind its own.
+// Appends `ones` dimensions of 1 to those of `value`, which has rank `rank`.
 ValueId append_ones(Rewrite& r, const std::string& label, ValueId value, int rank, int ones) {
   if (ones <= 0) return value;
   std::vector<int64_t> axes(static_cast<size_t>(ones));
@@ -18,8 +18,8 @@ ValueId append_ones(Rewrite& r, const std::string& label, ValueId value, int ran
 
 }  // namespace
 
-// broadcast = 1 without `axis` matches the last dimensions, which NumPy's rule does too. With `axis`, dimension 0 of the second
-// operand stands at that axis of the first.
+// broadcast = 1 without `axis` matches the last dimensions, like NumPy's rule. With `axis`, dimension 0 of the second operand is aligned
+// with that axis of the first.
 Status align_broadcast(Rewrite& r) {
   HEDDLE_TRY(const auto broadcast, r.take_int("broadcast"));
   HEDDLE_TRY(const auto axis, r.take_int("axis"));
@@ -36,7 +36,7 @@ Status align_broadcast(Rewrite& r) {
   return {};
 }
 
-// A slope [C] belonged to dimension 1; a single element belongs everywhere, and stays right with ones behind it.
+// A slope [C] belonged to dimension 1; a single element applies everywhere, and stays right with ones appended.
 Status slope_to_channels(Rewrite& r) {
   const int x = r.hint(r.input(0)).rank;
   const int slope = r.hint(r.input(1)).rank;

@@ -25,11 +25,11 @@ Status coerced_softmax(Rewrite& r) {
   const ValueId shape = r.emit("shape", "Shape", {x});
   r.node().type = "Reshape";
   r.node().inputs = {rows, shape};
-  r.node().attributes = {{"allowzero", int64_t{1}}};  // an extent of 0 is one, and not "as it was"
+  r.node().attributes = {{"allowzero", int64_t{1}}};  // an extent of 0 means 0, and not "unchanged"
   return {};
 }
 
-// Outputs beyond the first asked for training; opset 14 says it by an attribute and no longer gives the saved statistics.
+// Outputs beyond the first requested training; opset 14 has an attribute for it and no longer returns the saved statistics.
 Status batch_normalisation_inference(Rewrite& r) {
   HEDDLE_TRY(const auto is_test, r.take_int("is_test"));
   HEDDLE_TRY(const auto spatial, r.take_int("spatial"));

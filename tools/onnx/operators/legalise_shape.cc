@@ -126,7 +126,7 @@ Status integral_norm(Rewrite& r) {
   return {};
 }
 
-// Opset < 7 said by `output_sequence` whether output 0 is wanted; the list of outputs says it too.
+// Opset < 7 declared by `output_sequence` whether output 0 is wanted; the list of outputs declares it too.
 Status recurrent_sequence(Rewrite& r) {
   r.drop("output_sequence");
   return {};

@@ -15,14 +15,14 @@ namespace {
 struct Use {
   std::string node;
   int64_t count = 0;
-  std::string attribute;  // that makes it another operator than the one that is known; empty: it is the type
+  std::string attribute;  // makes it another operator than the known one; empty: the type itself is unknown
 };
 
-// Whether the node says what nets can not: "`mode` \"CRD\" of opset 28". Empty: it does not.
+// Names an attribute that nets can not express: "`mode` \"CRD\" of opset 28". Empty: there is none.
 std::string unknown_attribute(const ::onnx::NodeProto& node, int32_t opset) {
   for (const auto& attribute : node.attribute()) {
     const NewAttribute* const row = find_new_attribute(node.op_type(), attribute.name(), opset);
-    if (!row || row->ours.empty() || !attribute.ref_attr_name().empty()) continue;  // a function's parameter is looked at in its call
+    if (!row || row->ours.empty() || !attribute.ref_attr_name().empty()) continue;  // a function's parameter is checked in its call
     const bool is_text = attribute.type() == ::onnx::AttributeProto::STRING;
     const std::string value = is_text ? attribute.s() : fmt::to_string(attribute.i());
     if (value != row->ours)
@@ -91,7 +91,7 @@ Status check_operators(const ::onnx::ModelProto& model, int32_t opset) {
   if (finder.unknown().empty()) return {};
   Diagnostic all;
   all.code = Code::unknown_operator;
-  constexpr size_t max_listed = 100;  // in the one sentence; each has a sentence of its own behind it
+  constexpr size_t max_listed = 100;  // in the one message; each has a message of its own after it
   std::vector<std::string> types;
   Suggestions suggestions;
   for (const auto& [type, use] : finder.unknown()) {

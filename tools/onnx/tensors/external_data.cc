@@ -18,7 +18,7 @@ namespace {
 struct Location {
   std::string file;
   int64_t offset = 0;
-  int64_t length = -1;  // -1: not said
+  int64_t length = -1;  // -1: not given
 };
 
 Result<Location> location_of(const ::onnx::TensorProto& tensor) {

@@ -12,7 +12,7 @@
 
 namespace heddle::importer {
 
-// Where the external data of a model may lie, and what of it has been read.
+// The folder of a model's external data, and the record of what has been read.
 struct ExternalData {
   std::filesystem::path folder;
   std::set<std::filesystem::path> read = {};

@@ -34,7 +34,7 @@ Status wrong_count(const TensorProto& tensor, int64_t given, int64_t wanted) {
   return corrupt(tensor, fmt::format("holds {} elements where its dims ask for {}", given, wanted));
 }
 
-// Copies a typed field into elements of T, refusing values outside T's range.
+// Copies a typed field into elements of T, and refuses values outside T's range.
 template <class T, class Field>
 Status narrow(const TensorProto& tensor, const Field& field, int64_t count, std::byte* bytes) {
   if (field.size() != count) return wrong_count(tensor, field.size(), count);
@@ -95,7 +95,7 @@ Status copy_typed(const TensorProto& tensor, DType dtype, int64_t count, std::by
   return {Code::internal, "a tensor without an element type reached copy_typed"};
 }
 
-// How many elements the message itself holds; what an allocation is allowed to be sized by.
+// The number of elements that the message itself holds, which limits the size of allocations.
 int64_t typed_count(const TensorProto& tensor, DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -112,7 +112,7 @@ int64_t typed_count(const TensorProto& tensor, DType dtype) {
   }
 }
 
-// Our booleans are 0 or 1; files may hold any non-zero byte.
+// Booleans of Heddle are 0 or 1; files may hold any non-zero byte.
 void normalise_booleans(std::byte* bytes, int64_t count) {
   for (int64_t i = 0; i < count; ++i) bytes[i] = std::byte{bytes[i] != std::byte{0}};
 }

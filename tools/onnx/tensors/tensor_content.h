@@ -13,7 +13,7 @@
 
 namespace heddle::importer {
 
-// `external` says where external data may lie. The element count of the data must be exactly that of the dims. Errors: file_corrupt
+// `external`: the place of external data. The element count of the data must be exactly that of the dims. Errors: file_corrupt
 // (dims, counts, values out of the type's range), limit_exceeded, unsupported, and those of read_external_data.
 Result<std::shared_ptr<const Blob>> content_of(const ::onnx::TensorProto& tensor, ExternalData& external, const Limits& limits);
 

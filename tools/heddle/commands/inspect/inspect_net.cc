@@ -22,7 +22,7 @@ namespace {
 
 struct NetCost {
   std::optional<double> flops;
-  int64_t unknown = 0;  // operators that do not say
+  int64_t unknown = 0;  // operators that do not declare their cost
 };
 
 std::string type_text(const DeclaredType& type) {
@@ -64,14 +64,14 @@ class NetInspection {
     registry_ = plugins.snapshot();
     return {};
   }
-  // What the object's "nets" has of it.
+  // Returns the entry for the net in the object's "nets".
   Result<Json> describe(const Net& net);
   void list_operators(const Net& net) const;
 
  private:
   Result<NetCost> cost(const Net& net);
   Result<Json> stats(const Net& net);
-  // Once for each net: what stands in the way of one answer does in that of others.
+  // Reports once for each net why a question has no answer: what prevents one answer often prevents others.
   void note(const std::string& unknown, const Status& why);
   std::vector<DeclaredType> types_of_outputs(const Net& net);
 
@@ -90,7 +90,7 @@ void NetInspection::note(const std::string& unknown, const Status& why) {
   report_.diagnose(note);
 }
 
-// As inference finds them; else, with a note, as they are declared.
+// The types as inference finds them; else, with a note, as they are declared.
 std::vector<DeclaredType> NetInspection::types_of_outputs(const Net& net) {
   const Result<std::vector<DeclaredType>> types =
       plugins_.ok() ? output_types(net, registry_, limits_) : Result<std::vector<DeclaredType>>(plugins_);
@@ -101,12 +101,12 @@ std::vector<DeclaredType> NetInspection::types_of_outputs(const Net& net) {
     declared.push_back(net[id].type);
     all_known = all_known && declared.back().ranked;
   }
-  if (!all_known && !q_.stats) note("dims of outputs", types.status());  // of flops a note says the same
+  if (!all_known && !q_.stats) note("dims of outputs", types.status());  // for flops a note reports the same
   return declared;
 }
 
-// Of one run of the net as it is written, without its subnets. Empty, with a note, when plugins, shapes or symbols that it needs are not
-// given. Errors: those of the options.
+// The cost of one run of the net as it is written, without its subnets. Empty, with a note, when plugins, shapes or symbols that it needs
+// are not given. Errors: those of the options.
 Result<NetCost> NetInspection::cost(const Net& net) {
   HEDDLE_TRY(const auto symbols, parse_symbols(q_.symbols));
   std::vector<PortInfo> ports;

@@ -1,4 +1,4 @@
-// What `heddle inspect` tells of nets.
+// The part of `heddle inspect` that describes nets.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct NetQuestions {
   LimitOptions limits;
 };
 
-// Each net with its inputs and outputs, and of one alone its operators; into the object's "nets", of one alone into "net" and "stats" too.
-// Errors: those of the options.
+// Describes each net with its inputs and outputs, and a single net with its operators too; in the object's "nets", and a single net in
+// "net" and "stats" too. Errors: those of the options.
 Status describe_nets(const std::vector<Net>& nets, const NetQuestions& questions, Report& report);
 
 }  // namespace heddle::tool

@@ -37,7 +37,7 @@ const char* text_or(const char* text, const char* otherwise) {
   return text ? text : otherwise;
 }
 
-// A line of text, whatever lines it was written in.
+// Joins the lines of a text to one.
 std::string on_one_line(std::string_view text) {
   std::string line;
   for (const char c : text)
@@ -48,7 +48,7 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-// Of an input: of the port whose element it indexes. Of an output: of the input whose bytes it takes.
+// The name of input `input`: for an input, the port whose elements it indexes; for an output, the input whose bytes it takes.
 Json name_of(const heddle_operator& op, int32_t input) {
   return input >= 0 && static_cast<uint32_t>(input) < op.input_count ? Json(op.inputs[input]->name) : Json(nullptr);
 }
@@ -99,7 +99,7 @@ std::string port_text(const Json& port, const heddle_port& declared) {
   return join(parts, ", ");
 }
 
-// As nets in text form name them, and Op's heddle_attribute_type.
+// The name of the type in the text form of nets, for heddle_attribute_type of Op.
 const char* type_name(heddle_attribute_type type) {
   static constexpr const char* names[] = {"", "int", "float", "string", "ints", "floats", "strings", "tensor", "subnet"};
   return type > 0 && type <= HEDDLE_ATTRIBUTE_SUBNET ? names[type] : "unknown";
@@ -146,7 +146,7 @@ std::string attribute_text(const Json& attribute) {
   return text + (attribute["required"] == true ? ", required" : ", may be absent");
 }
 
-// Null: none is declared. By a function: what it emits depends on the node.
+// Null: none is declared. For a gradient by a function: what it emits depends on the node.
 Json gradient_json(const heddle_operator& op) {
   if (!op.gradient && op.gradient_node_count == 0) return nullptr;
   Json nodes = Json::array();
@@ -161,7 +161,7 @@ Json gradient_json(const heddle_operator& op) {
   return {{"by_function", op.gradient != nullptr}, {"operators", nodes}};
 }
 
-// What declares none and has an expression that gives real numbers has the derivative of that (derive/node_gradient.h).
+// An operator that declares none and has an expression that gives real numbers has the derivative of that (derive/node_gradient.h).
 std::string gradient_text(const Json& gradient, const heddle_operator& op) {
   constexpr heddle_dtype_set reals =
       HEDDLE_DTYPE_BIT(HEDDLE_F16) | HEDDLE_DTYPE_BIT(HEDDLE_BF16) | HEDDLE_DTYPE_BIT(HEDDLE_F32) | HEDDLE_DTYPE_BIT(HEDDLE_F64);
@@ -194,7 +194,7 @@ Json operator_json(const OperatorSchema& schema) {
           {"examples", examples}};
 }
 
-// Of an operator or its kernels: what it is, and what there is to say of it.
+// Prints one property of an operator or of its kernels, if there is any text.
 void say_part(const Report& report, const char* what, const std::string& text) {
   report.say(fmt::format("    {:<9} {}", what, on_one_line(text)));
 }
@@ -225,7 +225,7 @@ std::string kernel_text(const Json& kernel, const OperatorSchema& schema) {
                      inputs.empty() ? "" : ", ", join(inputs, ", "));
 }
 
-// An operator of another plugin's stands before the kernels for it.
+// An operator of another plugin is printed before the kernels for it.
 class KernelLines {
  public:
   KernelLines(const RegistrySnapshot& registry, const LoadedPlugin& plugin) : registry_(registry) {
@@ -256,8 +256,8 @@ class KernelLines {
 
 // ---------------------------------------------------------------- loading
 
-// Kernels for operators of others need the plugins that declare them: those that every command loads. What is loaded by that name already
-// is another build of the plugin, which this one takes the place of.
+// Kernels for operators of other plugins need the plugins that declare them: those that every command loads. A plugin loaded by that name
+// already is another build of the plugin, which this one replaces.
 Status load_beside_others(Registry& registry, const std::string& file, const CommonOptions& common) {
   HEDDLE_CHECK(load_plugins(registry, runtime_options(common)));
   HEDDLE_TRY(const std::unique_ptr<Library> library, Library::open(file));

@@ -12,8 +12,8 @@ namespace {
 
 using Symbols = std::vector<std::pair<std::string, int64_t>>;
 
-// Extents that hardly anything else has by chance, farther apart in the second round, so that a sum of a symbol and a number is none of
-// them; what layers of pictures can halve often, and divide by 3. In the third round they are small: what is cut off at a number shows.
+// Extents that are unlikely to arise by chance, farther apart in the second round, so that a sum of a symbol and a number is none of them;
+// they can be halved often, as layers of pictures do, and divided by 3. In the third round they are small: this shows a limit to a number.
 class ExtentsTried {
  public:
   explicit ExtentsTried(int round) : step_(round == 0 ? 48 : round == 1 ? 96 : 1), next_(round == 2 ? 1 : 2 * step_) {}
@@ -24,7 +24,7 @@ class ExtentsTried {
   int64_t next_;
 };
 
-// One inference, without an evaluator: what looks at a net runs no kernel (docs/security.md). `symbols` become those of the net with their
+// Infers once, without an evaluator: inspecting a net runs no kernel (docs/security.md). `symbols` become those of the net with their
 // extents.
 Result<TypedNet> inferred(const Net& resolved, const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits, int round,
                           Symbols* symbols) {
@@ -75,7 +75,7 @@ Result<std::vector<DeclaredType>> output_types(const Net& net, const std::shared
   std::array<Symbols, 3> symbols;
   HEDDLE_TRY(const TypedNet first, inferred(resolved, registry, limits, 0, &symbols[0]));
   HEDDLE_TRY(const TypedNet second, inferred(resolved, registry, limits, 1, &symbols[1]));
-  const Result<TypedNet> small = inferred(resolved, registry, limits, 2, &symbols[2]);  // many nets have none so small
+  const Result<TypedNet> small = inferred(resolved, registry, limits, 2, &symbols[2]);  // many nets do not accept extents this small
   std::vector<DeclaredType> types;
   for (const ValueId id : first.net.outputs) {
     const TensorType &a = first.type(id), &b = second.type(id);

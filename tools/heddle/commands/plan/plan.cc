@@ -1,4 +1,4 @@
-// plan: what a net becomes, or the offset planner alone.
+// plan: the plan of a net, or the offset planner alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace heddle::tool {
 namespace {
 
-// With --dry the default device's kind is that of devices which are described. `roles` learns what is read.
+// With --dry the default device's kind is that of the described devices. `roles` receives the files that are read.
 Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& session, const Report& report, FileRoles& roles) {
   constexpr int64_t max_bytes = 1 << 20;
   RuntimeOptions options = runtime_options(report.common);
@@ -32,13 +32,13 @@ Result<RuntimeOptions> options_of(const PlanArguments& o, const SessionOptions& 
     roles.reads(o.dry);
     HEDDLE_TRY(const FileBytes file, read_file(o.dry, max_bytes));
     text.assign(reinterpret_cast<const char*>(file.data.get()), file.size);
-    text += '\n';  // an empty file is none, and no text is the backend's own
+    text += '\n';  // an empty file describes nothing, and no text means the backend's own description
   }
   options.described_devices.emplace_back(kind, text);
   return options;
 }
 
-// Where no memory is there that could run out.
+// Warns where the plan needs more memory than there is.
 Status warn_of_memory(const Runtime& runtime, const PlanInfo::Memory& memory, Report& report) {
   HEDDLE_TRY(const DeviceInfo info, runtime.device_info(memory.device));
   if (memory.peak_bytes <= info.free_bytes) return {};
@@ -51,8 +51,9 @@ Status warn_of_memory(const Runtime& runtime, const PlanInfo::Memory& memory, Re
   return {};
 }
 
-// `roles` learns what is read. `symbols`, when given, takes those of the net, and others are nothing to it: two nets that are compared need
-// not have the same. `other`, when given, takes the plan with the other --commit, where the net updates variables.
+// `roles` receives the files that are read. `symbols`, when given, receives those of the net, and symbols of other nets are ignored: two
+// nets that are compared need not have the same. `other`, when given, receives the plan with the other --commit, where the net updates
+// variables.
 Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const PlanArguments& o, Report& report, FileRoles& roles,
                                                   std::vector<std::string>* symbols, std::shared_ptr<const PlanInfo>* other = nullptr) {
   HEDDLE_TRY(SessionOptions options, o.session_options());
@@ -89,7 +90,7 @@ Result<std::shared_ptr<const PlanInfo>> make_plan(const std::string& file, const
   return plan;
 }
 
-// What a context needs on each device when updates are made late, and early.
+// Compares the memory of a context on each device when updates are made late, and early.
 void compare_commits(const PlanInfo& plan, const PlanInfo& other, const std::string& mode, Report& report) {
   const PlanInfo &late = mode == "late" ? plan : other, &early = mode == "late" ? other : plan;
   const auto peak = [](const PlanInfo::Memory& memory, size_t) { return memory.peak_bytes; };

@@ -1,4 +1,4 @@
-// What `heddle plan` was asked for, and its two halves.
+// The arguments of `heddle plan`, and its two halves.
 #pragma once
 
 #include "options/commit_option.h"
@@ -6,12 +6,12 @@
 
 namespace heddle::tool {
 
-// The description of devices that a backend has itself.
+// The backend's own description of devices.
 constexpr const char* own_description = "its own";
 
 struct PlanArguments : NetOptions {
   std::string svg, diff, buffers, capacity, output;
-  std::string dry;  // empty: not asked for; `own_description`; or a file
+  std::string dry;  // empty: not requested; `own_description`; or a file
   CommitOption commit;
   bool dot = false;
   double time_limit_s = 0;

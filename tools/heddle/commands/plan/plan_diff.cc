@@ -15,7 +15,7 @@ std::string operand_type(const PlanInfo& plan, const PlanInfo::Operand& operand)
   return fmt::format("{}{} {}", to_string(value.dtype), value.shape.text(), operand.layout);
 }
 
-// What a step is but its name and where its values lie.
+// A step's text, except for its name and the offsets of its values.
 std::string step_text(const PlanInfo& plan, const PlanInfo::Step& step) {
   std::string out = fmt::format("{} kernel {} on {} tiles {}", word(step.type), word(step.kernel), word(step.device), step.tiles);
   if (!step.fused.empty()) out += fmt::format(" fused {}", words(step.fused, "+"));

@@ -1,4 +1,4 @@
-// What is other in another net's plan: steps by name, their kernels, layouts and tiles, memory.
+// The differences of another net's plan: steps by name, their kernels, layouts and tiles, memory.
 #pragma once
 
 #include <string>

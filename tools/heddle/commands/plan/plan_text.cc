@@ -97,7 +97,7 @@ std::string memory_text(const PlanInfo::Memory& m) {
                      m.pinned_bytes > 0 ? fmt::format(", pinned {}", human_bytes(m.pinned_bytes)) : "");
 }
 
-// Neither computes: what only moves values, and what only marks a point of a stream.
+// Steps that do not compute: those that only move values, or only mark a point of a stream.
 bool is_transfer(const PlanInfo::Step& step) {
   return step.type == "heddle::Copy" || step.type == "Copy" || step.type == "Fence" || step.type == "Extents";
 }
@@ -105,8 +105,8 @@ bool is_transfer(const PlanInfo::Step& step) {
 // A step that a thread of the host runs, in a plan where steps are on devices too.
 struct HostStep {
   size_t index = 0;
-  bool between = false;  // behind the first step that computes on a device, and before the last
-  std::string reason;    // what placement said of it; empty: nothing
+  bool between = false;  // after the first step that computes on a device, and before the last
+  std::string reason;    // the reason that placement gave; empty: none
 };
 
 // None in a plan for the host alone.
@@ -268,7 +268,7 @@ std::string plan_dot(const PlanInfo& plan) {
 std::string plan_svg(const PlanInfo& plan) {
   constexpr double width = 1200, height = 600, left = 10, top = 40;
   const double steps = std::max<double>(1, static_cast<double>(plan.steps.size()) + 1);
-  const PlanInfo::Memory& host = plan.memory[0];  // pinned memory lies behind its arena
+  const PlanInfo::Memory& host = plan.memory[0];  // pinned memory follows its arena
   const double bytes = std::max<double>(1, static_cast<double>(host.pinned_bytes > 0 ? host.peak_bytes : host.arena_bytes));
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"

@@ -14,7 +14,7 @@ std::string plan_text(const PlanInfo& plan);
 std::string plan_dot(const PlanInfo& plan);
 // Memory over steps: one rectangle per buffer, with its value's name, time across and offset up.
 std::string plan_svg(const PlanInfo& plan);
-// Text of a file as text of a page or picture.
+// Escapes text of a file for a page or picture.
 std::string escape_xml(const std::string& text);
 
 }  // namespace heddle::tool

@@ -24,7 +24,7 @@ Result<Shape> parse_plain_shape(const std::string& text) {
   return shape;
 }
 
-// As in examples; a text may stand without its quotes and a list without its brackets.
+// Parses an attribute like an example does; a text may omit its quotes and a list its brackets.
 Result<Attribute> parse_attribute(const OperatorSchema& schema, const std::string& text, uint64_t seed) {
   HEDDLE_TRY(const NameValue given, split_name_value("--attribute", text));
   const int index = schema.attribute_index(given.first);
@@ -82,7 +82,7 @@ Result<Example> parse_call(const OperatorSchema& schema, const CallArguments& ar
                     "an example says inputs and attributes itself");
     return parse_example(schema, arguments.example, seed);
   }
-  // With no text, what the schema says of outputs.
+  // An empty example gives the outputs that the schema declares.
   HEDDLE_TRY(Example made, parse_example(schema, "", seed));
   OperatorCall& call = made.call;
   for (const std::string& file : arguments.files) {
@@ -99,7 +99,7 @@ Result<Example> parse_call(const OperatorSchema& schema, const CallArguments& ar
     HEDDLE_TRY(const Shape shape, parse_plain_shape(arguments.shapes[i]));
     call.inputs.push_back(random_blob(dtypes[i], shape, seed + first + i));
   }
-  // Indices are drawn anew, now that what they index is there.
+  // Indices are drawn again, now that the inputs they index are known.
   for (size_t i = first; i < call.inputs.size(); ++i) draw_indices(schema, call, i, seed + i);
   return made;
 }

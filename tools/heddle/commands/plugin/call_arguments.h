@@ -1,4 +1,4 @@
-// One call of an operator as options say it: of `plugin run` and `plugin check`.
+// One call of an operator as options describe it: for `plugin run` and `plugin check`.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct CallArguments {
 
 // --input, --shape, --dtype, --attribute, --example.
 void add_call_options(CLI::App& app, CallArguments& arguments);
-// As they stand on a command line, each with a blank before it.
+// The options as on a command line, each preceded by a blank.
 std::string call_options_text(const CallArguments& arguments);
 
-// Files first, then random inputs of the shapes, below their bound where they hold indices; then what outputs are not optional. Errors:
-// those of parse_example(); invalid_argument where options are no shape, dtype or attribute, or go with --example; what reading says.
+// Takes files first, then random inputs of the shapes, below their bound where they hold indices; then the outputs that are not optional.
+// Errors: those of parse_example(); invalid_argument where options are no shape, dtype or attribute, or are combined with --example; those
+// of reading.
 Result<Example> parse_call(const OperatorSchema& schema, const CallArguments& arguments, uint64_t seed);
 
 }  // namespace heddle::tool

@@ -28,7 +28,7 @@ constexpr int64_t max_elements = int64_t{1} << 24;
 
 // ---------------------------------------------------------------- tensors
 
-// The list as JSON, which knows how numbers of each dtype are written.
+// Parses the list as JSON, whose reader knows how numbers of each dtype are written.
 Result<std::shared_ptr<const Blob>> blob_of(const Scanner& scanner, DType dtype, const Shape& shape,
                                             const std::vector<std::string_view>& words) {
   const auto count = static_cast<size_t>(shape.element_count());
@@ -115,7 +115,7 @@ Result<ExampleTensor> read_tensor(Scanner& s, uint64_t seed) {
 
 // ---------------------------------------------------------------- attributes
 
-// What the text form of nets asks for and an example may leave out: the version, names, and which values are inputs.
+// Adds the members that the text form of nets requires and an example may leave out: the version, names, and which values are inputs.
 void spell_out(Json& net, const std::string& name) {
   net.emplace("heddle", 1);
   net.emplace("name", name);
@@ -127,7 +127,7 @@ void spell_out(Json& net, const std::string& name) {
   values.insert(values.begin(), inputs.begin(), inputs.end());
   int count = 0;
   for (Json& node : net.emplace("nodes", Json::array()).first.value()) {
-    if (!node.is_object()) return;  // reading says it
+    if (!node.is_object()) return;  // the reader reports it
     node.emplace("name", fmt::format("{}", ++count));
     if (!node.contains("attributes")) continue;
     for (auto& [key, value] : node["attributes"].items())

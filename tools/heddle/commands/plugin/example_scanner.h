@@ -14,7 +14,7 @@
 
 namespace heddle::tool {
 
-// What fails says where.
+// Reads an example from left to right; errors name the position.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}

@@ -1,4 +1,4 @@
-// plugin: what is loaded from where, and the commands of authors.
+// plugin: lists the loaded plugins and their files, and the commands for authors.
 #include <fmt/format.h>
 
 #include "base/text/text.h"
@@ -27,7 +27,7 @@ Json plugin_json(const RegistrySnapshot& registry, const LoadedPlugin& plugin) {
 }
 
 int list(Report& report) {
-  Registry loaded(read_rewrite_rule);  // as a runtime: what it refuses is not listed
+  Registry loaded(read_rewrite_rule);  // like a runtime: plugins that it refuses are not listed
   const Status status = load_plugins(loaded, runtime_options(report.common));
   if (!status.ok()) return report.fail(status);
   Json plugins = Json::array();

@@ -57,7 +57,7 @@ std::string as_message(const OperatorVerdict& verdict) {
       .dump();
 }
 
-// What was touched says what the mistake is.
+// Names the mistake by the memory that was accessed.
 Verdict of_fault(const std::string& accused, const Described& now) {
   if (accused.empty() && !*now.mistake) return {Verdict::Kind::fail, "crash", fmt::format("crashed: Segmentation fault{}", now.about)};
   const bool wrote = accused.rfind("writes", 0) == 0, beyond = accused.find(" of ") != std::string::npos;
@@ -104,9 +104,9 @@ class PluginSuite {
   int run();
 
  private:
-  // Of --device. Asked in a child: what a driver makes of the question is not for those that are forked later.
+  // Checks the device of --device in a child, as a driver's state after the query is not for those that are forked later.
   Status check_device_is_there(const RegistrySnapshot& registry) const;
-  // Kinds of devices that the plugin has kernels of the operator for, and on which none has run.
+  // Kinds of devices that the plugin has kernels of the operator for, and on which none of them has run.
   Words kernels_not_run(const LoadedPlugin& plugin, const OperatorSchema& schema) const;
   // `kind` is "operator" or "rule".
   void tell(const char* kind, const std::string& name, const std::string& again, const OperatorVerdict& found, const Words& not_run = {});
@@ -121,12 +121,12 @@ class PluginSuite {
   const CheckArguments& o_;
   Report& report_;
   CommonOptions common_;
-  const std::string device_;  // in full; empty: none is asked for
+  const std::string device_;  // its full name; empty: none is requested
   std::map<std::string, Json> verdicts_ = {{"operator", Json::array()}, {"rule", Json::array()}};
   int passed_ = 0, failed_ = 0, not_run_ = 0, partly_ = 0;
 };
 
-// The same calls in two processes, in one order and the other: what the first call of all leaves behind shows.
+// Makes the same calls in two processes, in one order and in reverse: shows effects of the first call on the others.
 OperatorVerdict PluginSuite::examine_order(const RegistrySnapshot& registry, const OperatorSchema& schema, CallHost& host) const {
   const auto in_order = [&](bool last_first) {
     return examine_in_child(
@@ -168,7 +168,7 @@ Status PluginSuite::check_device_is_there(const RegistrySnapshot& registry) cons
   return message.empty() ? Status() : Status(Code::no_such_device, message, hint);
 }
 
-// Of the operator, in the plugin.
+// The plugin's kernels of the operator.
 std::vector<const heddle_kernel*> kernels_of(const LoadedPlugin& plugin, const OperatorSchema& schema) {
   std::vector<const heddle_kernel*> kernels;
   for (const KernelEntry& entry : plugin.kernels) {
@@ -178,7 +178,7 @@ std::vector<const heddle_kernel*> kernels_of(const LoadedPlugin& plugin, const O
   return kernels;
 }
 
-// What is known of a kernel without running it.
+// Notes that need no run of the kernel.
 void note_missing_abort(const LoadedPlugin& plugin, const OperatorSchema& schema, std::vector<Note>* notes) {
   for (const heddle_kernel* kernel : kernels_of(plugin, schema))
     if ((kernel->flags & HEDDLE_KERNEL_ASYNC) && !kernel->abort) {
@@ -228,7 +228,7 @@ void PluginSuite::tell(const char* kind, const std::string& name, const std::str
                             device_.empty() ? "" : fmt::format(" --device {}", word(device_)), call_options_text(o_.call)));
 }
 
-// Made in the child: a runtime has threads.
+// Makes a runtime, which has threads: in the child alone.
 Result<Runtime> PluginSuite::own_runtime() const {
   HEDDLE_TRY(Runtime own, make_runtime(common_));
   HEDDLE_CHECK(own.load_plugin(o_.file));
@@ -245,7 +245,7 @@ Result<std::optional<OperatorCase>> PluginSuite::given_call(const OperatorSchema
 
 Status PluginSuite::check_operator(const std::shared_ptr<const RegistrySnapshot>& snapshot, const LoadedPlugin& plugin,
                                    const OperatorSchema& schema) {
-  constexpr uint64_t last_trip = 1000;  // on random inputs a loop may have no end
+  constexpr uint64_t last_trip = 1000;  // on random inputs a loop may never end
   SessionHost host(
       snapshot, [this] { return own_runtime(); }, last_trip);
   HEDDLE_TRY(const std::optional<OperatorCase> only, given_call(schema, host));

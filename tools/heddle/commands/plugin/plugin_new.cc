@@ -1,4 +1,4 @@
-// heddle plugin new NAME: a project that builds, passes `plugin check` and can be used by `run` as it is.
+// heddle plugin new NAME: a project that builds, passes `plugin check` and can be used by `run` without changes.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -7,7 +7,7 @@
 
 namespace heddle::tool {
 
-// By name, in the project's folder: an operator for the host; `cuda`: and its kernel for NVIDIA's GPUs.
+// By file name in the project's folder: an operator for the host; with `cuda` also its kernel for NVIDIA's GPUs.
 std::vector<std::pair<std::string, std::string>> project_template(const std::string& plugin, bool cuda);
 
 }  // namespace heddle::tool

@@ -1,4 +1,4 @@
-// SessionHost: answers the calls of `plugin run` and `plugin check` as a session would. Nets in nets are sessions of their own.
+// SessionHost: answers the calls of `plugin run` and `plugin check` like a session. Nested nets are sessions of their own.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace heddle::tool {
 
-// The nets that it is asked about outlive it.
+// The nets that are passed to it must outlive it.
 class SessionHost final : public CallHost {
  public:
-  // `make_runtime` is asked when the first subnet runs: it loads what `registry` holds. A run of a subnet with a higher number than
+  // `make_runtime` is called when the first subnet runs: it loads the plugins of `registry`. A run of a subnet with a trip above
   // `last_trip` is refused.
   SessionHost(std::shared_ptr<const RegistrySnapshot> registry, std::function<Result<Runtime>()> make_runtime,
               uint64_t last_trip = UINT64_MAX)

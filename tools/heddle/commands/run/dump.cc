@@ -19,7 +19,7 @@ std::string FileNames::of(const std::string& name, const std::string& owner) {
 
 namespace {
 
-// Whose outputs a step's are: the last operator's that was fused into it.
+// The operator whose outputs a step has: the last one that was fused into it.
 const std::string& producer_of(const PlanInfo::Step& step) {
   return step.fused.empty() ? step.name : step.fused.back();
 }

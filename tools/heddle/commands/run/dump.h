@@ -11,7 +11,7 @@
 
 namespace heddle::tool {
 
-// A name of its own for every tensor of a folder: file_name_of (base/text/text.h), and the second tensor of a name gets a number. The same
+// Gives every tensor of a folder a name of its own: file_name_of (base/text/text.h), and a number for the second tensor of a name. The same
 // `owner` always gets the same name.
 class FileNames {
  public:
@@ -23,16 +23,16 @@ class FileNames {
 
 class Dump {
  public:
-  // Makes the folder. `only`: the operators of this name or type alone, fused ones by the step that they are in; empty: all. Errors:
+  // Makes the folder. `only`: only the operators of this name or type, fused ones by the step that contains them; empty: all. Errors:
   // unknown_name, file_unwritable, invalid_argument (a file that is read would be written over).
   static Status create(const std::string& folder, const std::string& only, std::shared_ptr<const PlanInfo> plan, FileRoles& roles,
                        Dump* dump);
-  // The outputs of a step that has just run, as .npy, row-major whatever their layout. Files have the name of the operator that they are
-  // the outputs of: the last one of a fused step.
+  // Writes the outputs of a step that has just run, as .npy, row-major whatever their layout. Files are named after the operator that has
+  // these outputs: the last one of a fused step.
   Status write(StepView& view);
 
  private:
-  // Of output `k` of a step.
+  // The file of output `k` of a step.
   std::filesystem::path file(size_t step, size_t k);
 
   std::shared_ptr<const PlanInfo> plan_;

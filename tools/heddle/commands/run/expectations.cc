@@ -13,7 +13,7 @@
 namespace heddle::tool {
 namespace {
 
-// Of element `at` in row-major order.
+// The index of element `at` in row-major order.
 std::vector<int64_t> index_of(int64_t at, const Shape& shape) {
   std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
   for (int d = shape.rank(); d-- > 0; at /= shape[d]) index[static_cast<size_t>(d)] = at % shape[d];

@@ -1,4 +1,4 @@
-// run --expect: outputs compared with what files say that they are.
+// run --expect: compares outputs with the tensors in files.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,8 +25,8 @@ class Expectations {
  public:
   // Reads the files, before anything runs. Errors: unknown_name (no such output), invalid_argument, those of the files.
   Status read(const ExpectationArguments& given, const std::vector<PortInfo>& outputs, const Limits& limits, FileRoles& roles);
-  // Compares what the run gave; `json` becomes the object's "expected". Errors: comparison_failed for every output that differs, with the
-  // largest difference and where it is.
+  // Compares the outputs of the run; `json` becomes the object's "expected". Errors: comparison_failed for every output that differs, with
+  // the largest difference and where it is.
   Status compare(const Context& context, const std::string& net, Json* json) const;
 
  private:

@@ -1,11 +1,11 @@
-// What the process holds.
+// The memory that the process uses.
 #pragma once
 
 #include <cstdint>
 
 namespace heddle::tool {
 
-// Peak resident set in bytes, from the operating system; -1 when it does not say.
+// Peak resident set in bytes, from the operating system; -1 when it is not available.
 int64_t resident_peak_bytes();
 
 }  // namespace heddle::tool

@@ -19,11 +19,11 @@ struct ProfiledRun {
 class ProfiledRuns {
  public:
   ProfiledRuns(int64_t runs, size_t steps);
-  // What the run that begins now writes to.
+  // The profile that the next run writes to.
   Profile* profile() { return &current_; }
-  // It took so long.
+  // Records that the run took `ns`.
   void ended(double ns);
-  // The one of those kept that took closest to the median of all; of at most 101 runs, the median. At least one has ended.
+  // Returns the kept run whose time is closest to the median of all; of at most 101 runs, the median. REQUIRES: at least one has ended.
   ProfiledRun median() &&;
 
  private:

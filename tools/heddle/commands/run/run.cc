@@ -144,7 +144,7 @@ Status Runner::select_fetches() {
   return {};
 }
 
-// Names every file that is read and written, before the first is.
+// Registers every file that is read and written, before the first is.
 Status Runner::check_files() {
   for (const std::string& file : session_->files()) roles_.reads(file);
   for (const auto& [option, texts] : {std::pair("--input", &o_.inputs.files), std::pair("--param", &o_.params)}) {
@@ -171,7 +171,7 @@ Status Runner::check_files() {
   return {};
 }
 
-// Behind each step of a run that is looked at.
+// Called after each step of a traced run.
 Status Runner::observe(StepView& view) {
   if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(*plan_, view));
   return o_.dump_dir.empty() ? Status() : dump_.write(view);
@@ -229,13 +229,13 @@ Status Runner::execute() {
   return write_report(o_.report_file, *plan_, shown, {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes()});
 }
 
-// What the last run gave, with what --expect has of it.
+// Compares the results of the last run with the files of --expect.
 Status Runner::compare_with_files() {
   if (o_.expected.files.empty()) return {};
   return expectations_.compare(*context_, session_->name(), &report_.json["expected"]);
 }
 
-// The same runs on another device, from the same inputs and variables; the last results are compared.
+// Repeats the runs on another device, from the same inputs and variables, and compares the last results.
 Status Runner::compare_devices() {
   if (o_.compare_device.empty()) return {};
   HEDDLE_TRY(SessionOptions options, session_options());

@@ -24,7 +24,7 @@ std::string name_event(const char* what, int worker, const std::string& name) {
 }  // namespace
 
 Status write_trace(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, int threads) {
-  constexpr int max_workers = 64;  // that a step time tells apart
+  constexpr int max_workers = 64;  // the most that a step time distinguishes
   std::vector<std::string> events = {name_event("process_name", 0, plan.net.empty() ? "heddle run" : plan.net)};
   for (int worker = 0; worker < std::min(threads, max_workers); ++worker)
     events.push_back(name_event("thread_name", worker, worker == 0 ? "worker 0, the caller" : fmt::format("worker {}", worker)));

@@ -9,8 +9,8 @@
 
 namespace heddle::tool {
 
-// One complete event per step and worker that took part, times in microseconds from the first step's begin; before them the names of all
-// `threads` workers. Which run it is stands in "otherData".
+// One complete event per step and worker that took part, times in microseconds from the first step's begin; preceded by the names of all
+// `threads` workers. "otherData" names the run.
 Status write_trace(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, int threads);
 
 }  // namespace heddle::tool

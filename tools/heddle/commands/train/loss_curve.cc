@@ -20,7 +20,7 @@ struct Range {
     least = std::min(least, value);
     most = std::max(most, value);
   }
-  // 0 to 1; of one value alone, the middle.
+  // Position from 0 to 1; if there is only one value, the middle.
   double place(double value) const { return most > least ? (value - least) / (most - least) : 0.5; }
 };
 

@@ -13,14 +13,14 @@ struct LossPoint {
   double loss = 0;
 };
 
-// The losses of any number of steps in bounded memory: the first, the last, and between them every nth, where n doubles as they become
-// many.
+// Keeps the losses of any number of steps in bounded memory: the first, the last, and between them every nth, where n doubles as they
+// become many.
 class Losses {
  public:
   void add(int64_t step, double loss);
   int64_t count() const { return count_; }
   bool empty() const { return count_ == 0; }
-  // Of those that were added; not where it is empty.
+  // The first of those that were added; must not be empty.
   const LossPoint& first() const { return kept_.front(); }
   const LossPoint& last() const { return last_; }
   std::vector<LossPoint> points() const;
@@ -32,7 +32,8 @@ class Losses {
   int64_t count_ = 0, every_ = 1;
 };
 
-// An SVG of two lines, of the losses of the steps and of those of the test net; what is not finite is left out. Errors: file_unwritable.
+// Writes an SVG of two lines, the losses of the steps and those of the test net; values that are not finite are left out. Errors:
+// file_unwritable.
 Status write_loss_curve(const std::string& file, const std::string& title, const Losses& steps, const Losses& tests);
 
 }  // namespace heddle::tool

@@ -32,7 +32,7 @@ Status train(const TrainArguments& o, Report& report) {
   HEDDLE_CHECK(trainer.read_data());
   Status status = trainer.run();
   trainer.describe();
-  // What was learned until then is worth keeping, unless it is no number.
+  // The result so far is worth keeping, unless it has numbers that are not finite.
   if (!status.ok() && (status.code() == Code::numerics || !trainer.has_learned())) return status;
   const Status saved = trainer.save();
   if (!status.ok() && !saved.ok()) report.diagnose(saved.diagnostic());

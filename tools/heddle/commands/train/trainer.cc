@@ -44,7 +44,7 @@ Status Trainer::open() {
   HEDDLE_TRY(const bool learns, nets_->learns(name));
   if (learns) {
     HEDDLE_CHECK(o_.training.check_not_given(fmt::format("net {} says how it learns", quoted(name))));
-  } else {  // it only has a loss
+  } else {  // the net only has a loss
     HEDDLE_CHECK(add_training(name));
   }
   HEDDLE_CHECK(check_files());
@@ -61,7 +61,7 @@ Status Trainer::open() {
   return run_init(all);
 }
 
-// The net that was named, else "test", where the file has it.
+// Opens the net that was named, else "test", where the file has it.
 Status Trainer::open_test(const Session& all, const std::string& learning) {
   const std::string name = o_.test.empty() ? "test" : o_.test;
   if (name != learning && has_net(name)) {
@@ -77,7 +77,7 @@ Status Trainer::open_test(const Session& all, const std::string& learning) {
   return {};
 }
 
-// Once, before the first step, and not over what was trained.
+// Runs once, before the first step, and does not overwrite trained variables.
 Status Trainer::run_init(const Session& all) {
   if (o_.init.empty()) return {};
   HEDDLE_TRY(Session init, all.net(o_.init), "while --init was looked up");
@@ -92,7 +92,7 @@ Status Trainer::run_init(const Session& all) {
   return context.run().during(what);
 }
 
-// For every batch, or, where operators want fixed extents of it, for this one.
+// Adds the training net for every batch, or, where operators need fixed extents, for this one.
 Status Trainer::add_training(const std::string& name) {
   HEDDLE_TRY(TrainingOptions how, o_.training.options(o_.loss));
   Status made = nets_->add_training(*runtime_, name, how, name);
@@ -110,7 +110,7 @@ Status Trainer::add_training(const std::string& name) {
   return {};
 }
 
-// --batch, else what the net declares.
+// Returns --batch, else the batch that the net declares.
 int64_t Trainer::batch_of(const std::vector<PortInfo>& inputs) const {
   constexpr int64_t otherwise = 32;
   if (o_.batch > 0) return o_.batch;
@@ -119,7 +119,7 @@ int64_t Trainer::batch_of(const std::vector<PortInfo>& inputs) const {
   return otherwise;
 }
 
-// Names every file that is read and written, before the first is.
+// Registers every file that is read and written, before the first is.
 Status Trainer::check_files() const {
   FileRoles roles;
   for (const std::string& file : nets_->files()) roles.reads(file);
@@ -128,12 +128,12 @@ Status Trainer::check_files() const {
   if (!o_.log.empty()) HEDDLE_CHECK(roles.writes("--log", o_.log));
   if (!o_.curve.empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
   if (!o_.output.empty()) HEDDLE_CHECK(writes_net(roles, o_.output));
-  // Whether they can be written at all is better known before than after.
+  // Fails now if they can not be written at all, rather than after the training.
   if (!o_.curve.empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }
 
-// As far as the net says it: that it is one number a run may show alone.
+// Checks the loss as far as the net declares it: only a run may show that it is one number.
 Status Trainer::check_loss() const {
   const auto found = std::find_if(outputs_.begin(), outputs_.end(), [&](const PortInfo& port) { return port.name == o_.loss; });
   bool is_one = found != outputs_.end();
@@ -159,17 +159,17 @@ Status Trainer::read_data() {
   return {};
 }
 
-// When nothing is left that may be refused: what an earlier training has written there goes.
+// Called when no check is left that may fail: it deletes the log of an earlier training.
 Status Trainer::open_log() {
   if (o_.log.empty()) return {};
-  // To open a pipe that nobody reads would wait for a reader.
+  // Opening a pipe without a reader would block.
   if (std::filesystem::is_fifo(o_.log) && !FileDescriptor(::open(o_.log.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).valid())
     return {Code::file_unwritable, fmt::format("{} is a pipe that nobody reads", quoted(o_.log)), "start its reader first"};
   log_.open(o_.log, std::ios::trunc);
   return log_ ? Status() : Status(Code::file_unwritable, fmt::format("could not open {}", quoted(o_.log)), "look at the folder");
 }
 
-// Before the first step: after hours it would be too late.
+// Warns before the first step: after hours it would be too late.
 void Trainer::warn_of_no_output() const {
   if (!o_.output.empty() || o_.no_output) return;
   Diagnostic warning;
@@ -212,7 +212,7 @@ Status Trainer::step(int64_t i) {
     return {Code::numerics, fmt::format("the loss of step {} is {}{}{}", i + 1, *loss, data.empty() ? "" : ": ", data),
             data.empty() ? "take a smaller learning rate, or clip gradients" : "mend the data"};
   }
-  // Gradients times a number that is none would be none too, and so would the weights from then on.
+  // A factor that is not finite would make the gradients not finite, and so all later weights.
   if (norm && !std::isfinite(*norm))
     return {Code::numerics, fmt::format("the norm of the gradients of step {} is {}", i + 1, *norm),
             "take a smaller learning rate, hold each number by --clip-value too, or compute in a wider dtype"};
@@ -222,7 +222,7 @@ Status Trainer::step(int64_t i) {
   return log(line);
 }
 
-// On a terminal, a few times a second.
+// Shows progress on a terminal only, a few times a second.
 void Trainer::show(int64_t step) {
   constexpr double between_ns = 2e8;
   const uint64_t now = ticks();
@@ -244,7 +244,7 @@ Result<const Context*> Trainer::test(int64_t first, int64_t count) {
   return &context;
 }
 
-// The means of the test net's numbers over all samples.
+// Computes the means of the test net's numbers over all samples.
 Status Trainer::evaluate(int64_t step) {
   const std::vector<PortInfo> ports = test_->outputs();
   tested_.clear();
@@ -276,10 +276,10 @@ Status Trainer::run() {
   HEDDLE_TRY(context_, session_->prepare_on(memory_, data_->batch(0, batch_, o_.seed)));
   HEDDLE_CHECK(open_log());
   warn_of_no_output();
-  if (!o_.output.empty()) {  // what is not saved is not looked at
+  if (!o_.output.empty()) {  // variables that are not saved are not checked
     HEDDLE_TRY(infinite_at_first_, not_finite());
   }
-  // With early updates a step that ends half-way leaves variables that are of no use: a signal is heard between steps alone.
+  // With early updates a step that ends half-way leaves the variables torn: signals are handled only between steps.
   interruptible_.emplace(o_.commit.is_late() ? &*context_ : nullptr);
   const int64_t between = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, o_.steps / 10);
   for (int64_t i = 0; i < o_.steps; ++i) {
@@ -300,7 +300,7 @@ Status Trainer::save() {
   return saved.ok() ? drawn : saved;
 }
 
-// Variables with a number that is not finite.
+// Returns the variables with a number that is not finite.
 Result<std::set<std::string>> Trainer::not_finite() const {
   std::set<std::string> names;
   for (const std::string& name : session_->variables()) {

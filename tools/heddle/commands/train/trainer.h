@@ -1,4 +1,4 @@
-// What `heddle train` does, once its options are read.
+// The work of `heddle train`, after its options are read.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ struct TrainArguments {
   MemoryLimitOption memory_limit;
   int64_t steps = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
   uint64_t seed = 0;
-  // Of the command line's contract, not there yet: what comes with checkpoints, mixed precision and many devices.
+  // Options of the command line's contract that are not supported yet: for checkpoints, mixed precision and many devices.
   std::string checkpoint_dir, checkpoint_every, keep, accumulate, precision, devices, rendezvous, rank, ranks, interface, timeout;
   bool resume = false, no_output = false;
 };
 
-// In the order of its public functions.
+// The parts of the training, in the order of its public functions.
 class Trainer {
  public:
   Trainer(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
@@ -43,7 +43,7 @@ class Trainer {
   Status read_data();
   Status run();
   bool has_learned() const { return !losses_.empty(); }
-  // What was learned, and the picture. Errors also: numerics, naming a variable that is not finite.
+  // Saves the trained net, and the picture. Errors also: numerics, naming a variable that is not finite.
   Status save();
   void describe();
 
@@ -63,7 +63,7 @@ class Trainer {
   Status step(int64_t i);
   void show(int64_t step);
   Status evaluate(int64_t step);
-  // The test net's outputs of these samples, until the next run.
+  // Returns the test net's outputs for these samples, valid until the next run.
   Result<const Context*> test(int64_t first, int64_t count);
   Status log(const Json& line);
   std::optional<double> output(const std::string& name) const;
@@ -71,22 +71,22 @@ class Trainer {
   const TrainArguments& o_;
   Report& report_;
   Limits limits_;
-  std::optional<Nets> nets_;  // as they are saved
+  std::optional<Nets> nets_;  // in the form in which they are saved
   std::optional<Runtime> runtime_;
   std::optional<Session> session_, test_;
   std::optional<TrainingData> data_, test_data_;
-  const SharedMemory memory_;  // of learning and testing, which take turns
+  const SharedMemory memory_;  // shared by training and testing, which alternate
   std::optional<Context> context_;
   std::map<int64_t, Context> test_contexts_;       // by number of samples
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
   std::vector<PortInfo> outputs_;
   std::ofstream log_;
   int64_t batch_ = 0;
-  std::set<std::string> infinite_at_first_;  // variables: masks may be so
+  std::set<std::string> infinite_at_first_;  // variables, as masks may be infinite
   Losses losses_, test_losses_;
   std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
   double seconds_ = 0;
-  uint64_t shown_ = 0;  // ticks at which the loss was shown last
+  uint64_t shown_ = 0;  // ticks when the loss was last shown
 };
 
 }  // namespace heddle::tool

@@ -21,7 +21,7 @@ bool is_synthetic(const std::vector<std::string>& specs) {
   return specs.size() == 1 && specs[0] == "synthetic";
 }
 
-// Whether samples of `array` fit an input: its dims but for the first.
+// Checks that samples of `array` fit an input: its dims except for the first.
 Status check_samples(const std::string& option, const PortInfo& port, const Blob& array) {
   bool fits = array.shape.rank() >= 1 && (!port.ranked || array.shape.rank() == port.shape.rank());
   for (int d = 1; fits && port.ranked && d < port.shape.rank(); ++d) fits = port.shape[d] < 0 || port.shape[d] == array.shape[d];
@@ -32,14 +32,14 @@ Status check_samples(const std::string& option, const PortInfo& port, const Blob
           "give samples along the first axis"};
 }
 
-// A picture of bytes is a picture of numbers from 0 to 1.
+// Converts the dtype: a picture of bytes becomes numbers from 0 to 1.
 Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& array, DType wanted) {
   if (array->dtype == wanted) return array;
   std::byte* data = nullptr;
   auto made = Blob::allocate(wanted, array->shape, &data);
   const TensorView from = {array->dtype, array->shape, const_cast<std::byte*>(array->data)};
   for (int64_t i = 0; i < array->shape.element_count(); ++i) {
-    if (array->dtype == DType::u64 && wanted == DType::i64) {  // which a double would round
+    if (array->dtype == DType::u64 && wanted == DType::i64) {  // a double would round these
       const uint64_t exact = static_cast<const uint64_t*>(from.data)[i];
       if (exact > INT64_MAX)
         return Status(Code::invalid_argument, fmt::format("element {} is {}, which no i64 is", i, exact), "look at the data");
@@ -48,7 +48,7 @@ Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& 
     }
     const double value = element(from, i);
     const auto at = static_cast<size_t>(i);
-    const double bound = wanted == DType::i32 ? 0x1p31 : 0x1p63;  // of integers; narrower ones are exact in a double
+    const double bound = wanted == DType::i32 ? 0x1p31 : 0x1p63;  // for integers; narrower ones are exact in a double
     if ((wanted == DType::i32 || wanted == DType::i64) && !(value >= -bound && value < bound))
       return Status(Code::invalid_argument, fmt::format("element {} is {:.17g}, which no {} is", i, value, to_string(wanted)),
                     "look at the data");
@@ -100,7 +100,7 @@ Result<TrainingData> TrainingData::read(const std::string& option, const std::ve
         return Status(Code::limit_exceeded,
                       fmt::format("{} synthetic: {} samples of input {} are too large", option, samples, quoted(port.name)),
                       "give fewer --samples");
-      // Of integers that nothing bounds, classes: every net has two of them.
+      // Integers without a bound are drawn as one of two classes, which every net has.
       array = random_blob(port.dtype, shape, seed + data.arrays_.size(), port.index_bound > 0 ? port.index_bound : 2);
     } else {
       const auto found = std::find_if(given.begin(), given.end(), [&](const NameValue& v) { return v.first == port.name; });

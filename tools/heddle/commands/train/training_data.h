@@ -1,7 +1,7 @@
 // The data of `heddle train`: one array for each input of a net, with samples along axis 0, and batches of them.
 //
-// Batches of an epoch are drawn without putting back, in an order of the seed and the epoch alone; what is left at its end is not used. For
-// evaluation they come in the order of the files, and the last one may be short.
+// Batches of an epoch are drawn without replacement, in an order that depends only on the seed and the epoch; samples left at its end are
+// not used. For evaluation they come in the order of the files, and the last one may be short.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +27,16 @@ class TrainingData {
   static std::vector<std::string> files(const std::vector<std::string>& specs);
 
   int64_t samples() const { return samples_; }
-  // Batch `number` of training, counted from 0 over all epochs. Views stay until the next call.
+  // Returns batch `number` of training, counted from 0 over all epochs. Views are valid until the next call.
   const std::vector<TensorView>& batch(int64_t number, int64_t size, uint64_t seed);
-  // Samples [first, first + count) as they lie.
+  // Returns samples [first, first + count) in the order of the files.
   const std::vector<TensorView>& slice(int64_t first, int64_t count);
-  // Of what batch() or slice() gave last: which samples these are, "5, 0, 17", and where one of their numbers is not finite, "input "x" has
+  // Describes the samples that batch() or slice() returned last, "5, 0, 17", and where one of their numbers is not finite, "input "x" has
   // nan in sample 17"; empty: nowhere.
   std::string samples_text() const;
   std::string not_finite_text() const;
-  // Which of them an error means that names a number and its position, "label 7 at position 11": "sample 113 of input "labels""; empty
-  // where no input has that number there.
+  // The sample that an error refers to that names a number and its position, "label 7 at position 11": "sample 113 of input "labels"";
+  // empty where no input has that number there.
   std::string sample_text(std::string_view error) const;
 
  private:

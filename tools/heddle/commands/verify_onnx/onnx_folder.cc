@@ -35,7 +35,7 @@ Result<std::vector<NamedTensor>> read_tensors(const fs::path& folder, const std:
   return tensors;
 }
 
-// file_version: the model is of an opset, or a form of the file, that came after this importer.
+// file_version: the model is of an opset, or a version of the file format, newer than this importer.
 bool is_unsupported(Code code) {
   return code == Code::unsupported || code == Code::unknown_operator || code == Code::no_kernel || code == Code::file_version;
 }
@@ -60,7 +60,7 @@ class Check {
   FolderVerdict& verdict_;
 };
 
-// The whole way of a user: import, save as .heddle, open that file, run.
+// Takes all steps of a user: import, save as .heddle, open that file, run.
 Status Check::run(const fs::path& folder, const Runtime& runtime, const fs::path& scratch) {
   HEDDLE_TRY(const Tolerances beside, tolerances_beside(folder));
   if (!given_.rtol) given_.rtol = beside.rtol;

@@ -1,5 +1,5 @@
-// heddle verify-onnx: ONNX backend test folders, one after the other in a child process. A folder that brings the child down, or takes too
-// long, has failed; the next ones go on in a new child.
+// heddle verify-onnx: ONNX backend test folders, one after the other in a child process. A folder that crashes the child, or takes too
+// long, has failed; the next ones continue in a new child.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ Json failed(std::string reason) {
   return verdict.json();
 }
 
-// A failure on its way out of the child.
+// The text of a failure that the child sends.
 std::string text_of(const Status& status) {
   const Diagnostic& d = status.diagnostic();
   return Json({{"code", static_cast<int>(d.code)}, {"message", d.message}, {"hint", d.hint}, {"option", d.option}})
@@ -88,7 +88,8 @@ class FolderSuite {
   Json table_ = Json::object();
 };
 
-// A child that has the plugins loaded says an empty text (or why it has not), and then one verdict after the other, from folder next_ on.
+// Starts a child that loads the plugins, sends an empty text (or why loading failed), and then one verdict after the other, from folder
+// next_ on.
 Result<ChildProcess> FolderSuite::start() const {
   return ChildProcess::start([this](const ChildProcess::Send& send) {
     const auto runtime = make_runtime(report_.common);
@@ -118,7 +119,7 @@ void FolderSuite::add(const Json& verdict) {
   report_.say(line);
 }
 
-// Goes on from next_ until a child ends or all is done. Errors: what ends the whole command.
+// Continues from next_ until a child ends or all folders are done. Errors: those that end the whole command.
 Status FolderSuite::check_in_child(const ChildProcess::Clock::duration& timeout) {
   using Event = ChildProcess::Event;
   HEDDLE_TRY(ChildProcess child, start());

@@ -20,7 +20,7 @@ namespace {
 
 using Side = GuardedBytes::Side;
 
-// One call under all the conditions that may make no difference.
+// One call under all the conditions that must not make a difference.
 class CallExamination {
  public:
   CallExamination(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs)
@@ -30,7 +30,7 @@ class CallExamination {
   Finding examine();
 
  private:
-  // A run of `call` in guarded memory: "", or what went wrong. `under`: "when its tiles are split". Results that are others have `mistake`.
+  // Runs `call` in guarded memory: ok, or what went wrong. `under`: "when its tiles are split". Results that differ have `mistake`.
   Finding run(const OperatorCall& call, Side side, uint8_t slack, const char* mistake, const std::string& differs,
               const std::string& under);
   Finding plainly(const OperatorCall& call, const char* mistake, const std::string& differs, const std::string& under) {
@@ -76,7 +76,7 @@ Finding CallExamination::repeated() {
   return plainly(call_, "nondeterministic", "gives other bits when it is run again, with the same inputs", "when it is run again");
 }
 
-// Over other slack than before: what only then is different was read from there.
+// Runs with other slack than before: a result that differs only then was read from there.
 Finding CallExamination::guarded() {
   Finding found;
   for (const uint8_t slack : {0x7f, 0xff})
@@ -85,13 +85,13 @@ Finding CallExamination::guarded() {
         found = run(call_, side, slack, "read-beyond", "gives other bits when there is something else beside its inputs: it reads that",
                     "when there is something else beside its inputs");
   if (found.mistake != std::string_view("read-beyond")) return found;
-  // Where its memory lies may be all that is different.
+  // The difference may come only from the address of its memory.
   const Finding elsewhere =
       run(call_, Side::front, 0, "nondeterministic", "gives other bits where its memory lies elsewhere", "where its memory lies elsewhere");
   return elsewhere.mistake == std::string_view("nondeterministic") ? elsewhere : found;
 }
 
-// Whether an element that is not as expected holds nothing but `fill`.
+// Whether an element that differs from the expected one holds nothing but `fill`.
 bool CallExamination::holds(const Blobs& outputs, uint8_t fill) const {
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (outputs[o]->shape != expected_[o]->shape) return true;
@@ -105,7 +105,7 @@ bool CallExamination::holds(const Blobs& outputs, uint8_t fill) const {
   return false;
 }
 
-// What was in the outputs shows: as it was, or in a sum (of the small numbers that these bytes are, for floats too).
+// The previous content of the outputs shows: unchanged, or in a sum (of the small numbers that these bytes are, for floats too).
 Finding CallExamination::unwritten() {
   constexpr uint8_t small = 0x3c;
   OperatorCall filled = call_;
@@ -139,7 +139,7 @@ Finding CallExamination::over_other_bytes() {
   return {};
 }
 
-// Other tiles, threads, seeds.
+// Runs with other tiles, threads, seeds.
 Finding CallExamination::by_others() {
   for (const auto& [split, threads] : {std::pair<uint64_t, uint32_t>(7, 2), {4, 7}}) {
     OperatorCall other = call_;
@@ -181,14 +181,14 @@ Finding CallExamination::constants() {
   return plainly(constant, "value", "gives other bits with constant inputs", "with constant inputs");
 }
 
-// A number that stands for another one there; the same for what has none.
+// Another number for one that is a choice; the same for a value that has no other.
 AttributeValue other_number(const AttributeValue& value) {
   if (const auto* i = std::get_if<int64_t>(&value)) return *i + 1;
   if (const auto* f = std::get_if<double>(&value)) return *f * 2 + 1;
   return value;
 }
 
-// Nodes share what is packed of one constant under one key: of two whose attributes differ each is to get its own.
+// Nodes share a packed constant with the same key: of two whose attributes differ each must get its own.
 Finding CallExamination::packed_for_another() {
   OperatorCall first = call_;
   first.constant_inputs = true;
@@ -217,7 +217,7 @@ Finding CallExamination::packed_for_another() {
   return {};
 }
 
-// Inputs of another call of the same node: other numbers, or a row less.
+// Inputs of another call of the same node: other numbers, or one row less.
 Blobs other_numbers(const Blobs& inputs, uint64_t seed) {
   Blobs others;
   for (const auto& input : inputs)
@@ -237,7 +237,7 @@ Blobs a_row_less(const Blobs& inputs, bool all) {
   return others;
 }
 
-// A node is run again and again, where extents change prepared again too: what it did before may not show.
+// A node is run repeatedly, and prepared again where extents change: its earlier runs must have no effect.
 Finding CallExamination::behind_other_runs() {
   for (const Blobs& before :
        {other_numbers(call_.inputs, call_.random_seed + 31), a_row_less(call_.inputs, true), a_row_less(call_.inputs, false)}) {
@@ -254,7 +254,7 @@ Finding CallExamination::behind_other_runs() {
   return {};
 }
 
-// Where a net is compiled before its feeds are there; and with an input that has fewer rows than its bound.
+// Runs as where a net is compiled before its feeds are known, and with an input that has fewer rows than its bound.
 Finding CallExamination::with_less_known() {
   OperatorCall hidden = call_;
   hidden.conditions.hides_content = true;
@@ -273,7 +273,7 @@ Finding CallExamination::with_less_known() {
   return {};
 }
 
-// Where the schema lets an output take an input's bytes: it may make no difference, tile by tile.
+// Runs with an output that takes an input's bytes where the schema allows it: this must not make a difference, tile by tile.
 Finding CallExamination::in_place() {
   for (uint32_t o = 0; o < expected_.size(); ++o) {
     const int alias = schema_.alias_input(o);
@@ -299,13 +299,13 @@ Finding CallExamination::examine() {
   int64_t bytes = 0;
   for (const Blobs& blobs : {call_.inputs, expected_})
     for (const auto& blob : blobs) bytes += blob ? blob->bytes : 0;
-  constexpr int64_t large = int64_t{8} << 20;  // what takes its time, and shows nothing more
+  constexpr int64_t large = int64_t{8} << 20;  // larger calls take long, and show nothing more
   for (const Part part : {&CallExamination::repeated, &CallExamination::guarded, &CallExamination::over_other_bytes,
                           &CallExamination::by_others, &CallExamination::constants, &CallExamination::in_place,
                           &CallExamination::packed_for_another, &CallExamination::behind_other_runs, &CallExamination::with_less_known}) {
     if (bytes > large && part == &CallExamination::packed_for_another) break;
     Finding found = (this->*part)();
-    // What is allocated may be what stays.
+    // An allocation may also be a leak.
     if (found.mistake == std::string_view("allocates"))
       if (Finding left = find_leaks(registry_, call_); !left.ok()) return left;
     if (!found.ok()) return found;

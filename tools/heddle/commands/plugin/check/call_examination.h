@@ -1,4 +1,4 @@
-// What `heddle plugin check` asks of one call that an operator does not refuse.
+// The part of `heddle plugin check` that examines one call that an operator does not refuse.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace heddle::tool {
 
 using Blobs = std::vector<std::shared_ptr<const Blob>>;
 
-// `outputs`: what the call gave before. The first mistake that shows: two equal runs differ; memory beside its own is read or written,
-// inputs are written, memory is read before it is written, elements or extents are not written; memory is allocated, threads are started,
-// something is printed; results depend on tiles, threads, seed and step (without HEDDLE_TRAIT_RANDOM), on whether inputs are constants or
-// share bytes with outputs where the schema allows it; an index is not checked; something is left behind.
+// `outputs`: the results of an earlier run of the call. Returns the first mistake that shows: two equal runs differ; memory beside its own
+// is read or written, inputs are written, memory is read before it is written, elements or extents are not written; memory is allocated,
+// threads are started, something is printed; results depend on tiles, threads, seed and step (without HEDDLE_TRAIT_RANDOM), on whether
+// inputs are constants or share bytes with outputs where the schema allows it; an index is not checked; something is leaked.
 Finding examine_call(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call, const Blobs& outputs);
 
 bool same_bits(const Blobs& a, const Blobs& b);
 
-// Bools are 0 or 1.
+// Checks that bools are 0 or 1.
 Finding examine_bools(const Blobs& outputs);
 
-// What does not pass between the outputs of an example and what it says of them.
+// Compares the outputs with the expectations of the example; returns the difference.
 Finding compare_with_example(const OperatorCase& example, const Blobs& outputs);
 
 }  // namespace heddle::tool

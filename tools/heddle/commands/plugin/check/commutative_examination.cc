@@ -49,7 +49,7 @@ std::string examine_commutative_values(const RegistrySnapshot& registry, const O
     call.version = schema.version;
     call.inputs = {special_blob(dtype, 0, shape, seed), special_blob(dtype, 1, shape, seed + 1)};
     const auto outputs = run_operator(registry, call);
-    if (!outputs.ok()) continue;  // what it refuses alone
+    if (!outputs.ok()) continue;  // a dtype that it refuses
     const std::string wrong = examine_commutative(registry, schema, call, *outputs);
     if (!wrong.empty()) return fmt::format("{} (special values, {}{}, seed {})", wrong, to_string(dtype), shape.text(), seed);
   }

@@ -16,7 +16,8 @@ using Blobs = std::vector<std::shared_ptr<const Blob>>;
 
 // ---------------------------------------------------------------- emitted nodes
 
-// An optional input that was not given, an optional output that was not asked for and its gradient: absent in the fragment too.
+// Whether a role is absent in the fragment: an optional input that was not given, or an optional output that was not requested, and its
+// gradient.
 bool is_absent(const OperatorSchema& schema, const OperatorCall& call, const std::string& role) {
   for (uint32_t i = 0; i < schema.op->input_count; ++i)
     if ((i >= call.inputs.size() || !call.inputs[i]) && (role == schema.op->inputs[i]->name || role == fmt::format("x{}", i))) return true;
@@ -97,7 +98,7 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
 
 // ---------------------------------------------------------------- the callback
 
-// A builder that runs what is emitted at once: handles stand for values.
+// A builder that runs emitted operators at once: handles stand for values.
 struct BuilderCall : HostCall {
   heddle_gradient_builder abi = {};
   const RegistrySnapshot* registry = nullptr;
@@ -107,7 +108,7 @@ struct BuilderCall : HostCall {
   struct Rows {
     std::shared_ptr<const Blob> indices, values;
   };
-  std::map<uint32_t, Rows> rows;  // by input: of those that were given by rows
+  std::map<uint32_t, Rows> rows;  // by input, for those that were given by rows
 
   heddle_value_handle add(const std::shared_ptr<const Blob>& value) {
     if (!value) return 0;
@@ -124,7 +125,7 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
                    uint32_t input_count, heddle_value_handle* outputs, uint32_t output_count, const heddle_attribute* const* attributes,
                    uint32_t attribute_count) {
   BuilderCall& builder = builder_of(*abi);
-  // The first refusal says what is wrong: what is emitted on a value that was not made is refused too.
+  // The first refusal tells what is wrong: nodes emitted on a value that was not made are refused too.
   const auto refuse = [&](const std::string& text) {
     if (!builder.is_refused) builder.set_error(HEDDLE_ERROR_INVALID, text);
     builder.is_refused = true;
@@ -175,7 +176,7 @@ heddle_status sparse(const heddle_gradient_builder* abi, uint32_t input, heddle_
   return HEDDLE_ERROR_INVALID;
 }
 
-// The forward operator has run without it: it runs again, with it.
+// The forward operator ran without this output: it runs again, with it.
 heddle_status output(const heddle_gradient_builder* abi, uint32_t index, heddle_value_handle* value) {
   BuilderCall& builder = builder_of(*abi);
   if (!value) {
@@ -201,7 +202,7 @@ void add_row(std::byte* sums, const std::byte* row, int64_t length) {
   for (int64_t i = 0; i < length; ++i) reinterpret_cast<T*>(sums)[i] += reinterpret_cast<const T*>(row)[i];
 }
 
-// The dense gradient of `table`; null: they are not rows of it.
+// The dense gradient of `table`; null: the rows do not fit it.
 std::shared_ptr<const Blob> sum_of_rows(const BuilderCall::Rows& rows, const Blob& table) {
   const Blob &indices = *rows.indices, &values = *rows.values;
   const bool wide = table.dtype == DType::f64;
@@ -234,7 +235,7 @@ heddle_type type_of(const Blob& blob) {
   return type;
 }
 
-// Those of values, null where there is none; the types lie in `types`.
+// The types of values, null where there is none; they are stored in `types`.
 std::vector<const heddle_type*> types_of(const Blobs& blobs, std::vector<heddle_type>& types) {
   types.resize(blobs.size());
   std::vector<const heddle_type*> pointers(blobs.size(), nullptr);
@@ -274,7 +275,7 @@ Gradients run_callback(const RegistrySnapshot& registry, const OperatorSchema& s
   builder.registry = &registry;
   builder.forward = &call;
   const AttributeTable table(schema, call.attributes);
-  // A handle for each port, though the call leaves out the last ones.
+  // One handle for each port, though the call may leave out the last ones.
   std::vector<heddle_value_handle> x, y, dy, dx(std::max<size_t>(call.inputs.size(), schema.op->input_count), 0);
   for (const auto& value : call.inputs) x.push_back(builder.add(value));
   x.resize(dx.size(), 0);

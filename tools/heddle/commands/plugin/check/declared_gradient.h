@@ -9,7 +9,7 @@
 
 namespace heddle::tool {
 
-// Gradients of a call's inputs, null where there is none; or what is wrong.
+// Gradients of a call's inputs, null where there is none; or the mistake.
 struct Gradients {
   std::vector<std::shared_ptr<const Blob>> of_inputs;
   std::string wrong;
@@ -17,8 +17,8 @@ struct Gradients {
 
 bool declares_gradient(const OperatorSchema& schema);
 
-// Emitted nodes or a callback, run at once by run_operator(). `outputs` are the call's; of those that have no gradient
-// `output_gradients` has null.
+// Runs emitted nodes or a callback at once, by run_operator(). `outputs` are the call's; `output_gradients` is null for those that have no
+// gradient.
 Gradients run_gradient(const RegistrySnapshot& registry, const OperatorSchema& schema, const OperatorCall& call,
                        const std::vector<std::shared_ptr<const Blob>>& outputs,
                        const std::vector<std::shared_ptr<const Blob>>& output_gradients);

@@ -16,7 +16,7 @@ TensorView feed_of(const Blob& blob) {
   return {blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)};
 }
 
-// Of the output that updates input `i`; -1: none does.
+// The output that updates input `i`; -1: none does.
 int updated_by(const OperatorSchema& schema, size_t i) {
   for (uint32_t o = 0; o < schema.op->output_count; ++o)
     if (schema.op->outputs[o]->updates == static_cast<int>(i)) return static_cast<int>(o);
@@ -75,7 +75,7 @@ Result<std::optional<std::vector<Tensor>>> DeviceExamination::outputs(const Oper
     refusal_code_ = plan.status().code();
     return not_there;
   }
-  // Views and what is folded leave no step: then the plan has done it all.
+  // Views and folded nodes leave no step: then the plan has done all the work.
   for (const PlanInfo::Step& step : (*plan)->steps)
     if (step.device != device_ && step.type != "Copy" && step.type != "Fence" && step.type != "Extents") {
       refusal_ = fmt::format("the plan runs it on {}", step.device);

@@ -59,7 +59,7 @@ int64_t operand_index(int32_t kind, const Shape& output, int64_t at) {
   return at % output[1];
 }
 
-// Random numbers, and among those of more than one element what is special.
+// Random numbers, with special values among them if there is more than one element.
 std::shared_ptr<const Blob> operand_of(const Shape& shape, uint64_t seed) {
   using Limits = std::numeric_limits<float>;
   static const float special[] = {Limits::quiet_NaN(), -0.0f, Limits::infinity(), 0.0f, -Limits::infinity(), Limits::denorm_min()};
@@ -71,7 +71,7 @@ std::shared_ptr<const Blob> operand_of(const Shape& shape, uint64_t seed) {
   return operand;
 }
 
-// The call with NaN and an infinity among its numbers, so that epilogue ops meet them whatever they read beside acc.
+// The call with NaN and an infinity among its numbers, so that epilogue ops receive them whatever they read beside acc.
 OperatorCall with_special_values(OperatorCall call) {
   for (auto& input : call.inputs) {
     if (!input || input->dtype != DType::f32 || input->bytes == 0) continue;
@@ -97,7 +97,7 @@ std::vector<Epilogue> epilogues() {
                                {{"mul(2, acc)"}, {"tanh(acc)"}, {"neg(acc)"}}};
   for (const int32_t kind : {HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_PER_CHANNEL, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR})
     for (const char* expression : {"add(acc, operand)", "sub(operand, acc)", "max(operand, acc)"}) all.push_back({{expression, kind}});
-  // A bias, a residual and an activation: NaN of the operands goes through all of them.
+  // A bias, a residual and an activation: NaN in the operands passes through all of them.
   for (const int32_t kind : {HEDDLE_OPERAND_PER_CHANNEL, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR})
     all.push_back({{"add(acc, operand)", kind}, {"add(operand, acc)", HEDDLE_OPERAND_SAME_SHAPE}, {"max(acc, 0)"}});
   return all;
@@ -105,13 +105,13 @@ std::vector<Epilogue> epilogues() {
 
 class EpilogueExamination {
  public:
-  // `special`: the call's inputs hold what is no number.
+  // `special`: the call's inputs hold NaN or infinities.
   EpilogueExamination(const RegistrySnapshot& registry, const OperatorCall& call, const Blobs& outputs, bool special)
       : registry_(registry), call_(call), expected_(outputs), special_(special), shape_(outputs[0]->shape) {}
   EpilogueFinding examine();
 
  private:
-  // A kernel that takes another way where it meets NaN (as ours with oneDNN, whose activations lose it) makes that when it does.
+  // A kernel that takes another path for NaN (like ours with oneDNN, whose activations lose it) creates that path when it is needed.
   bool is_allowed(const Finding& found) const { return special_ && found.mistake == std::string_view("allocates"); }
   bool fuse(const Epilogue& epilogue, OperatorCall& fused, std::string& about) const;
   std::vector<float> by_epilogue_ops(const OperatorCall& fused) const;
@@ -126,7 +126,7 @@ class EpilogueExamination {
   const Shape& shape_;
 };
 
-// The call with the epilogue behind it; false: output 0 has none of these operands.
+// Adds the epilogue to the call; returns false if output 0 has none of these operands.
 bool EpilogueExamination::fuse(const Epilogue& epilogue, OperatorCall& fused, std::string& about) const {
   std::vector<std::string> named;
   for (const EpilogueOpText& epilogue_op : epilogue) {
@@ -145,7 +145,7 @@ bool EpilogueExamination::fuse(const Epilogue& epilogue, OperatorCall& fused, st
   return true;
 }
 
-// What the epilogue ops make of output 0.
+// Computes output 0 with the epilogue ops.
 std::vector<float> EpilogueExamination::by_epilogue_ops(const OperatorCall& fused) const {
   const auto n = static_cast<size_t>(shape_.element_count());
   std::vector<float> acc(n), operand(n);

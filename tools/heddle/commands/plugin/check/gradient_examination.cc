@@ -21,9 +21,9 @@ namespace {
 using Blobs = std::vector<std::shared_ptr<const Blob>>;
 using Numbers = std::vector<double>;
 
-constexpr int64_t sampled_elements = 16;  // of the first ones, and of the others
+constexpr int64_t sampled_elements = 16;  // from the first ones, and from the others
 constexpr int random_directions = 3;
-// Of inputs and outputs: a difference takes several runs, and smaller calls of the operator tell the same.
+// The most elements of inputs and outputs: a difference takes several runs, and smaller calls of the operator show the same.
 constexpr int64_t max_elements = int64_t{1} << 17;
 
 bool is_real(const std::shared_ptr<const Blob>& blob) {
@@ -41,13 +41,13 @@ double random_sign(uint64_t& state) {
   return next_random(state) >> 63 ? 1.0 : -1.0;
 }
 
-// The sum of all real outputs' elements times `weights`: what the gradients are of.
+// The sum of all real outputs' elements times `weights`: the gradients are those of this sum.
 double weighted_sum(const Blobs& outputs, const std::vector<Numbers>& weights) {
   double total = 0;
   for (size_t o = 0; o < outputs.size() && o < weights.size(); ++o) {
     if (weights[o].empty()) continue;
     const Numbers y = numbers_of(*outputs[o]);
-    if (y.size() != weights[o].size()) return NAN;  // other extents: no differences there
+    if (y.size() != weights[o].size()) return NAN;  // other extents: no differences can be computed
     total = std::inner_product(y.begin(), y.end(), weights[o].begin(), total);
   }
   return total;
@@ -56,7 +56,7 @@ double weighted_sum(const Blobs& outputs, const std::vector<Numbers>& weights) {
 // One input's gradient at one point.
 class InputGradient {
  public:
-  // Differences are those of `call`, whose inputs are the point.
+  // Differences are computed from `call`, whose inputs are the point.
   InputGradient(const RegistrySnapshot& registry, OperatorCall call, size_t input, const std::vector<Numbers>& weights, double here)
       : registry_(registry), call_(std::move(call)), input_(input), weights_(weights), here_(here), x_(call_.inputs[input]) {
     const Numbers values = numbers_of(*x_);
@@ -69,10 +69,10 @@ class InputGradient {
   std::string examine(const Blob& gradient, bool by_elements, uint64_t seed);
 
  private:
-  // A slope, and by how much it may be wrong; none: it is not settled, or the point is at the border of where the operator is defined.
+  // A slope, and how much it may be wrong; none: it does not converge, or the point is at the border of the operator's domain.
   struct Slope {
     double value = 0, error = 0;
-    double kink = 0;  // between the slopes on both sides, where that does not vanish with the step
+    double kink = 0;  // the difference of the slopes on both sides, where that does not vanish with the step
   };
   std::optional<double> moved(const Numbers& direction, double by);
   std::optional<Slope> slope(const Numbers& direction);
@@ -92,7 +92,7 @@ class InputGradient {
   bool wide_ = false;
   double step_ = 0;
   Numbers g_;
-  std::string broken_;  // a kernel that fails where the input is moved
+  std::string broken_;  // the failure of a kernel when the input is moved
 };
 
 std::optional<double> InputGradient::moved(const Numbers& direction, double by) {
@@ -109,7 +109,7 @@ std::optional<double> InputGradient::moved(const Numbers& direction, double by) 
   return std::isfinite(sum) ? std::optional<double>(sum) : std::nullopt;
 }
 
-// Central differences with one step and half of it: their distance is more than what the smaller one is off.
+// Central differences with one step and half of it: their distance is larger than the error of the smaller one.
 std::optional<InputGradient::Slope> InputGradient::slope(const Numbers& direction) {
   double slopes[2] = {}, bends[2] = {};
   for (const int half : {0, 1}) {
@@ -119,7 +119,7 @@ std::optional<InputGradient::Slope> InputGradient::slope(const Numbers& directio
     slopes[half] = (*up - *down) / (2 * h);
     bends[half] = std::abs(*up - here_ + *down - here_) / h;
   }
-  // Half of the step halves what a curve bends, and leaves a kink as it is.
+  // Half of the step halves the effect of a curve, and leaves a kink unchanged.
   return Slope{slopes[1], std::abs(slopes[1] - slopes[0]), bends[1] > 0.75 * bends[0] ? bends[1] : 0};
 }
 
@@ -132,14 +132,14 @@ bool InputGradient::differs(const Numbers& direction, double* emitted, double* m
   if (found->error > 0.02 * scale) return false;
   *emitted = along(direction);
   *measured = found->value;
-  // What rounding makes of a sum as large as `here_`.
+  // The rounding error of a sum as large as `here_`.
   const double rounding = (wide_ ? 1e-15 : 2e-7) * std::max(1.0, std::abs(here_)) / step_;
   const double tolerance = 2e-3 * scale + 4 * found->error + 8 * rounding + 1e-6;
-  // At a kink any slope between both sides' will do, which elements tell alone: their sums mix the sides.
+  // At a kink any slope between those of both sides is right, which only single elements can show: sums of elements mix the sides.
   return found->kink <= tolerance && std::abs(*emitted - *measured) > tolerance;
 }
 
-// The element that is wrong, by halves of the direction, in which `measured` was.
+// Finds the element that is wrong, by halves of the direction; `measured` is the slope in that direction.
 std::string InputGradient::search(const Numbers& direction, double measured) {
   double emitted = 0;
   size_t first = 0, last = direction.size();
@@ -224,7 +224,7 @@ bool is_declared_without(const OperatorSchema& schema, size_t input) {
   return port && (port->flags & HEDDLE_PORT_NOT_DIFFERENTIABLE) != 0;
 }
 
-// Dtypes and shapes, and who has one.
+// Checks dtypes and shapes, and which inputs have a gradient.
 std::string GradientExamination::examine_ports(const OperatorCall& call, const Gradients& gradients) const {
   size_t candidates = 0, given = 0;
   std::string missing;
@@ -247,7 +247,7 @@ std::string GradientExamination::examine_ports(const OperatorCall& call, const G
   return candidates > 0 && given == 0 ? "its gradient gives none of its real inputs a gradient" : missing;
 }
 
-// `as_given`: the point is the call's, kinks and all; else one beside it.
+// `as_given`: the point is the call's, including kinks; else one beside it.
 std::string GradientExamination::examine_at(const OperatorCall& call, const Blobs& outputs, bool as_given) {
   Blobs weights;
   std::vector<Numbers> numbers;
@@ -261,12 +261,12 @@ std::string GradientExamination::examine_at(const OperatorCall& call, const Blob
   const Gradients gradients = run_gradient(registry_, schema_, call, outputs, weights);
   if (!gradients.wrong.empty()) return gradients.wrong;
   if (std::string wrong = examine_ports(call, gradients); !wrong.empty()) return wrong;
-  // The same call in f64, where there is a kernel for it: differences lose less there.
+  // Uses the same call in f64, where there is a kernel for it: differences lose fewer digits there.
   OperatorCall wide = call;
   for (auto& input : wide.inputs)
     if (is_real(input)) input = converted(*input, DType::f64);
   auto wide_outputs = run_operator(registry_, wide);
-  // All of it: a statistic that stays f32 moves in steps that are too coarse for small differences.
+  // Only if all of it is f64: a statistic that stays f32 moves in steps that are too coarse for small differences.
   bool has_wide = wide_outputs.ok();
   for (size_t o = 0; o < outputs.size() && has_wide; ++o) has_wide = !is_real(outputs[o]) || (*wide_outputs)[o]->dtype == DType::f64;
   const double here = weighted_sum(has_wide ? *wide_outputs : outputs, numbers);

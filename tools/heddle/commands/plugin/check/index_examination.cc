@@ -27,7 +27,7 @@ std::shared_ptr<const Blob> with_index(const Blob& indices, int64_t value, Place
   return changed;
 }
 
-// The call with `extent` rows, or whatever it is that input `input` holds indices of.
+// The call with `extent` rows, or elements of what input `input` holds indices of.
 std::optional<OperatorCall> with_bound(const OperatorSchema& schema, const OperatorCall& call, size_t input, int64_t extent) {
   const auto of = static_cast<size_t>(schema.input_port(input)->index_bound_port);
   const Blob& bounding = *call.inputs[of];
@@ -58,7 +58,7 @@ class IndexExamination {
   const Blobs& expected_;
 };
 
-// Whether another index within the bound gives something else there, or fails.
+// Whether another index within the bound gives another result there, or fails.
 bool IndexExamination::reads(size_t input, int64_t bound, Place place) const {
   if (bound <= 1) return reads_indices(registry_, schema_, call_, input);  // there is no other index
   for (const int64_t other : {int64_t{0}, bound / 2, bound - 1}) {
@@ -70,7 +70,7 @@ bool IndexExamination::reads(size_t input, int64_t bound, Place place) const {
   return false;
 }
 
-// A little or far outside, at the begin or at the end: what lies there would be read.
+// Tries an index a little or far outside, at the begin or at the end: the memory there would be read.
 Finding IndexExamination::examine_one(size_t input, int64_t bound, int64_t wrong, Place place) const {
   OperatorCall called = call_;
   called.inputs[input] = with_index(*call_.inputs[input], wrong, place);
@@ -85,7 +85,7 @@ Finding IndexExamination::examine_one(size_t input, int64_t bound, int64_t wrong
   return watched.found().mistake == std::string_view("write-beyond") ? watched.found() : Finding();
 }
 
-// Of nothing every index is outside.
+// Without any rows, every index is outside.
 Finding IndexExamination::examine_nothing(size_t input) const {
   const auto probe = with_bound(schema_, call_, input, 0);
   if (!probe) return {};

@@ -23,7 +23,7 @@ bool allows(const heddle_port& port, DType dtype) {
   return (port.dtypes & HEDDLE_DTYPE_BIT(static_cast<int>(dtype))) != 0;
 }
 
-// For an input whose schema does not allow `dtype`: something that it does.
+// A dtype that the input's schema allows, for one that does not allow `dtype`.
 DType fitting(const heddle_port& port, DType dtype) {
   if (allows(port, dtype)) return dtype;
   for (const DType other : {DType::i64, DType::f32, DType::boolean})
@@ -47,7 +47,7 @@ uint32_t required_inputs(const OperatorSchema& schema) {
 // Shapes of the inputs, by port.
 using InputShapes = std::vector<Shape>;
 
-// Shapes of ports whose names stand for `extents`.
+// Shapes of ports when their names have the extents `extents`.
 InputShapes declared_shapes(const std::vector<DeclaredDims::Port>& ports, const std::vector<int64_t>& extents, const Shape& rest) {
   InputShapes made;
   for (const DeclaredDims::Port& port : ports)
@@ -56,14 +56,14 @@ InputShapes declared_shapes(const std::vector<DeclaredDims::Port>& ports, const 
   return made;
 }
 
-// More than a check of many runs has time for.
+// Whether the shape is too large for a check of many runs.
 bool is_large(const Shape& shape) {
   int64_t bytes = 0;
   return !checked_byte_size(DType::u8, shape, &bytes) || bytes > 300'000;
 }
 
-// The same, with the extents of the last names made small where an input would be large: the first ones are as they were. Empty: it is
-// large all the same.
+// Returns the shapes with the extents of the last names made small where an input would be large: the first ones are unchanged. Empty: an
+// input is large all the same.
 InputShapes bounded_shapes(const std::vector<DeclaredDims::Port>& ports, std::vector<int64_t> extents, const Shape& rest) {
   InputShapes made = declared_shapes(ports, extents, rest);
   for (size_t n = extents.size(); n-- > 0 && std::any_of(made.begin(), made.end(), is_large); made = declared_shapes(ports, extents, rest))
@@ -71,13 +71,13 @@ InputShapes bounded_shapes(const std::vector<DeclaredDims::Port>& ports, std::ve
   return std::any_of(made.begin(), made.end(), is_large) ? InputShapes() : made;
 }
 
-// Where the ports say how their dims go together (heddle_port::dims), shapes that do; else the same for all.
+// Shapes that fit together where the ports declare their dims (heddle_port::dims); else the same for all.
 std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   std::vector<InputShapes> all;
   const std::vector<DeclaredDims::Port>& ports = schema.declared_dims.inputs();
   if (ports.empty()) {
     for (const Shape& shape : shapes) all.emplace_back(std::max(schema.op->input_count, 1u), shape);
-    // Of the largest shape a few, where all of it would be picked for each of its elements.
+    // Takes only a few of the largest shape, where each of its elements would pick all of it.
     InputShapes few = all.back();
     for (uint32_t i = 0; i < schema.op->input_count; ++i)
       if (schema.op->inputs[i]->index_bound_port >= 0) few[i] = Shape{65};
@@ -86,7 +86,7 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   }
   // Extents of the names in order, again from the front where there are more.
   const std::vector<int64_t> rounds[] = {{1}, {7, 3, 5}, {2, 3, 4, 5}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {4}, {65, 33, 17}, {300, 257, 3}};
-  int max_rest_rank = max_rank;  // what "..." may stand for, that no port gets too many dims
+  int max_rest_rank = max_rank;  // the most dims that "..." may stand for, so that no port gets too many
   const bool varies = std::any_of(ports.begin(), ports.end(), [](const auto& port) { return port.has_rest; });
   for (const DeclaredDims::Port& port : ports)
     if (port.has_rest) max_rest_rank = std::min(max_rest_rank, max_rank - port.min_rank);
@@ -100,7 +100,7 @@ std::vector<InputShapes> input_shapes(const OperatorSchema& schema) {
   return all;
 }
 
-// These for all inputs; of what declares its dims, three that fit.
+// These shapes for all inputs; for ports that declare their dims, three that fit.
 std::vector<InputShapes> few_shapes(const OperatorSchema& schema, const std::vector<Shape>& same_for_all) {
   std::vector<InputShapes> few;
   if (!schema.declared_dims.inputs().empty()) {
@@ -132,7 +132,7 @@ OperatorCase generic_case(const OperatorSchema& schema, const InputShapes& of, D
   return made;
 }
 
-// Numbers that an attribute may stand for beside its default.
+// Further numbers for an attribute, besides its default.
 std::vector<AttributeValue> other_values(const heddle_attribute_schema& attribute) {
   if (attribute.type == HEDDLE_ATTRIBUTE_INT) return {int64_t{1}, int64_t{0}, int64_t{-1}, int64_t{2}};
   if (attribute.type == HEDDLE_ATTRIBUTE_FLOAT) return {0.5, 2.0, -1.0};
@@ -182,7 +182,7 @@ bool same_numbers(const Blob& a, const Blob& b) {
   return true;
 }
 
-// Null: nothing is said, or these numbers are none of the dtype's; floats are rounded.
+// Null: no content is given, or the dtype can't hold these numbers; floats are rounded.
 std::shared_ptr<const Blob> as_expected(const std::shared_ptr<const Blob>& from, DType dtype) {
   if (!from || dtype == DType::boolean || from->dtype == DType::boolean || (is_float(dtype) && !is_float(from->dtype))) return nullptr;
   auto there = converted(*from, dtype);
@@ -266,7 +266,7 @@ bool in_dtype(const OperatorSchema& schema, uint32_t port, DType dtype, Operator
       of.expected[o].dtype = dtype;
       of.expected[o].content = as_expected(of.expected[o].content, dtype);
     } else if (of.expected[o].dtype == before) {
-      of.expected[o].absent = true;  // it may follow the input without a word of it in the declaration
+      of.expected[o].absent = true;  // it may depend on the input without being declared so
     }
   if (!same) of.expected.clear();
   of.may_refuse = true;
@@ -287,7 +287,7 @@ bool same_inputs_but_for_dtypes(const std::vector<std::shared_ptr<const Blob>>& 
                     [](const auto& x, const auto& y) { return x && y ? x->shape == y->shape && same_numbers(*x, *y) : x == y; });
 }
 
-// Beyond what the coarser of the dtypes rounds away.
+// Whether outputs differ by more than the rounding of the coarser dtype.
 bool other_outputs(const std::vector<ExampleTensor>& a, const std::vector<ExampleTensor>& b) {
   const auto wide = [](const ExampleTensor& tensor) { return converted(*tensor.content, DType::f64); };
   const auto view = [](const Blob& blob) { return TensorView{blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)}; };

@@ -23,7 +23,7 @@
 namespace heddle::tool {
 namespace {
 
-constexpr int64_t small = 1000;  // elements, of what is run many times
+constexpr int64_t small = 1000;  // in elements, of calls that are run many times
 
 class OperatorExamination {
  public:
@@ -51,17 +51,17 @@ class OperatorExamination {
   CallHost* const host_;
   DeviceExamination* const device_;
   Coverage coverage_;
-  std::optional<DtypeDependence> depends_;  // of its examples
+  std::optional<DtypeDependence> depends_;  // computed from its examples
   bool ran_ = false;
-  bool asks_epilogue_ = false, has_epilogue_ = false;  // a kernel may take stages behind it; took any
-  // A call that went well, and what it gave.
+  bool asks_epilogue_ = false, has_epilogue_ = false;  // its kernel may be offered epilogues; accepted any
+  // A call that succeeded, and its results.
   struct Before {
     OperatorCall call;
     std::string about;
     Blobs outputs;
   };
   std::optional<Before> before_;
-  // Why it would not have the inputs with the most dimensions, which says more than what it thinks of scalars.
+  // Why it refused the inputs with the most dimensions, which tells more than a refusal of scalars.
   int refused_rank_ = -1;
   std::string refusal_;
 };
@@ -72,14 +72,15 @@ int64_t elements_of(const OperatorCall& call) {
   return count;
 }
 
-// Of a call that failed and did not refuse: extents and outputs are the host's words (operator_runner.h), elements those of op/contexts.h.
+// The promise that a failed call has broken, without refusing: extents and outputs are reported by the host (operator_runner.h), elements
+// by op/contexts.h.
 const char* broken_promise(const Status& status) {
   const std::string& said = status.diagnostic().message;
   if (said.find("the port takes ") != std::string::npos) return "dtype";
   return said.find("wrote extent") != std::string::npos || said.find("allocated no output") != std::string::npos ? "extent" : "error-path";
 }
 
-// A refusal says why, leaves nothing behind, and changes nothing for the calls that follow.
+// A refusal must give a reason, leak nothing, and have no effect on later calls.
 Finding OperatorExamination::examine_refusal(const OperatorCase& one, const Status& status) {
   if (one.is_example()) return {"example", fmt::format("refuses its own example: {}", status.text())};
   const int rank = one.call.inputs.empty() || !one.call.inputs[0] ? 0 : one.call.inputs[0]->shape.rank();
@@ -123,14 +124,14 @@ Finding OperatorExamination::examine_run(const OperatorCase& one, const Blobs& o
   const int64_t elements = elements_of(call);
   if (found.ok() && elements < small) found = named("layout", examine_layouts(registry_, call, outputs));
   if (found.ok() && elements < small) found = examine_with_epilogues(call, outputs);
-  // f64 stands in for f32 there, where it can.
+  // f64 is used instead of f32 there, where possible.
   const bool wide = !call.inputs.empty() && call.inputs[0] && call.inputs[0]->dtype == DType::f64;
   if (found.ok() && elements > 0 && !(wide && allows_f32()))
     found = named("gradient", examine_gradient(registry_, schema_, call, outputs, seed_));
   return found;
 }
 
-// The input that holds indices of nothing at all.
+// The input that holds indices into an empty input.
 std::optional<size_t> indexes_nothing(const OperatorSchema& schema, const OperatorCall& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (call.inputs[i] && call.inputs[i]->bytes > 0 && index_bound(schema, call, i) == 0) return i;
@@ -142,20 +143,20 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   const auto wrong = indexes_nothing(schema_, one.call);
   const Describing here({about, wrong ? "index-unchecked" : ""});
   if (one.call.output_count == 0) return {};
-  // In guarded memory from the first run on: what a kernel breaks there is told, and breaks nothing else.
+  // Guarded memory is used from the first run on: mistakes of a kernel are reported there, and damage nothing else.
   OperatorCall with_state = one.call;
-  with_state.conditions.gives_state = true;  // else a kernel that draws numbers, which it does not say, ends the process
+  with_state.conditions.gives_state = true;  // else a kernel that draws numbers without declaring it ends the process
   const WatchedRun first(registry_, with_state, GuardedBytes::Side::behind, 0);
   const auto& outputs = first.outputs();
   if (!outputs.ok() && first.end().refused()) return examine_refusal(one, outputs.status()).with(about);
   if (wrong && (!outputs.ok() || reads_indices(registry_, schema_, one.call, *wrong)))
     return Finding{"index-unchecked", fmt::format("takes indices of nothing in input {}", *wrong)}.with(about);
   if (!outputs.ok()) return Finding{broken_promise(outputs.status()), outputs.status().text()}.with(about);
-  // What is made once for all runs, as caches of libraries, may allocate.
+  // One-time allocations for all runs, such as caches of libraries, are allowed.
   if (!first.found().ok() && first.found().mistake != std::string_view("allocates")) return Finding(first.found()).with(about);
   int64_t bytes = 0;
   for (const auto& output : *outputs) bytes += output ? output->bytes : 0;
-  if (bytes > one.max_output_bytes) return {};  // nor does it count as run
+  if (bytes > one.max_output_bytes) return {};  // it does not count as run either
   ran_ = true;
   coverage_.ran(one.call);
   if (Finding found = examine_run(one, *outputs); !found.ok() || before_ || schema_.has_trait(HEDDLE_TRAIT_RANDOM))
@@ -165,7 +166,7 @@ Finding OperatorExamination::examine_case(const OperatorCase& one) {
   return {};
 }
 
-// What the call gives of its numbers as floats of `dtype` round them; none: it does not take them.
+// The results of the call for its numbers rounded to floats of `dtype`; none: it does not accept them.
 std::optional<OperatorCase> OperatorExamination::of_rounded_numbers(const OperatorCase& one, DType dtype) const {
   OperatorCase there = one, rounded = one;
   if (!in_dtype(schema_, 0, dtype, there)) return {};
@@ -182,7 +183,7 @@ std::optional<OperatorCase> OperatorExamination::of_rounded_numbers(const Operat
   return rounded;
 }
 
-// All dtypes compute the same: what the call gives is expected of it in each of the others, as far as they hold the numbers.
+// All dtypes must compute the same: the results of the call are expected in each of the others, as far as they hold the numbers.
 Finding OperatorExamination::examine_dtypes(OperatorCase one) {
   one.call.host = host_;
   if (schema_.has_trait(HEDDLE_TRAIT_RANDOM) || !run_operator(registry_, one.call).ok()) return {};
@@ -208,7 +209,7 @@ Finding OperatorExamination::examine_all() {
   for (const auto& list : {cases->examples, whole_number_cases(schema_, seed_)})
     for (const OperatorCase& one : list)
       if (Finding found = examine_dtypes(one); !found.ok()) return found;
-  // Also what no generic inputs fit: examples do.
+  // Covers operators that no generic inputs fit: examples do.
   for (uint32_t port = 0; port < schema_.op->input_count; ++port)
     for (const DType dtype : coverage_.dtypes(port, port > 0))
       for (OperatorCase one : cases->examples) {

@@ -58,7 +58,7 @@ std::string examine_pointwise(const RegistrySnapshot& registry, const OperatorSc
     dtype = input->dtype;
   }
   const auto program = pointwise_program(schema, call.attributes, present);
-  if (!program.ok()) return {};  // an attribute without a number: nothing would fuse it
+  if (!program.ok()) return {};  // an attribute is not a number: it would never be fused
   text.domain = "heddle";
   text.type = "Pointwise";
   for (const auto& input : call.inputs) text.inputs.push_back(input ? input : call.inputs[0]);  // the text names no absent input
@@ -83,7 +83,7 @@ std::string examine_special_values(const RegistrySnapshot& registry, const Opera
         call.type = schema.name;
         call.version = schema.version;
         for (uint32_t i = 0; i < (optional ? schema.op->input_count : schema.required_inputs); ++i) {
-          const bool beside = (schema.op->inputs[i]->flags & HEDDLE_PORT_OPTIONAL) != 0;  // often a number
+          const bool beside = (schema.op->inputs[i]->flags & HEDDLE_PORT_OPTIONAL) != 0;  // optional operands are often numbers
           call.inputs.push_back(special_blob(dtype, i, beside ? Shape{} : shape, seed + i));
         }
         CallEnd end;

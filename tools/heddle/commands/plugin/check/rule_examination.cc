@@ -21,13 +21,13 @@ std::set<std::string> symbols_of(const Net& net) {
   return symbols;
 }
 
-// The net as it stands: rules must not touch what they are tested against.
+// Opens the net unchanged: rules must not be applied to the nets that they are tested with.
 Result<Session> open_alone(const Runtime& runtime, Net net, SessionOptions options) {
   options.rewrite_rules = false;
   return runtime.open(std::move(net), options);
 }
 
-// What both nets are run with: symbols of the pattern, or inputs of an example.
+// The inputs of both nets: symbols of the pattern, or inputs of an example.
 struct RuleInputs {
   int64_t extent = 0;
   const heddle_example* example = nullptr;
@@ -81,7 +81,7 @@ Status examine(const Runtime& runtime, const heddle_rewrite_rule& rule, uint64_t
   HEDDLE_TRY(const std::vector<Tensor> actual, of_replacement.run(inputs), "in the replacement");
   if (expected.size() != actual.size()) return {Code::plugin_invalid, "pattern and replacement have different numbers of outputs"};
   for (size_t i = 0; i < expected.size(); ++i) {
-    // Each side rounds in other places; a value between two operators of 16-bit floats has few digits.
+    // Each side rounds at other operators; a value between two operators of 16-bit floats has few digits.
     const double relative = byte_width(actual[i].view().dtype) == 2 && is_float(actual[i].view().dtype) ? 2e-2 : 1e-4;
     const Comparison c = compare(actual[i].view(), expected[i].view(), relative, relative / 10);
     if (!c.equal) return {Code::plugin_invalid, fmt::format("the replacement's result differs: {}", c.reason)};

@@ -1,4 +1,4 @@
-// What an examination of `heddle plugin check` finds.
+// The results of an examination by `heddle plugin check`.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ struct Finding {
   std::string text;
 
   bool ok() const { return text.empty(); }
-  // With the inputs that show it.
+  // Adds the inputs that show it.
   Finding with(const std::string& about) && { return {mistake, ok() ? std::string() : text + about}; }
 };
 
-// What a kernel may do, and its author should know of. `name`: of the table in docs/command_line.md, a mistake's or a note's own
-// (no-abort).
+// A property that a kernel may have, and that its author should know. `name`: from the table in docs/command_line.md, a mistake's or a
+// note's own (no-abort).
 struct Note {
   std::string name, text;
 };
@@ -27,7 +27,7 @@ struct Verdict {
   enum class Kind : char { pass, fail, not_run };
   Kind kind = Kind::pass;
   std::string mistake;  // its name
-  std::string reason;   // of what did not pass
+  std::string reason;   // why it did not pass
 
   static Verdict of(Finding found) {
     return {found.ok() ? Kind::pass : Kind::fail, found.ok() ? "" : found.mistake, std::move(found.text)};

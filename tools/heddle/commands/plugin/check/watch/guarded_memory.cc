@@ -36,7 +36,7 @@ bool was_write([[maybe_unused]] const void* context) {
 #endif
 }
 
-// The process is at its end: what is called here may allocate, and if it crashes too the default answer follows.
+// The process is about to end: the functions called here may allocate, and if they crash too the default handler runs.
 void on_fault(int, siginfo_t* info, void* context) {
   std::string accused;
   for (const GuardedBytes* memory : known().memory) {

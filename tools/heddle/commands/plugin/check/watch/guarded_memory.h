@@ -1,5 +1,5 @@
-// Memory around which nothing may be touched, and who is told when a kernel does: pages without access stand before and behind each input,
-// output, scratch and packed constant; inputs and packed constants can not be written.
+// Memory with guards around it, and reports of a kernel's accesses to them: pages without access lie before and after each input, output,
+// scratch and packed constant; inputs and packed constants can not be written.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace heddle::tool {
 
-// One piece of memory. What is left of its pages holds `slack`.
+// One piece of memory. The rest of its pages holds `slack`.
 class GuardedBytes {
  public:
   // Which end of the bytes touches its guard. The begin is aligned to 64 bytes, as kernels are promised, so that up to 63 bytes may lie
@@ -28,9 +28,9 @@ class GuardedBytes {
 
   std::byte* data() const { return data_; }
   void forbid_writing();
-  // "wrote behind the end of output 0", from what became of the slack; empty: nothing.
+  // "wrote behind the end of output 0", if the slack has changed; empty: it has not.
   std::string damage() const;
-  // Likewise of an access that was refused at `address`; empty: it has nothing to do with this.
+  // Likewise for an access that was refused at `address`; empty: the address is not in this memory.
   std::string accused(const void* address, bool wrote) const;
 
  private:
@@ -43,17 +43,18 @@ class GuardedBytes {
   bool read_only_ = false;
 };
 
-// All that exist are known: a crash of the process is told as what was touched. Behind this a SIGSEGV or SIGBUS calls `tell` with the
-// finding (empty: nothing that is known here) and what describe() was given last, and ends the process. For child processes.
+// All existing GuardedBytes are registered: a crash of the process is reported as an access to one of them. After this call a SIGSEGV or
+// SIGBUS calls `tell` with the finding (empty: no memory that is registered) and the argument of the last describe(), and ends the process.
+// For child processes.
 struct Described {
   std::string about;
-  const char* mistake = "";  // what a fault is called now; "": by what was touched
+  const char* mistake = "";  // the mistake that a fault is now; "": determined by the memory
 };
 void report_faults(std::function<void(const std::string& accused, const Described& now)> tell);
-// Returns what it was before.
+// Returns the previous description.
 Described describe(Described now);
 
-// What is examined as long as this lives.
+// Describes the current examination as long as this lives.
 class Describing {
  public:
   explicit Describing(Described now) : before_(describe(std::move(now))) {}

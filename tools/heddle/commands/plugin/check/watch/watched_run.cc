@@ -19,7 +19,7 @@
 namespace heddle::tool {
 namespace {
 
-// In place of standard output; -1: it is not watched.
+// The file that replaces standard output; -1: it is not watched.
 int printed_to = -1;
 
 bool take_printed() {
@@ -31,7 +31,7 @@ bool take_printed() {
   return any;
 }
 
-// Of this process's address space.
+// The mapped pages of this process's address space.
 int64_t mapped_pages() {
   std::ifstream file("/proc/self/statm");
   int64_t pages = 0;
@@ -54,15 +54,15 @@ bool computed_in_place(const OperatorCall& call, uint32_t input) {
   return false;
 }
 
-// By name of the mistake that it would be of others.
+// By the name of the mistake that it would be for other kernels.
 std::map<std::string, std::string> of_asynchronous;
 
-// One at a time: the counts are the process's.
+// One at a time: the counts are those of the process.
 std::optional<Counting> counting;
 ProcessCounts before;
 int64_t waits_before = 0;
 
-// How often it has given its processor away because it had nothing to do.
+// How often the thread has yielded its processor because it had nothing to do.
 int64_t waits_of_this_thread() {
   rusage usage = {};
   ::getrusage(RUSAGE_THREAD, &usage);
@@ -86,14 +86,14 @@ WatchedRun::WatchedRun(const RegistrySnapshot& registry, OperatorCall call, Guar
   call.conditions.observer = this;
   take_printed();
   outputs_ = run_operator(registry, call, &end_);
-  // Who finds extents while it runs may keep what it grew for the next run of the same inputs.
+  // A kernel that finds extents while it runs may keep memory that it grew for the next run of the same inputs.
   if (seen_.allocations > 0 && finds_extents_ && outputs_.ok()) {
     seen_.allocations = 0;
     const auto inputs = call.inputs;
     const bool grew = !std::exchange(call.conditions.inputs_before, &inputs);
     if (grew) outputs_ = run_operator(registry, call, &end_);
   }
-  // The system may have had a thread wait for memory, once; a kernel that waits does so each time.
+  // The system may have made a thread wait for memory, once; a kernel that waits does so each time.
   for (int again = 0; again < 3 && seen_.waits > 0 && outputs_.ok(); ++again) {
     const Seen first = seen_;
     seen_.waits = 0;
@@ -116,7 +116,7 @@ std::byte* WatchedRun::allocate(Memory of, uint32_t index, int64_t bytes) {
 
 void WatchedRun::prepared(int64_t tiles, uint32_t kernel_flags) {
   tiles_ = tiles;
-  asynchronous_ = (kernel_flags & HEDDLE_KERNEL_ASYNC) != 0;  // we wait for its end ourselves
+  asynchronous_ = (kernel_flags & HEDDLE_KERNEL_ASYNC) != 0;  // this code waits for its end
   for (GuardedBytes* memory : packed_) memory->forbid_writing();
 }
 
@@ -149,7 +149,7 @@ void WatchedRun::look() {
     else
       found_ = {mistake, text};
   };
-  if (seen_.allocations > 0 && found_.ok() && !new_thread_)  // which makes what libraries keep for each thread
+  if (seen_.allocations > 0 && found_.ok() && !new_thread_)  // a new thread makes libraries allocate what they keep for each thread
     found("allocates", fmt::format("allocates memory when it runs ({} times in one run)", seen_.allocations));
   if (seen_.waits > 0 && found_.ok() && !asynchronous_) found_ = {"waits", "waits when it runs, for time to pass or for another thread"};
   if (seen_.threads > 0) found("starts-threads", fmt::format("starts threads when it runs ({} in one run)", seen_.threads));
@@ -166,7 +166,7 @@ Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call) {
   OperatorCall twice = call;  // prepared twice
   twice.conditions.inputs_before = &call.inputs;
   const auto run = [&] { static_cast<void>(run_operator(registry, twice)); };
-  run();  // what is made once for all calls
+  run();  // allocates what is made once for all calls
   run();
   const int64_t files = entries_of("/proc/self/fd"), threads = entries_of("/proc/self/task");
   const int64_t kept = ProcessCounts::so_far().kept;
@@ -179,7 +179,7 @@ Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call) {
   if (entries_of("/proc/self/fd") >= files + times) return {"leak", "leaks open files: each call leaves one behind"};
   if (entries_of("/proc/self/task") >= threads + times) return {"leak", "leaks threads: each call leaves one behind"};
   if (!ProcessCounts::available()) return {};  // a sanitizer's allocator maps more at each call
-  // malloc maps more now and then, for what other threads do too; a leak does call after call.
+  // malloc maps more now and then, for other threads too; a leak does so call after call.
   int64_t pages = mapped_pages();
   for (int i = 0; i < 4 * times; ++i) {
     run();

@@ -1,4 +1,4 @@
-// One call of an operator in guarded memory, and all that can be seen of its kernel while it runs.
+// One call of an operator in guarded memory, and everything that can be observed of its kernel while it runs.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ namespace heddle::tool {
 
 class WatchedRun final : public CallObserver {
  public:
-  // Runs `call` with its inputs and all that it is given in memory with guards on `side`, `slack` between that and the guards. Inputs can
-  // not be written, but where the call computes in place. What is touched beyond that ends the process (guarded_memory.h).
+  // Runs `call` with its inputs and all its other memory with guards on `side`, and `slack` between the memory and the guards. Inputs can
+  // not be written, except where the call computes in place. An access beyond that ends the process (guarded_memory.h).
   WatchedRun(const RegistrySnapshot& registry, OperatorCall call, GuardedBytes::Side side, uint8_t slack);
 
-  // As run_operator() answers; the blobs live as long as this.
+  // The result of run_operator(); the blobs live as long as this.
   const Result<std::vector<std::shared_ptr<const Blob>>>& outputs() const { return outputs_; }
   const CallEnd& end() const { return end_; }
-  // What was written beside its memory, allocated, started, printed or waited for by the kernel's run() and finish(); ok: nothing. Where
-  // outputs are allocated while it runs, so may be other memory in the first run of a state; asynchronous kernels may allocate, start
-  // threads and wait.
+  // The mistakes of the kernel's run() and finish(): memory written beside its own, allocations, started threads, printed text, waits; ok:
+  // none. Where outputs are allocated while it runs, other memory may be too in the first run of a state; asynchronous kernels may
+  // allocate, start threads and wait.
   const Finding& found() const { return found_; }
   int64_t tiles() const { return tiles_; }
 
@@ -50,14 +50,14 @@ class WatchedRun final : public CallObserver {
   Finding found_;
 };
 
-// What the asynchronous kernels that ran in this process have done which is a mistake of others: they wait for files and networks, whose
-// libraries allocate and have threads.
+// Notes of actions by the asynchronous kernels that ran in this process which would be mistakes of other kernels: they wait for files and
+// networks, whose libraries allocate and have threads.
 std::vector<Note> notes_of_asynchronous();
 
-// What stays behind when the call is made again and again (memory, threads, open files), refused or not.
+// Finds leaks when the call is repeated (memory, threads, open files), refused or not.
 Finding find_leaks(const RegistrySnapshot& registry, const OperatorCall& call);
 
-// From here on this process's standard output goes where WatchedRun looks for it. For child processes.
+// Redirects this process's standard output, from here on, to where WatchedRun reads it. For child processes.
 void watch_standard_output();
 
 }  // namespace heddle::tool
