@@ -1,5 +1,5 @@
-// Where what is tested lies: the build tree, or the folder that HEDDLE_TEST_FOLDER names, laid out like one (tools/bundle.sh), on a machine
-// that has no build tree.
+// Returns the folder of the files under test: the build tree or, on a machine that has none, the folder that HEDDLE_TEST_FOLDER names,
+// which is laid out like one (tools/bundle.sh).
 #pragma once
 
 #include <cstdlib>

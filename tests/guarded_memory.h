@@ -1,5 +1,5 @@
-// Memory with a page behind its last byte, or in front of its first, without access: what reads or writes beyond it dies, with or
-// without AddressSanitizer.
+// Memory with an inaccessible page after its last byte or before its first: code that reads or writes beyond it crashes, with or without
+// AddressSanitizer.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,8 +16,8 @@ enum class Guard { front, behind };  // which end of the bytes touches its page
 
 class GuardedMemory {
  public:
-  // With Guard::front the bytes are aligned to a page; else they end where the guard begins. All, and what is left of the pages, holds
-  // `slack`.
+  // With Guard::front the bytes begin at a page boundary; otherwise they end where the guard page begins. The bytes and the rest of their
+  // pages are filled with `slack`.
   GuardedMemory(size_t bytes, Guard guard) : bytes_(bytes), guard_(guard) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     room_ = (bytes + page - 1) / page * page;
@@ -33,7 +33,7 @@ class GuardedMemory {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // Whether the slack still holds what it held: false when something wrote on the side that has no guard.
+  // Returns false if something wrote to the slack on the side that has no guard.
   bool intact() const {
     const std::byte* first = guard_ == Guard::behind ? data_ - (room_ - bytes_) : data_ + bytes_;
     for (size_t i = 0; i < room_ - bytes_; ++i)

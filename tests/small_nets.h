@@ -1,4 +1,4 @@
-// Nets that several tests use, and the runtime they run in.
+// Nets that several tests use, and the runtime that runs them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ inline std::shared_ptr<const Blob> blob(const Shape& shape, float first, float s
   return Blob::copy_of(DType::f32, shape, values.data());
 }
 
-// What `b` has built, as the body of an operator.
+// Returns the net that `b` has built, for use as the body of an operator.
 inline std::shared_ptr<const Net> subnet(NetBuilder& b) {
   return std::make_shared<const Net>(b.finish());
 }
 
-// The condition of a loop or of a branch: true.
+// Adds a constant that is true, as the condition of a loop or of a branch.
 inline ValueId yes(NetBuilder& b) {
   return b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
 }
@@ -31,7 +31,7 @@ inline TensorView view(const void* data, DType dtype, const Shape& shape) {
   return {dtype, shape, const_cast<void*>(data)};
 }
 
-// Everything on the host, in one thread, under the limits of the machine.
+// A target with everything on the host, in one thread, under the limits of the machine.
 inline CompilationTarget host_target() {
   return {"cpu:0", Limits(), 1};
 }

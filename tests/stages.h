@@ -1,5 +1,5 @@
-// What the stages in front of compile make of a net, as text (net/print.h): for tests that give a net and compare what comes out.
-// Calls each stage by itself, so that a test can look behind any of them.
+// The results of the stages before compile for a net, as text (net/print.h), for tests that give a net and compare the text.
+// Calls each stage by itself, so that a test can look at the result of any of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace heddle::testing_stages {
 
-// The cpu plugin, and `others` of lib/test: names without ".so".
+// Loads the cpu plugin and the plugins `others` from lib/test, which are named without ".so".
 inline std::shared_ptr<const RegistrySnapshot> registry(const std::vector<std::string>& others = {}) {
   Registry registry(read_rewrite_rule);
   EXPECT_TRUE(registry.load(HEDDLE_BINARY_DIR "/lib/cpu.so").ok());
@@ -33,7 +33,7 @@ inline std::shared_ptr<const RegistrySnapshot> registry(const std::vector<std::s
   return registry.snapshot();
 }
 
-// One line for each of what a stage found.
+// Returns one line for each finding of a stage.
 inline std::string text_of(const Findings& findings) {
   std::string text;
   for (const Diagnostic& d : findings.all()) text += d.text() + "\n";
@@ -45,33 +45,33 @@ inline std::string text_of(const Status& status) {
   return text_of(findings);
 }
 
-// What a net is put through, and under which options. The defaults are those of a net on the host whose types are all declared.
+// The stages to apply to a net and their options. The defaults suit a net on the host whose types are all declared.
 struct Stages {
-  std::vector<std::string> plugins;  // of lib/test, beside the cpu plugin
+  std::vector<std::string> plugins;  // from lib/test, in addition to the cpu plugin
   InferOptions infer;
   VerifyOptions verify;
-  bool follow_content = true;  // of small values that decide extents
+  bool follow_content = true;  // uses the content of small values that decide extents
   std::string device = "cpu:0";
   bool fall_back = false;        // operators without a kernel on `device` run on the host
-  Copies copies = Copies::warn;  // what verify says to them
-  Limits limits;                 // of transforms
+  Copies copies = Copies::warn;  // how verify reports them
+  Limits limits;                 // limits of the transforms
 
   CompilationTarget target(Copies between) const {
     CompilationTarget target(device, limits, 1);
     target.copies = between;
     return target;
   }
-  // Only where copies may be made operators fall back.
+  // Operators fall back to the host only if copies are allowed.
   CompilationTarget target() const { return target(fall_back ? Copies::warn : Copies::strict); }
 };
 
-// Text of the resolved net, or what resolve finds.
+// Returns the text of the resolved net, or the findings of resolve.
 inline std::string resolved(Net net, const Stages& stages = {}) {
   const Result<Net> result = resolve(std::move(net), registry(stages.plugins));
   return result.ok() ? print(*result) : text_of(result.status());
 }
 
-// Everything that stages behind resolve share.
+// The data that all stages after resolve share.
 struct Typed {
   std::shared_ptr<const RegistrySnapshot> plugins;
   std::unique_ptr<Evaluator> evaluator;
@@ -90,13 +90,13 @@ inline Typed typed(Net net, const Stages& stages = {}) {
   return made;
 }
 
-// Text of the typed net, or what infer finds: all of it.
+// Returns the text of the typed net, or all findings of infer.
 inline std::string inferred(Net net, const Stages& stages = {}) {
   const Typed made = typed(std::move(net), stages);
   return made.findings.failed() ? text_of(made.findings) : print(made.net);
 }
 
-// What verify finds, warnings and notes too; empty: nothing.
+// Returns the findings of verify, warnings and notes included; empty: it found nothing.
 inline std::string verified(Net net, const Stages& stages = {}) {
   Typed made = typed(std::move(net), stages);
   VerifyOptions options = stages.verify;
@@ -114,7 +114,8 @@ inline Result<TypedNet> apply(const std::string& transform, TypedNet net, Evalua
   return Status(Code::internal, "there is no transform " + transform);
 }
 
-// Text of what the transforms make of a net, in their order, or why one refuses. "place" puts its warnings in front.
+// Returns the text of the net after the transforms, applied in the order given, or the error of the one that refuses. The warnings of
+// "place" come first.
 inline std::string transformed(Net net, const std::vector<std::string>& transforms, const Stages& stages = {}) {
   Typed made = typed(std::move(net), stages);
   if (made.findings.failed()) return text_of(made.findings);

@@ -1,4 +1,4 @@
-// Texts of expression.h: which are read as what, and which are refused. expression_both_ways.sh compares compilers, libraries and locales.
+// Tests how texts of expression.h are parsed and which are refused. expression_both_ways.sh compares compilers, libraries and locales.
 #include "heddle/expression.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-// The program's one constant, or what is wrong with the text.
+// Returns the program's one constant, or the error in the text.
 std::string constant_in(const std::string& text) {
   expression::Program program;
   std::string error;
@@ -39,7 +39,7 @@ TEST(Expression, WhatIsNoNumberIsRefused) {
   EXPECT_EQ(constant_in("1.2.3"), "unexpected '.'");
 }
 
-// Letters are those of ASCII, whatever the host's locale says of other bytes.
+// Only ASCII letters count as letters, however the host's locale classifies other bytes.
 TEST(Expression, NamesAreLettersDigitsAndUnderlines) {
   expression::Program program;
   std::string error;

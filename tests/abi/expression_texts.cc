@@ -1,4 +1,4 @@
-// expression_texts PLUGIN.so...: the pointwise texts of all their operators, one a line.
+// expression_texts PLUGIN.so...: prints the pointwise texts of all their operators, one a line.
 #include <cstdio>
 #include <string>
 

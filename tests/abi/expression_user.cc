@@ -1,7 +1,7 @@
-// expression.h and expression_evaluate.h as a plugin's compiler sees them, C++17: reads texts, one a line, and prints the program of each
-// to the bit, its canonical text, and what it makes of some elements; then numbers and their texts. What two of these programs print is
-// equal, whatever compiler, library and locale they have (expression_both_ways.sh). An argument: the locale, whose decimal point is a
-// comma.
+// Compiles expression.h and expression_evaluate.h as a plugin's compiler does, as C++17. Reads texts, one a line, and prints the program of
+// each to the bit, its canonical text, and its results for some elements; then numbers and their texts. Two builds of this program must
+// print the same, whatever compiler, library and locale they have (expression_both_ways.sh). The optional argument is a locale, whose
+// decimal point is a comma.
 #include <cinttypes>
 #include <clocale>
 #include <cstdio>
@@ -34,7 +34,7 @@ std::string listed(const expression::Program& program) {
   return text;
 }
 
-// The last element of a run whose inputs are all `x`.
+// Returns the last element of a run whose inputs are all `x`.
 float run(const expression::Program& program, float x) {
   std::string error;
   const auto evaluator = expression::Evaluator<float>::of(program, error);
@@ -55,7 +55,7 @@ bool show(const std::string& text) {
   const std::string printed = expression::print(program);
   std::printf("%s\n  %s\n  %s\n", text.c_str(), listed(program).c_str(), printed.c_str());
   const std::string why = expression::refusal<double>(program);
-  // Read again it is the same operations, though statements come first.
+  // Parsing the printed text gives the same operations, although statements come first.
   expression::Program again;
   again.inputs = program.inputs;
   bool same = expression::parse(printed, {}, again, error) && again.inputs == program.inputs &&
@@ -72,7 +72,7 @@ bool show(const std::string& text) {
   return same;
 }
 
-// Reading what was printed gives the same bits.
+// Returns true if parsing the printed number gives the same bits.
 bool show_number(double value) {
   const std::string text = expression::detail::print_number(value);
   const char* const begin = text.c_str() + (text[0] == '-' ? 1 : 0);
@@ -89,7 +89,7 @@ bool show_numbers() {
   using Limits = std::numeric_limits<double>;
   bool good = true;
   const auto show_both = [&](double value) { good = show_number(value) && show_number(-value) && good; };
-  // Powers of two are where numbers lie closer on one side than on the other.
+  // Around a power of two, neighbouring numbers are closer on one side than on the other.
   for (int exponent = -1074; exponent < 1024; ++exponent)
     for (const double value : {std::ldexp(1.0, exponent), std::nextafter(std::ldexp(1.0, exponent), 0.0), std::pow(10.0, exponent / 4)})
       if (value <= Limits::max()) show_both(value);

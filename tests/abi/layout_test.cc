@@ -1,4 +1,4 @@
-// The layout of the C boundary against tests/abi/layout.golden: a line may be added, never changed (from ABI 1.0 on).
+// Compares the layout of the C boundary with tests/abi/layout.golden: a line may be added, never changed (from ABI 1.0 on).
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Field {
   size_t size;
 };
 
-// No hole between fields, none behind the last: padding is explicit, and a later field cannot hide in it.
+// There is no hole between fields and none after the last: padding is explicit, so that a later field cannot hide in it.
 template <size_t N>
 constexpr bool fills(const Field (&fields)[N], size_t struct_bytes) {
   size_t end = 0;
@@ -93,7 +93,7 @@ TEST(AbiLayout, EveryStructOfTheHeadersIsListed) {
   }
 }
 
-// HEDDLE_HAS is how either side asks whether the other one knows a field.
+// Either side uses HEDDLE_HAS to find out whether the other one knows a field.
 TEST(AbiLayout, HasAsksTheStructSize) {
   heddle_kernel kernel = {};
   kernel.struct_size = offsetof(heddle_kernel, accepts_epilogue);

@@ -1,5 +1,5 @@
-// The number of the ABI moves with the ABI: HEDDLE_ABI_HASH is a hash of what the headers declare, and tests/abi/numbers.golden says which
-// hash each number stands for.
+// The number of the ABI changes with the ABI: HEDDLE_ABI_HASH is a hash of the declarations in the headers, and tests/abi/numbers.golden
+// lists the hash of each number.
 #define XXH_INLINE_ALL
 #include <gtest/gtest.h>
 #include <xxhash.h>
@@ -22,13 +22,13 @@ std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Numbers and hash are no part of what is hashed.
+// Returns true for the lines that define the number and the hash, which are not hashed themselves.
 bool is_number(const std::string& line) {
   return line.rfind("#define HEDDLE_ABI_MAJOR", 0) == 0 || line.rfind("#define HEDDLE_ABI_MINOR", 0) == 0 ||
          line.rfind("#define HEDDLE_ABI_HASH", 0) == 0;
 }
 
-// What a header declares: without comments, numbers and spaces, but for one between two words.
+// Returns the declarations of a header: without comments, numbers and spaces, except for one space between two words.
 std::string declarations(const std::string& header) {
   std::string code;
   for (size_t i = 0; i < header.size(); ++i) {
@@ -76,7 +76,7 @@ struct Number {
   std::string text() const { return std::to_string(major) + "." + std::to_string(minor); }
 };
 
-// What is wrong with the last line of `table`, lines of a number and its hash; empty: it is this number with this hash.
+// Returns the mistake in the last line of `table`, whose lines hold a number and its hash; empty: the line is this number with this hash.
 std::string mistake(const std::string& table, Number number, uint64_t hash) {
   std::istringstream lines(table);
   std::string known, of, last, last_of;
@@ -99,7 +99,7 @@ TEST(AbiNumber, MovesWithWhatTheHeadersDeclare) {
   EXPECT_EQ(hex(HEDDLE_ABI_HASH), hex(now)) << "HEDDLE_ABI_HASH in abi.h is not the hash of what the headers declare";
 }
 
-// What the test above would say of such a change.
+// Applies the check of the test above to changed headers.
 TEST(AbiNumber, AChangeWithoutANewNumberIsFound) {
   const std::string abi = file_text("runtime/include/heddle/abi.h"), device = file_text("runtime/include/heddle/device_plugin.h");
   const std::string table = file_text("tests/abi/numbers.golden");
@@ -115,14 +115,14 @@ TEST(AbiNumber, AChangeWithoutANewNumberIsFound) {
     EXPECT_NE(text.find("the number has not"), std::string::npos) << from;
     EXPECT_NE(text.find("Set HEDDLE_ABI_MINOR to " + std::to_string(HEDDLE_ABI_MINOR + 1)), std::string::npos) << text;
   }
-  // With a new number the table wants a line, and is content with it.
+  // After the number changes, the table needs a new line, and passes with it.
   const uint64_t next = changed("HEDDLE_OK = 0", "HEDDLE_OK = 9");
   const Number number = {HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR + 1};
   EXPECT_NE(mistake(table, number, next).find("add this line"), std::string::npos);
   EXPECT_EQ(mistake(table + number.text() + " " + hex(next) + "\n", number, next), "");
 }
 
-// Comments, line breaks and the numbers themselves say nothing about the layout.
+// Comments, line breaks and the numbers themselves do not affect the hash.
 TEST(AbiNumber, WordsDoNotMoveIt) {
   EXPECT_EQ(declarations("/* a */ typedef struct a {\n  uint32_t  b;  /* c */\n} a;\n"),
             declarations("typedef struct a { uint32_t b; } a;"));

@@ -1,4 +1,5 @@
-// op.h as an operator author's compiler sees it: C++17, g++, clang++ and nvcc. Instantiates every kind of parameter and epilogue op.
+// Compiles op.h as an operator author's compiler does: as C++17, with g++, clang++ and nvcc. Instantiates every kind of parameter and
+// epilogue op.
 #include "heddle/op.h"
 #include "heddle/op/philox.h"
 using namespace heddle::plugin;

@@ -1,4 +1,4 @@
-// heddle_tensor::space as op.h reads it: a kernel that would touch device memory as its own ends with a sentence before it does.
+// How op.h treats heddle_tensor::space: a kernel that would access device memory as host memory fails with an error before it does.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -37,7 +37,7 @@ class Space : public testing::Test {
       t->element_count = 1;
     }
   }
-  // What `prepare` of the last kernel of `op` answers, null counting as agreement.
+  // Returns the result of `prepare` of the last kernel of `op`; a null `prepare` counts as success.
   heddle_status prepare(Op op) {
     Builder builder("space", "1");
     builder.add(op.in("x").out("y", same_as("x")));

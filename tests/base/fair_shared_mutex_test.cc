@@ -1,4 +1,4 @@
-// FairSharedMutex: order of arrival, waits that end, and threads that would wait for themselves.
+// Tests of FairSharedMutex: order of arrival, waits that end, and threads that would wait for themselves.
 #include "base/threads/fair_shared_mutex.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(FairSharedMutex, AreGivenInOrderOfArrival) {
   EXPECT_EQ(order, "rwrrwr");
 }
 
-// Readers come and go all the time, and never all at once: a writer is still admitted before readers that come behind it.
+// Readers come and go all the time, and never all at once: a writer is still admitted before readers that arrive after it.
 TEST(FairSharedMutex, ReadersBehindAWriterDoNotOvertakeIt) {
   FairSharedMutex turns;
   FairSharedMutex::Hold early;
@@ -82,7 +82,7 @@ TEST(FairSharedMutex, WaitsEndWithDeadlineAndCancellation) {
     FairSharedMutex::Hold late;
     EXPECT_EQ(late.enter(turns, FairSharedMutex::Use::alone, Interruption(ticks() + 1)), FairSharedMutex::Outcome::late);
     EXPECT_EQ(late.enter(turns, FairSharedMutex::Use::alone, Interruption(1)), FairSharedMutex::Outcome::late);
-    // A writer that gave up keeps no reader waiting.
+    // A writer that gave up does not delay readers.
     EXPECT_EQ(late.enter(turns, FairSharedMutex::Use::shared), FairSharedMutex::Outcome::entered);
     late.leave();
     EXPECT_EQ(late.enter(turns, FairSharedMutex::Use::alone, Interruption(0, &cancelled)), FairSharedMutex::Outcome::cancelled);
@@ -100,7 +100,7 @@ TEST(FairSharedMutex, AThreadDoesNotWaitForItself) {
   ASSERT_EQ(inner.enter(others, FairSharedMutex::Use::alone), FairSharedMutex::Outcome::entered);
   EXPECT_EQ(third.enter(turns, FairSharedMutex::Use::shared), FairSharedMutex::Outcome::held);
   EXPECT_EQ(third.enter(others, FairSharedMutex::Use::alone), FairSharedMutex::Outcome::held);
-  // Nor does one that helps it.
+  // A thread that helps this one does not wait for it either.
   FairSharedMutex::Hold* const holds = FairSharedMutex::held_here();
   std::thread helper([&] {
     const FairSharedMutex::Helping helping(holds);
@@ -125,7 +125,7 @@ TEST(FairSharedMutex, ErrorsNameWhatWasWaitedFor) {
   EXPECT_NE(held.text().find("holds shared memory"), std::string::npos) << held.text();
 }
 
-// Evaluators run without a pause; each write gets its turn.
+// Evaluators run without a pause; each write is still admitted.
 TEST(VariableTurns, WritersAreNotStarvedByReaders) {
   const Runtime r = runtime();
   NetBuilder b("evaluate");

@@ -1,4 +1,4 @@
-// What stages are told of a deadline and of the flag that calls them off.
+// How stages see a deadline and the flag that cancels them.
 #include "base/threads/interruption.h"
 
 #include <gtest/gtest.h>

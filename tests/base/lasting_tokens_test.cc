@@ -42,7 +42,7 @@ TEST(LastingTokens, StandForNothingWhenTheirOwnerIsGoneAndTellWhoItWas) {
   EXPECT_EQ(TokenSlot::object_of(token), nullptr);
   EXPECT_FALSE(slot->claim(token));
   EXPECT_EQ(slot->owner_name(token), "operator \"first\"");
-  // Whoever has the slot next: the token is none of his.
+  // Whichever operator has the slot next, the token does not refer to it.
   std::set<TokenSlot*> taken;
   while (taken.insert(&TokenSlot::take(&next, "operator \"second\"")).second && !taken.contains(slot)) {
   }
@@ -55,7 +55,8 @@ TEST(LastingTokens, StandForNothingWhenTheirOwnerIsGoneAndTellWhoItWas) {
   for (TokenSlot* one : taken) one->give_back();
 }
 
-// Threads that complete one step at once, with its token and with those of earlier runs: one of them does, and sees who it was given of.
+// Several threads complete one step at once, with its token and with tokens of earlier runs: exactly one succeeds, and sees the object that
+// the token was given for.
 TEST(LastingTokens, OneOfSeveralThreadsClaimsAStep) {
   constexpr int threads = 4, runs = 500;
   int owner = 0;
@@ -95,7 +96,7 @@ TEST(LastingTokens, OneOfSeveralThreadsClaimsAStep) {
   slot.give_back();
 }
 
-// A number that no slot has given is nothing, wherever it points.
+// A number that no slot has given is not a token, wherever it points.
 TEST(LastingTokens, WhatWasNeverGivenIsNothing) {
   const auto* const invented = reinterpret_cast<const void*>(~uint64_t{0});
   EXPECT_TRUE(TokenSlot::is_token(invented));

@@ -21,7 +21,7 @@ TEST(LimitTable, NamesEachLimitOnce) {
     EXPECT_EQ(set_limit(limits, entry.name, -1).code(), Code::invalid_argument) << entry.name;
     EXPECT_EQ(limits.*entry.value, 77) << entry.name;
   }
-  // Each is documented.
+  // Each limit is documented.
   std::stringstream page;
   page << std::ifstream(HEDDLE_SOURCE_DIR "/docs/net_format.md").rdbuf();
   for (const std::string& name : names) EXPECT_NE(page.str().find("| `" + name + "`"), std::string::npos) << name;

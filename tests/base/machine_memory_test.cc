@@ -1,4 +1,4 @@
-// How much memory the process may have, from files under a root of the test's own.
+// Reads the memory limit of the process from files under a root of the test's own.
 #include "base/machine_memory.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(MachineMemory, FindsTheGroupWhereAPartOfTheHierarchyIsMounted) {
   m.write("proc/self/cgroup", "0::/pods/pod7/box\n");
   m.write("sys/fs/cgroup/box/memory.max", std::to_string(5 * gib));
   EXPECT_EQ(m.bytes(), 5 * gib);
-  // A namespace of its own shows another path than the mount: then what is mounted is the group.
+  // In a cgroup namespace the path differs from that of the mount: then the mounted folder is the group itself.
   m.write("proc/self/cgroup", "0::/\n");
   m.write("sys/fs/cgroup/memory.max", std::to_string(6 * gib));
   EXPECT_EQ(m.bytes(), 6 * gib);
@@ -90,7 +90,7 @@ TEST(MachineMemory, NonsenseIsNoLimit) {
 
 TEST(MachineMemory, DecidesTheDefaultLimits) {
   EXPECT_GT(machine_memory_bytes(), 0);
-  const int64_t told = machine_memory_bytes("/");  // 0: /proc tells nothing here
+  const int64_t told = machine_memory_bytes("/");  // 0: /proc has no information here
   if (told > 0) {
     EXPECT_EQ(machine_memory_bytes(), told);
   }

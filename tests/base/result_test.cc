@@ -1,4 +1,4 @@
-// A Result or Status that is used without asking ok(): the program ends with the error's own text, not with a fault of memory.
+// A Result or Status that is used without a check of ok(): the program ends with the error's own text, not with a fault of memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -25,7 +25,7 @@ TEST(Text, PrintableEscapesWhatIsHidden) {
   EXPECT_EQ(printable("\xd8\x9c\xe2\x80\x8f\xe2\x81\xa9\xe2\x80\xa8\xef\xbb\xbf"), "\\u061c\\u200f\\u2069\\u2028\\ufeff");
   EXPECT_EQ(printable("\xf3\xa0\x81\x81"), "\\udb40\\udc41");
   EXPECT_EQ(quoted("\xf3\xa0\x81\x81"), "\"\\udb40\\udc41\"");
-  // No UTF-8: alone, cut off, too long a form, a surrogate.
+  // Invalid UTF-8: a byte alone, one that is cut off, too long a form, a surrogate.
   EXPECT_EQ(printable("\xff\xe2\x80"), "\\udcff\\udce2\\udc80");
   EXPECT_EQ(printable("\xc0\xaf\xed\xa0\x80"), "\\udcc0\\udcaf\\udced\\udca0\\udc80");
   EXPECT_EQ(printable(printable("\x1b[31m")), printable("\x1b[31m"));
@@ -92,7 +92,7 @@ TEST(Shape, CountsSaturate) {
   int64_t bytes = 0;
   EXPECT_FALSE(checked_byte_size(DType::f32, Shape{int64_t{1} << 61}, &bytes));
   EXPECT_TRUE(checked_byte_size(DType::f32, Shape{2, 0}, &bytes) && bytes == 0);
-  // Nothing, but its strides do not fit: in whatever order.
+  // The tensor is empty, but its strides do not fit, in whatever order the extents are.
   EXPECT_FALSE(checked_byte_size(DType::u8, Shape{0, int64_t{1} << 62, 4}, &bytes));
   EXPECT_FALSE(checked_byte_size(DType::u8, Shape{int64_t{1} << 62, 4, 0}, &bytes));
 }

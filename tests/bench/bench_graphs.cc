@@ -12,7 +12,7 @@ struct Builder {
     graph.predecessors.push_back(std::move(predecessors));
     return graph.count() - 1;
   }
-  // `length` steps in a row behind `last`.
+  // Adds `length` steps in a row after `last`.
   uint32_t row(uint32_t last, int length) {
     for (int i = 0; i < length; ++i) last = add({last});
     return last;
@@ -54,7 +54,7 @@ BenchGraph layered() {
   return b.graph;
 }
 
-// A complete binary tree of depth 12 out, and in again.
+// A complete binary tree of depth 12 that fans out, and its mirror image that joins again.
 BenchGraph tree() {
   Builder b("tree");
   std::vector<uint32_t> level = {b.add({})};

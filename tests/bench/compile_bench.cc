@@ -1,10 +1,10 @@
-// What the way of a net from file to plan costs, by stage, and how much memory a session holds for each operator.
+// Measures the time from a net's file to its plan, by stage, and the memory that a session holds for each operator.
 //
 //   heddle_compile_bench [--threads N] [KIND:OPERATORS ...]
 //
 // Kinds: mix (elementwise operators and MatMul), chain (Relu and Softmax in turns, one after the other), layered (bench::Work, 32 wide,
 // each reading two or three of the layer before). Default: mix:10000 mix:100000 mix:1000000 chain:100000 layered:10000. Best of five; above
-// 100,000 operators there is one. --threads: that the plan is for; the compiler itself is one thread.
+// 100,000 operators there is one. --threads: the number that the plan is for; the compiler itself is one thread.
 #include <malloc.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,7 +93,7 @@ struct Figures {
   size_t bytes = 0, steps = 0;
 };
 
-// Opens and prepares once.
+// Opens and prepares the net once.
 Figures measure(const Runtime& runtime, const std::string& path) {
   Figures f;
   const size_t before = heap_bytes();

@@ -1,5 +1,6 @@
-// Einsum beside its matrix form, written by hand: microseconds of a run on one thread, the two taking turns, and their ratio. The general
-// loops, as they are without the transform lower_einsum, for comparison. Usage: heddle_einsum_bench [milliseconds of each, default 200]
+// Compares Einsum with its matrix form, written by hand: microseconds of a run on one thread, the two taking turns, and their ratio. The
+// general loops, as they are without the transform lower_einsum, are measured too. Usage: heddle_einsum_bench [milliseconds of each,
+// default 200]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +23,7 @@ using Values = std::vector<ValueId>;
 struct Row {
   const char* equation;
   std::vector<Shape> shapes;
-  std::function<ValueId(NetBuilder& b, const Values& x)> form;  // what one writes instead
+  std::function<ValueId(NetBuilder& b, const Values& x)> form;  // the form that one writes instead
 };
 
 ValueId transposed(NetBuilder& b, ValueId x, const std::vector<int64_t>& order) {
@@ -103,7 +104,7 @@ using MakeResult = std::function<ValueId(NetBuilder&, const Values&)>;
   std::exit(1);
 }
 
-// A net of the row's result. One that learns has the last operand as a variable, and takes a step by SGD in each run.
+// Opens a net of the row's result. A net that learns has the last operand as a variable, and takes a step by SGD in each run.
 Session open(const Runtime& runtime, const Row& row, const MakeResult& result, bool learns, bool lowers) {
   NetBuilder b("bench");
   Values x;
@@ -126,7 +127,7 @@ Session open(const Runtime& runtime, const Row& row, const MakeResult& result, b
   return *session;
 }
 
-// One of the nets, bound and ready.
+// One of the nets, bound and ready to run.
 class Timed {
  public:
   Timed(Session session, std::vector<Shape> shapes, bool learns) : session_(std::move(session)) {
@@ -142,7 +143,7 @@ class Timed {
     context_.emplace(std::move(*context));
     for (size_t i = 0; i < views_.size(); ++i) check(context_->bind_input(i, views_[i].data));
   }
-  // Microseconds of one run, of `runs` in a row.
+  // Returns the microseconds of one run, averaged over `runs` in a row.
   double time(int runs) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < runs; ++i) check(context_->run());

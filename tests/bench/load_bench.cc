@@ -38,7 +38,7 @@ size_t heap_bytes() {
   return info.uordblks + info.hblkhd;
 }
 
-// Of processor time of this thread: other programs on the machine do not count.
+// Returns the milliseconds of processor time that `work` takes in this thread: other programs on the machine do not count.
 double milliseconds(auto&& work) {
   const auto now = [] {
     timespec t = {};

@@ -1,4 +1,4 @@
-// Operators of f16 and bf16 beside their f32 form: microseconds of a run on one thread, the three taking turns, and the ratios.
+// Compares operators of f16 and bf16 with their f32 form: microseconds of a run on one thread, the three taking turns, and the ratios.
 // Usage: heddle_narrow_bench [milliseconds of each, default 200]
 #include <algorithm>
 #include <chrono>
@@ -77,7 +77,7 @@ T unwrapped(Result<T> result) {
   return std::move(*result);
 }
 
-// The row's operator of one dtype, bound and ready. Its weights are constant.
+// The row's operator of one dtype, bound and ready to run. Its weights are constant.
 class Timed {
  public:
   Timed(const Runtime& runtime, const Row& row, DType dtype) : session_(open(runtime, row, dtype)) {
@@ -89,7 +89,7 @@ class Timed {
     check(context_->bind_input(0, data));
     check(context_->run());
   }
-  // Microseconds of one run, of `runs` in a row.
+  // Returns the microseconds of one run, averaged over `runs` in a row.
   double time(int runs) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < runs; ++i) check(context_->run());

@@ -1,4 +1,4 @@
-// The offset planner: how low and how fast. One JSON object a line: instance, buffers, height over lower bound, processor time.
+// Measures the offset planner: height and speed. Prints one JSON object a line: instance, buffers, height over lower bound, processor time.
 //   heddle_offsets_bench [SECONDS a planted instance, default 10] [CSV...]   also measures problems from files (header id,lower,upper,size)
 #include <time.h>
 
@@ -14,14 +14,14 @@ namespace {
 
 using namespace heddle;
 
-// Seconds of processor time of this thread: what others do on the machine does not count.
+// Returns the seconds of processor time of this thread: other programs on the machine do not count.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Largest problem that the quadratic judge is asked about.
+// The largest problem that the quadratic judge checks.
 constexpr size_t judged = 20'000;
 
 bool measure(const std::string& name, const offsets::Problem& problem, double seconds) {

@@ -16,9 +16,9 @@ inline int64_t draw(std::mt19937_64& random, int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
 }
 
-// A slab of `height` bytes over `steps` steps is cut into about `count` rectangles, straight across or in pinwheels (which no sequence
-// of straight cuts can undo); then `holes` percent of those that do not cross the middle step are removed. What is left fits in
-// `height`, and not in less: the middle step is full. MiniMalloc's hard instances are of this kind.
+// A slab of `height` bytes over `steps` steps is cut into about `count` rectangles, straight across or in pinwheels (which no sequence of
+// straight cuts can undo); then `holes` percent of those that do not cross the middle step are removed. The rest fits in `height`, and not
+// in less: the middle step is full. MiniMalloc's hard instances are of this kind.
 inline Problem planted(size_t count, int64_t steps, int64_t height, int64_t unit, int holes, uint64_t seed) {
   struct Rectangle {
     int64_t first, last, low, high;
@@ -28,7 +28,7 @@ inline Problem planted(size_t count, int64_t steps, int64_t height, int64_t unit
   std::vector<Rectangle> all = {{0, steps, 0, height / unit}};
   const auto by_area = [](const Rectangle& a, const Rectangle& b) { return a.area() < b.area(); };
   while (all.size() < count) {
-    // Mostly the largest, so that sizes stay mixed but not extreme.
+    // Mostly cuts the largest rectangle, so that sizes stay mixed but not extreme.
     std::pop_heap(all.begin(), all.end(), by_area);
     const Rectangle r = all.back();
     all.pop_back();
@@ -72,8 +72,8 @@ inline Problem planted(size_t count, int64_t steps, int64_t height, int64_t unit
   return problem;
 }
 
-// Buffers of a serial net: one is born at each step and lives a few steps; every `stash`-th until its mirror step near the end, as
-// activations of a training step do (0: none).
+// Buffers of a serial net: one is created at each step and lives a few steps; every `stash`-th lives until its mirror step near the end,
+// like activations of a training step (0: none).
 inline Problem serial_net(size_t count, size_t stash, uint64_t seed) {
   std::mt19937_64 random(seed);
   Problem problem;
@@ -87,7 +87,7 @@ inline Problem serial_net(size_t count, size_t stash, uint64_t seed) {
   return problem;
 }
 
-// Random lives and sizes.
+// Random lifetimes and sizes.
 inline Problem random_lives(size_t count, int64_t steps, int64_t longest, int64_t max_bytes, uint64_t seed) {
   std::mt19937_64 random(seed);
   Problem problem;

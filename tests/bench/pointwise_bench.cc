@@ -1,5 +1,5 @@
-// What the encoder's pointwise work costs (128 x 768, 12 layers): layer normalisation, GELU behind a bias, softmax; and single functions,
-// per element. One thread; divide by two for two threads. HEDDLE_CPU_ISA=v2|v3|v4 chooses the instruction set level.
+// Measures the encoder's pointwise work (128 x 768, 12 layers): layer normalisation, GELU after a bias, softmax; and single functions, per
+// element. One thread; divide by two for two threads. HEDDLE_CPU_ISA=v2|v3|v4 chooses the instruction set level.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Ways to run a bench graph: Heddle's sessions, and what they are measured against.
+// Ways to run a bench graph: Heddle's sessions, and the runners that they are compared with.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ class Runner {
   virtual void run() = 0;
 };
 
-// A loop over function pointers: nothing checked, nothing counted.
+// A loop over function pointers, without any checks or counters.
 std::unique_ptr<Runner> plain_loop(const WorkNet& net);
-// Session::run, everything that it does included.
+// Session::run, with everything that it does.
 std::unique_ptr<Runner> heddle_session(SessionNet& net);
-// oneTBB's flow graph: a continue_node a step.
+// oneTBB's flow graph, with one continue_node for each step.
 std::unique_ptr<Runner> flow_graph(const WorkNet& net, int threads);
 // oneTBB's task_group with atomic counters of pending predecessors; the ready successor with the longest remaining path is run inline.
 std::unique_ptr<Runner> tbb_counters(const WorkNet& net, int threads);

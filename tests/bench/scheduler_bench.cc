@@ -45,7 +45,7 @@ void pin_to(int processor) {
   sched_setaffinity(0, sizeof(set), &set);
 }
 
-// A cache line there and back between the first two processors, ns; 0 with only one.
+// Returns the time of a cache line's round trip between the first two processors, in ns; 0 with only one.
 double core_round_trip() {
   const std::vector<int> processors = allowed_processors();
   if (processors.size() < 2) return 0;
@@ -87,7 +87,7 @@ struct Bench {
   }
 };
 
-// A graph and everybody who runs it: 0 the serial loop, 1 heddle, then the others.
+// A graph and its runners: 0 the serial loop, 1 heddle, then the others.
 struct Contest {
   Contest(const Bench& bench, const BenchGraph& graph, int64_t heavy, int64_t light)
       : serial(graph, bench.kernel, amounts, true),
@@ -107,7 +107,7 @@ struct Contest {
   std::vector<std::unique_ptr<Runner>> runners;
 };
 
-// Runs each as often as fills a slice of time, in turns; median ns of one run of each.
+// Runs the runners in turns, each as often as fills a slice of time; returns the median ns of one run of each.
 std::vector<double> compare(const Bench& bench, const std::vector<std::unique_ptr<Runner>>& runners, double slice_ns = 15e6) {
   const int rounds = bench.quick ? 5 : 11;
   std::vector<int> repeats;
@@ -162,7 +162,7 @@ void bench_work(Bench& bench) {
   }
 }
 
-// The ideal machine's time for a half-empty net: list scheduling, nothing costs anything but the steps.
+// Returns an ideal machine's time for a half-empty net: list scheduling in which only the steps take time.
 double best_simulated(const Bench& bench, const StepGraph& g, const std::vector<bool>& heavy, double heavy_ns, double light_ns) {
   std::vector<float> cost(g.count);
   std::vector<float> rank(g.count);
@@ -245,7 +245,7 @@ void bench_gap(Bench& bench) {
   bench.want("speed-up, wanted >= 1.5", speed_up, speed_up >= 1.5);
 }
 
-// Whatever runs a net must leave the same numbers.
+// Returns true if all runners leave the same numbers, as they must.
 bool same_results(Bench& bench) {
   for (const BenchGraph& graph : bench.graphs) {
     save_graph(graph, bench.file(graph));
@@ -270,7 +270,7 @@ bool same_results(Bench& bench) {
   return true;
 }
 
-// How long one iteration of the work takes.
+// Measures the time of one iteration of the work.
 double measure_iteration(heddle_run_function kernel) {
   BenchGraph single;
   single.predecessors = {{}};

@@ -46,7 +46,7 @@ SessionNet::SessionNet(const Runtime& runtime, const BenchGraph& graph, const st
   for (float& value : values_) outputs_.push_back({DType::f32, Shape{1}, &value});
   Internals::of(session_).pipeline.compile.share_memory = share_memory;
   check(session_.prepare().status());
-  // Nothing may have been left out or merged: what is measured is this many steps.
+  // No step may have been removed or merged: this many steps are to be measured.
   const size_t steps = Internals::of(session_).plans.front()->plan->steps.size();
   if (steps == graph.count()) return;
   std::fprintf(stderr, "%s: %u operators became %zu steps\n", path.c_str(), graph.count(), steps);

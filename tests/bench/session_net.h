@@ -10,15 +10,15 @@
 
 namespace heddle::bench {
 
-// Writes `graph` as a net of bench::Work operators; of bench::DeclaredWork when `declared_ns` is above 0.
+// Writes `graph` as a net of bench::Work operators, or of bench::DeclaredWork if `declared_ns` is above 0.
 void save_graph(const BenchGraph& graph, const std::string& path, double declared_ns = 0);
 
 class SessionNet {
  public:
-  // Opens the file, compiles it and runs nothing yet. `amounts` outlives the net. Ends the program with a sentence when something fails.
+  // Opens the file and compiles it; runs nothing yet. `amounts` must outlive the net. Ends the program with a message if something fails.
   SessionNet(const Runtime& runtime, const BenchGraph& graph, const std::string& path, Amounts& amounts, bool share_memory = true);
   void run();
-  // Runs once and returns all outputs of the net: the results of the steps that nobody reads, in plan order.
+  // Runs once and returns all outputs of the net: the results of the steps that have no readers, in plan order.
   std::vector<float> results();
 
  private:

@@ -1,13 +1,13 @@
-// A step of training on a table: bags of lookups, their gradient, and the update of the rows that were looked up, beside the bytes that it
-// moves at least.
+// Measures a step of training on a table: bags of lookups, their gradient, and the update of the rows that were looked up, compared with
+// the bytes that it must move at least.
 //
 //   heddle_sparse_bench [--rows N] [--threads N] [--steps N]
 //
-// 4,096 bags of 20 lookups a step, in a table of 1,000,000 rows of 64 f32, each row as likely as any other, with other indices in each
-// step. The floor is the time that the bytes take in which nothing can be left out, at the bandwidth of a copy of large arrays in the same
-// run, on as many threads: each row that is looked up read once, each different one read and written by the update, its state too, and the
-// indices read by both. Beside it bare loops over the same rows, which say how much of that speed the memory gives to rows that lie
-// anywhere. Medians. sparse_torch.py does the same step with PyTorch.
+// There are 4,096 bags of 20 lookups a step, in a table of 1,000,000 rows of 64 f32, each row as likely as any other, with other indices in
+// each step. The floor is the time that the indispensable bytes take, at the bandwidth of a copy of large arrays in the same run, on as
+// many threads: each row that is looked up read once, each different one read and written by the update, its state too, and the indices
+// read by both. Bare loops over the same rows show how much of that speed the memory reaches for scattered rows. Prints medians.
+// sparse_torch.py does the same step with PyTorch.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -59,7 +59,7 @@ double seconds(F f) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Bytes a second that a copy of 256 MiB reads and writes.
+// Returns the bytes a second that a copy of 256 MiB reads and writes.
 double copied_bytes_per_second(int threads) {
   constexpr size_t bytes = size_t{256} << 20;
   const std::vector<char> from(bytes, 1);
@@ -76,7 +76,7 @@ double copied_bytes_per_second(int threads) {
   return 2 * static_cast<double>(bytes) / median(times);
 }
 
-// "VmRSS" or "VmHWM", in bytes.
+// Returns the field "VmRSS" or "VmHWM" of the process, in bytes.
 double memory_of_process(const char* field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
@@ -108,8 +108,8 @@ Net sums(int64_t rows) {
   return b.finish();
 }
 
-// Median time in which bare loops read the rows of all lookups, and read and write them and their state: what a table of this size costs
-// before anything is computed, sorted out or checked.
+// Returns the median time in which bare loops read the rows of all lookups, and read and write them and their state: the cost of a table of
+// this size before anything is computed, sorted or checked.
 double bare_step(int64_t rows, int states, int threads, const std::vector<std::vector<int64_t>>& indices) {
   std::vector<float*> variables;
   std::vector<std::shared_ptr<Blob>> held;

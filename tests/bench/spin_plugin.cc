@@ -1,5 +1,5 @@
-// bench::Work: uses the processor for as many iterations as an input says when it runs, and depends on any number of values. Built apart
-// from the runtime, so that no compiler sees how much work a net is.
+// bench::Work: uses the processor for the number of iterations that an input gives at run time, and depends on any number of values. Built
+// separately from the runtime, so that no compiler sees how much work a net is.
 #include "heddle/op.h"
 
 using namespace heddle::plugin;
@@ -11,7 +11,7 @@ static Status work(In<int64_t> iterations, Ins<float>, Out<float> y) {
   return {};
 }
 
-// The same with a cost that its net declares, true or not.
+// Like Work, with a cost that its net declares, true or not.
 struct DeclaredWork {
   double cost_ns = 0;
   Status create(const CreateContext& c) {

@@ -1,11 +1,11 @@
-// Subnets and late steps on two threads: how much of the step time the second one takes over.
+// Measures how much of the time of subnets and late steps a second thread takes over.
 //
 //   heddle_subnet_bench [NET.heddle]
 //
-// Runs a Loop whose body is a product of two 512 x 512 matrices, a NonZero with wide work behind it, and, with a net (encoder.heddle, of
-// `heddle model encoder`), an If around the second half of its operators. Each with the same bits on 1, 2, 3 and 8 threads and in 200
-// random orders, or the program ends. Then alternating runs on one and two threads, medians: the share is what of the step time of one
-// thread two threads save, which the second one must have done.
+// Runs a Loop whose body is a product of two 512 x 512 matrices, a NonZero followed by wide work, and, with a net (encoder.heddle, of
+// `heddle model encoder`), an If around the second half of its operators. Each must give the same bits on 1, 2, 3 and 8 threads and in 200
+// random orders; otherwise the program ends. Then alternates runs on one and two threads and takes medians: the share is the part of the
+// step time of one thread that two threads save, which the second one must have done.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -62,7 +62,7 @@ Net loop() {
   return b.finish();
 }
 
-// As many rows as x has elements other than 0.
+// The number of rows of the product is the number of elements of x other than 0.
 Net found() {
   constexpr int64_t rows = 600, width = 512;
   NetBuilder b("found");
@@ -74,7 +74,7 @@ Net found() {
   return b.finish();
 }
 
-// The later half of the operators in both branches of an If, whose condition is one more input.
+// Moves the second half of the operators into both branches of an If, whose condition is one more input.
 Net halved(const Net& whole) {
   const size_t half = whole.nodes.size() / 2;
   NetBuilder outer(whole.name), inner("half");

@@ -1,9 +1,9 @@
-// How long things wait, in this machine's time: writers of variables beside readers that never pause, and runs whose deadline passes.
+// Measures waiting times on this machine: writers of variables while readers never pause, and runs whose deadline passes.
 //
 //   heddle_wait_bench [SECONDS]
 //
 // Prints the longest wait of an updating run beside 8 overlapping readers, in runs of a reader; and for each kind of run how much later
-// than its deadline it came back.
+// than its deadline it returned.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -48,7 +48,7 @@ std::shared_ptr<const Blob> blob(const Shape& shape) {
   return Blob::copy_of(DType::f32, shape, values.data());
 }
 
-// Products of a variable with itself; `updated`: and w += x.
+// Products of a variable with itself; with `updated`, w += the last product.
 Net products(const char* name, int64_t size, int count, bool updated) {
   NetBuilder b(name);
   const ValueId w = b.variable("w", blob(Shape{size, size}));
@@ -59,7 +59,7 @@ Net products(const char* name, int64_t size, int count, bool updated) {
   return b.finish();
 }
 
-// A session has one net: the updates come from write_variable, which waits as an updating run does.
+// A session has one net, so the updates come from write_variable, which waits as an updating run does.
 void print_longest_wait(double seconds) {
   const Runtime r = runtime(1);
   const Shape shape{128, 128};
@@ -182,7 +182,7 @@ void print_device_deadlines(bool answers) {
                      if (!answers) std::ofstream(hold) << "held";
                      std::thread canceller;
                      std::atomic<bool> done{false};
-                     // Without a deadline only a cancellation ends it.
+                     // Without a deadline only a cancellation ends the run.
                      if (!answers && o.deadline_ns == 0)
                        canceller = std::thread([&] {
                          while (!done) {

@@ -64,7 +64,7 @@ std::vector<uint32_t> sinks(const BenchGraph& graph) {
 
 namespace {
 
-// By step: where its result is; places are used again once all readers, in plan order, have run.
+// Returns the place of each step's result; a place is reused when all its readers, in plan order, have run.
 std::vector<uint32_t> shared_places(const BenchGraph& graph) {
   std::vector<uint32_t> last(graph.count(), UINT32_MAX), places, free;
   for (uint32_t s = 0; s < graph.count(); ++s)

@@ -1,5 +1,5 @@
-// A bench graph as bare steps that call bench::Work of the separately built plugin, for what Heddle is measured against. How long a step
-// works is read at run time from one of two numbers, so the same net serves all cases.
+// A bench graph as bare steps that call bench::Work of the separately built plugin, for the runners that Heddle is compared with. The
+// amount of work of a step is read at run time from one of two numbers, so the same net serves all cases.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,36 @@
 
 namespace heddle::bench {
 
-// The kernel, from the plugin at `path`; ends the program with a sentence when that fails. The library stays open.
+// Returns the kernel from the plugin at `path`; ends the program with a message if that fails. The library stays open.
 heddle_run_function load_work(const char* path);
 
-// Iterations of the steps that are heavy (a seeded half) and of the others. Read by every run.
+// Iterations of the heavy steps (a seeded half) and of the others. Each run reads them.
 struct Amounts {
   alignas(64) int64_t heavy = 0;
   alignas(64) int64_t light = 0;
 };
-// By step of a graph: is it heavy?
+// Returns for each step of a graph whether it is heavy.
 std::vector<bool> heavy_half(const BenchGraph& graph);
 
-// The steps of a graph whose results nobody reads, in plan order.
+// Returns the steps of a graph whose results have no readers, in plan order.
 std::vector<uint32_t> sinks(const BenchGraph& graph);
 
 class WorkNet {
  public:
-  // `amounts` outlives the net. With `serial`, results share memory as a run in plan order allows, so that caches hold more of the net.
+  // `amounts` must outlive the net. With `serial`, results share memory as a run in plan order allows, so that caches hold more of the net.
   WorkNet(const BenchGraph& graph, heddle_run_function kernel, Amounts& amounts, bool serial = false);
   WorkNet(const WorkNet&) = delete;
   WorkNet& operator=(const WorkNet&) = delete;
 
   const StepGraph& graph() const { return graph_; }
   const Step* steps() const { return steps_.data(); }
-  // What the last run left in the outputs of the sinks, to compare.
+  // Returns the outputs of the sinks after the last run, to compare.
   std::vector<float> results() const;
   void clear_results();
 
  private:
-  // Apart from the tensors that describe them, as in an arena: what is written does not share lines with what is only read.
+  // Values are separate from the tensors that describe them, as in an arena: written data shares no cache lines with data that is only
+  // read.
   struct alignas(64) Value {
     float data = 0;
   };

@@ -1,4 +1,4 @@
-// The cases of this folder (README.md), each a test.
+// Runs the cases of this folder (README.md), each as a test.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<std::string> all_cases() {
   return names;
 }
 
-// Cases that are known to fail: name and why.
+// Returns the cases that are known to fail: name and reason.
 std::map<std::string, std::string> not_yet() {
   std::map<std::string, std::string> listed;
   std::ifstream file(cases_folder / "not_yet.txt");
@@ -44,7 +44,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// One case, run in an empty folder. What is wrong; empty: nothing.
+// Runs one case in an empty folder. Its functions return the mistake; empty: there is none.
 class Case {
  public:
   explicit Case(std::string name) : folder_(cases_folder / name) {}
@@ -66,7 +66,7 @@ class Case {
     return status == 0 ? std::string() : "check.sh ended with " + std::to_string(status) + ": " + read_text(log);
   }
 
-  // False: the tool has not done it. `refused_` says whether that was an error of its own.
+  // Runs the tool; returns false if it failed. `refused_` becomes true if it ended with an error of its own.
   bool does(const Words& words, std::string* wrong) {
     const Outcome outcome = heddle(words);
     if (outcome.status == 0) return true;
@@ -119,7 +119,7 @@ class Case {
     return wrong;
   }
 
-  // Small variables stand in the net's text, with all their bits.
+  // Small variables are written in the net's text, with all their bits.
   std::string compared(const std::string& name, const Json& variable, const std::string& expected) const {
     const auto wanted = tool::read_tensor(expected);
     if (!wanted.ok()) return wanted.status().text();

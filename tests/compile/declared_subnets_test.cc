@@ -1,4 +1,4 @@
-// Which subnets a plan brings: those that their operators declare, and what the judge says of variables that they update.
+// Tests which subnets a plan contains, those that their operators declare, and what the judge reports about variables that they update.
 #include <gtest/gtest.h>
 
 #include "compile/plan_check/plan_check.h"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing_nets;
 
-// If `known`, the first branch is taken for sure; the other would not fit.
+// If `known`, the first branch is certain to be taken; the other would not fit.
 Net branching(bool known) {
   NetBuilder taken("taken"), other("other"), b("branching");
   taken.output(taken.add1("Neg", "neg", {taken.input("x", DeclaredType())}));

@@ -1,4 +1,4 @@
-// Which layouts values get.
+// Tests which layouts values get.
 #include "compile/plan_check_nets.h"
 
 namespace heddle {
@@ -6,7 +6,7 @@ namespace {
 
 using namespace testing_nets;
 
-// As on the way back of a net: what joins two values is not the first to read the one of them.
+// This resembles the backward part of a net: an operator that joins two values is not the first reader of one of them.
 TEST(Layouts, WhatJoinsValuesTakesThemAsTheyAreThoughOthersReadThemFirst) {
   for (const bool later_first : {false, true}) {
     NetBuilder b("joined");

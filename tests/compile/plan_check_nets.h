@@ -1,4 +1,4 @@
-// Nets whose plans the judge of plans is asked about.
+// Nets whose plans the plan judge is tested with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ inline Net variables_net() {
   return b.finish();
 }
 
-// Branches that join, and many chances to work in place, of which some must not be taken.
+// Branches that join, with many chances to work in place, some of which must not be taken.
 inline Net fork_join_net() {
   NetBuilder b("fork-join");
   const ValueId x = b.input("x", DType::f32, Shape{8, 8});
@@ -71,7 +71,7 @@ inline Net fork_join_net() {
   return b.finish();
 }
 
-// A convolution without a bias that takes the other one's result as its residual, in whose bytes it may leave its own.
+// A convolution without a bias takes the result of the other one as its residual, and may write its own result over those bytes.
 inline Net residual_net() {
   NetBuilder b("residual");
   const ValueId x = b.add1("Relu", "relu", {b.input("x", DType::f32, Shape{2, 8, 6, 6})});
@@ -81,7 +81,7 @@ inline Net residual_net() {
   return b.finish();
 }
 
-// A bounded value and what is late behind it, beside views of views.
+// A bounded value and the late steps that follow it, with views of views.
 inline Net bounded_net() {
   NetBuilder b("bounded");
   const ValueId x = b.input("x", DType::f32, Shape{2, 6});
@@ -97,7 +97,7 @@ inline Net bounded_net() {
   return b.finish();
 }
 
-// A loop in which there is work to share bytes for.
+// A loop with work whose values can share bytes.
 inline Net loop_net() {
   NetBuilder body("body"), b("outer");
   body.input("turn", DType::i64, Shape{});
@@ -115,7 +115,7 @@ inline Net loop_net() {
   return b.finish();
 }
 
-// All values are [6, 6], some for a while [36].
+// All values are [6, 6], some of them temporarily reshaped to [36].
 inline Net random_operators(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };

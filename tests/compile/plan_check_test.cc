@@ -1,4 +1,4 @@
-// The judge of whole plans: takes what the compiler makes, and none of the ways in which a plan may be wrong.
+// The judge of whole plans accepts the plans of the compiler and rejects each way in which a plan may be wrong.
 #include "compile/plan_check/plan_check.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(PlanCheck, TakesTwoHundredRandomNets) {
   EXPECT_GT(in_place, 100);
 }
 
-// Changes of a right plan after which it still is one: what the corruptions below build on.
+// Changes after which a valid plan is still valid; the corruptions below build on them.
 TEST(PlanCheck, TakesWhatIsRightThoughThePlannerDidNotMakeIt) {
   const std::shared_ptr<const Plan> right = plan_of(runtime(), example_net(), {false, 4, false});
   ASSERT_NE(right, nullptr);
@@ -77,13 +77,13 @@ TEST(PlanCheck, TakesWhatIsRightThoughThePlannerDidNotMakeIt) {
 
 struct Corruption {
   const char* what;
-  const char* named;  // in the message
+  const char* named;  // a part of the message
   std::function<void(Spoiled&)> apply;
 };
 
 std::vector<Corruption> corruptions() {
   return {
-      // The graph.
+      // Edges of the graph.
       {"an edge from writer to reader removed", "step \"q\" (", [](Spoiled& s) { s.remove_edge("p", "q"); }},
       {"the same, the reader has a view", "reads value \"v\" and does not run after", [](Spoiled& s) { s.remove_edge("t", "u"); }},
       {"an edge turned round", "against plan order",
@@ -127,7 +127,7 @@ std::vector<Corruption> corruptions() {
          s.step("z").on_device->kind = DeviceWork::Kind::fence;
          s.plan.graph.flags[s.number("z")] = step_awaited;
        }},
-      // Who writes what.
+      // Writers of values.
       {"an output written by nobody", "value \"p\", which nobody writes", [](Spoiled& s) { s.step("p").outputs.clear(); }},
       {"an output of the net written by nobody", "the caller reads value \"z\", which nobody writes",
        [](Spoiled& s) { s.step("z").outputs.clear(); }},
@@ -139,7 +139,7 @@ std::vector<Corruption> corruptions() {
       {"an operand that is not there", "operand that is not there", [](Spoiled& s) { s.step("u").inputs[0].value = ValueId(9999); }},
       {"an output of the net that is not there", "of the net is not there", [](Spoiled& s) { s.plan.outputs[0] = ValueId(9999); }},
       {"two values with one slot for extents", "slot", [](Spoiled& s) { s.value("there").extent_slot = s.value("where").extent_slot; }},
-      // Where things lie.
+      // Places of values.
       {"a negative offset", "value \"q\" lies at the negative offset", [](Spoiled& s) { s.place("q").offset = -64; }},
       {"a misaligned offset", "no multiple of 64", [](Spoiled& s) { s.place("q").offset += 4; }},
       {"a value beyond the arena", "value \"q\" ends beyond the arena", [](Spoiled& s) { s.place("q").offset = s.plan.arena_bytes - 64; }},
@@ -153,7 +153,7 @@ std::vector<Corruption> corruptions() {
       {"a constant that is not there", "value \"w\" lies in a memory that is not there", [](Spoiled& s) { s.place("w").index = 99; }},
       {"a device that is not there", "value \"q\" lies in a memory that is not there", [](Spoiled& s) { s.place("q").device = 1; }},
       {"a view with other bytes", "has other bytes", [](Spoiled& s) { s.move("v", "p"); }},
-      // Bytes that are overwritten.
+      // Overwritten bytes.
       {"two values alive together in one place", "over value \"r\"", [](Spoiled& s) { s.move("r", "q"); }},
       {"the same, in part", "over value \"r\"", [](Spoiled& s) { s.move("r", "q", 64); }},
       {"a write before another branch has read", "may write value \"z\" over value \"p\" before step \"r\"",
@@ -253,7 +253,7 @@ TEST(PlanCheck, RejectsWrongSubnets) {
   EXPECT_NE(check(outer.plan).text().find("the scratch of step \"loop\""), std::string::npos) << check(outer.plan).text();
 }
 
-// The failure that earlier verifiers missed: a plan that is right in plan order and wrong when branches run side by side.
+// This is the failure that earlier verifiers missed: a plan that is right in plan order and wrong when branches run side by side.
 TEST(PlanCheck, RejectsPlansForOneThreadWhenSeveralRunThem) {
   const std::shared_ptr<const Plan> right = plan_of(runtime(), fork_join_net(), {true, 1, false});
   ASSERT_NE(right, nullptr);
@@ -264,7 +264,7 @@ TEST(PlanCheck, RejectsPlansForOneThreadWhenSeveralRunThem) {
   EXPECT_NE(check(s.plan).text().find("may write"), std::string::npos) << check(s.plan).text();
 }
 
-// No operator's output takes bytes of an input that dies there, unless its schema says so.
+// No operator's output takes bytes of an input whose last reader it is, unless its schema allows it.
 TEST(PlanCheck, PlansTakeNoInputsBytesUndeclared) {
   const Runtime r = runtime();
   for (const uint32_t threads : {1, 4}) {
@@ -281,7 +281,7 @@ TEST(PlanCheck, PlansTakeNoInputsBytesUndeclared) {
         const MemoryPlace &from = plan->values[in.value.index].place, &to = plan->values[step.outputs[0].value.index].place;
         EXPECT_TRUE(from.kind != MemoryPlace::Kind::arena || from.offset != to.offset) << step.name;
       }
-    // The judge sees it when one does.
+    // The judge reports an output that does.
     Spoiled s{copy_of(*plan)};
     s.move("p1", "p0");
     EXPECT_FALSE(check(s.plan).ok());

@@ -28,8 +28,8 @@ std::shared_ptr<const Blob> matrix(const std::vector<float>& values) {
   return Blob::copy_of(DType::f32, Shape{depth, columns}, values.data());
 }
 
-// Two matrices with one XXH64 of seed 0. A lane of it takes word w as rotate(lane + w * prime, 31) * another: whatever is put into the
-// first word of a lane, the second takes back.
+// Returns two matrices with the same XXH64 of seed 0. A lane of the hash takes word w as rotate(lane + w * prime, 31) * another, so the
+// second word of a lane can cancel a change of the first.
 std::pair<std::shared_ptr<const Blob>, std::shared_ptr<const Blob>> colliding_matrices() {
   constexpr uint64_t prime1 = 0x9E3779B185EBCA87, prime2 = 0xC2B2AE3D27D4EB4F;
   uint64_t inverse = 1;  // of prime2 modulo 2^64
@@ -165,7 +165,7 @@ TEST(PackCache, ThreadsThatLetGoAndAskAgain) {
   EXPECT_EQ(cache.size(), 0u);
 }
 
-// Functions of plugins: one that asks for what it is packing would wait for itself.
+// A plugin's function that requests the constant that it is packing would wait for itself.
 TEST(PackCache, WhoAsksForWhatHePacksIsRefused) {
   PackCache cache;
   const auto content = matrix(std::vector<float>(static_cast<size_t>(depth * columns), 3));
@@ -177,13 +177,13 @@ TEST(PackCache, WhoAsksForWhatHePacksIsRefused) {
     EXPECT_EQ(ask(
                   "a", [](void*) { return true; }, &inner),
               nullptr);
-    return true;  // as if nothing were wrong
+    return true;  // as if no error had occurred
   };
   EXPECT_EQ(ask("a", goes_on, &outer), nullptr);
   EXPECT_TRUE(inner);
   EXPECT_TRUE(outer);
   EXPECT_EQ(cache.size(), 0u);
-  // Others are packed from inside, and the same one afterwards.
+  // The function may pack another constant, and the same one can be packed afterwards.
   bool circle = false;
   const auto packed_inside = [&](void*) {
     return ask(
@@ -193,7 +193,7 @@ TEST(PackCache, WhoAsksForWhatHePacksIsRefused) {
   EXPECT_FALSE(circle);
 }
 
-// Each thread packs one constant and asks for the other's.
+// Each thread packs one constant and requests the other's.
 TEST(PackCache, ACircleOfThreadsEnds) {
   PackCache cache;
   const auto content = matrix(std::vector<float>(static_cast<size_t>(depth * columns), 4));

@@ -1,4 +1,4 @@
-// A copy of a plan, made to be changed.
+// A copy of a plan that tests can change.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace heddle::testing_nets {
 
-// What the judge looks at; steps without their kernels' states.
+// Copies the parts that the judge reads; steps have no kernel states.
 inline Plan copy_of(const Plan& plan) {
   Plan copy;
   copy.net_name = plan.net_name;
@@ -49,7 +49,7 @@ inline Plan copy_of(const Plan& plan) {
   return copy;
 }
 
-// A plan to spoil, by the names of the net.
+// A plan to corrupt, with access by the names of the net.
 struct Spoiled {
   Plan plan;
 
@@ -89,7 +89,7 @@ struct Spoiled {
   void remove_edge(const std::string& from, const std::string& to) {
     change_edges([&](Edges& edges) { EXPECT_EQ(std::erase(edges[number(from)], number(to)), 1u) << from << " to " << to; });
   }
-  // `taker` has the bytes of `given`.
+  // Gives `taker` the bytes of `given`.
   void take_over(const std::string& taker, const std::string& given) {
     place(taker) = place(given);
     fit();
@@ -102,7 +102,7 @@ struct Spoiled {
     step(name).scratch_bytes = bytes;
     step(name).scratch_offset = offset;
   }
-  // The arena is as large as it must be again.
+  // Makes the arena as large as it must be again.
   void fit() {
     int64_t top = 0;
     for (const PlanValue& v : plan.values)

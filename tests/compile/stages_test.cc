@@ -1,4 +1,4 @@
-// The list of the stages, and the two ways to go through it.
+// Tests the list of the stages, and the two ways to go through it.
 #include "compile/stages.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace testing_nets;
 
-// One operator that no shape fits and one on a device that is not there: infer finds the one, verify the other.
+// One operator has inputs of no valid shape and one is on a device that does not exist: infer finds the first, verify the second.
 Net net_with_two_mistakes() {
   NetBuilder b("two mistakes");
   const ValueId x = b.input("x", DType::f32, Shape{4, 5});

@@ -1,6 +1,6 @@
-// Every operator of the CPU plugin against a plain second implementation: dtypes x shapes, in tiles, in place, in other layouts, with
-// constant inputs. The registry says which operators, dtypes, ports and attributes there are; what no call reaches is a failure.
-// The program prints what it covered when it ends.
+// Compares every operator of the CPU plugin with a plain second implementation: dtypes x shapes, in tiles, in place, in other layouts, with
+// constant inputs. The registry gives the operators, dtypes, ports and attributes; one that no call reaches is a failure. The program
+// prints its coverage when it ends.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using testing::cpu_registry;
 using testing::Tensor;
 using Tensors = std::vector<Tensor>;
 
-// Leaves the enclosing function with what is wrong, if anything is.
+// Returns from the enclosing function with the mistake, if there is one.
 #define HEDDLE_CONFORMS(expression) \
   if (std::string is_wrong = (expression); !is_wrong.empty()) return is_wrong
 
@@ -39,7 +39,7 @@ std::shared_ptr<const RegistrySnapshot> registry() {
   return snapshot;
 }
 
-// Answers what runs nets in nets.
+// Returns the host that runs nets in nets.
 CallHost& host() {
   static auto& of_sessions = *new tool::SessionHost(registry(), [] {
     RuntimeOptions options;
@@ -52,7 +52,7 @@ CallHost& host() {
 
 // ---------------------------------------------------------------- calls of a row
 
-// The host knows a net by where it lies, so none may come to lie where another was.
+// The host identifies a net by its address, so nets are kept: no new one may get the address of an earlier one.
 void keep_nets(const OperatorCall& call) {
   static auto& kept = *new std::vector<std::shared_ptr<const Net>>();
   for (const Attribute& a : call.attributes)
@@ -61,7 +61,7 @@ void keep_nets(const OperatorCall& call) {
 
 // ---------------------------------------------------------------- one call in all ways
 
-// Of the last call that it saw.
+// Counts the tiles of the last call that it observed.
 class TileCounter final : public CallObserver {
  public:
   std::byte* allocate(Memory, uint32_t, int64_t bytes) override {
@@ -87,7 +87,7 @@ class Examined {
   Examined(const Row& row, const OperatorSchema& schema, const std::string& text, Covered& counts)
       : row_(row), schema_(schema), text_(text), counts_(counts) {}
 
-  // Empty, or what is wrong.
+  // Returns an empty string or the mistake.
   std::string operator()(Kind kind, tool::Coverage& coverage) {
     auto example = tool::parse_example(schema_, text_, 1);
     if (!example.ok()) return example.status().text();
@@ -96,7 +96,7 @@ class Examined {
     keep_nets(call_);
     call_.random_seed = 11;
     call_.step = 3;
-    // As many outputs as the reference knows of; first those alone that must be there.
+    // Uses as many outputs as the reference computes; first the required ones alone.
     const size_t required = call_.output_count;
     Expectation expected = expectation(row_, schema_, call_);
     expected_ = std::move(expected.outputs);
@@ -109,7 +109,7 @@ class Examined {
     HEDDLE_CONFORMS(in_place());
     HEDDLE_CONFORMS(in_layouts(call_));
     if (expected_.size() > required) {
-      // What more outputs there are may decide which layouts there are.
+      // The number of outputs may decide which layouts there are.
       OperatorCall call = call_;
       call.output_count = required;
       HEDDLE_CONFORMS(in_layouts(call));
@@ -131,11 +131,11 @@ class Examined {
   std::string wrong(const std::string& way, const std::string& what) const {
     return fmt::format("{}{}{}: {}", text_, way.empty() ? "" : ", ", way, what);
   }
-  // Runs and compares; the results to `kept`.
+  // Runs and compares; stores the results in `kept`.
   std::string run(OperatorCall call, const std::string& way, Tensors* kept) {
     TileCounter& counter = counters_.emplace_back();
     if (!call.split_seed) call.conditions.observer = &counter;  // else the tiles are not the kernel's own
-    // What is not written shows.
+    // Elements that are not written become visible.
     call.conditions.scratch_fill = call.conditions.thread_scratch_fill = call.conditions.output_fill = uint8_t{0xa5};
     auto outputs = run_operator(*registry(), call);
     ++counts_.runs;
@@ -150,7 +150,7 @@ class Examined {
     if (kept) *kept = std::move(*outputs);
     return {};
   }
-  // Whether these are the bits of the first results, which have been compared.
+  // Returns true if these are the bits of the first results, which have been compared.
   bool is_first(const Tensors& outputs) const {
     return outputs.size() == first_.size() &&
            std::equal(outputs.begin(), outputs.end(), first_.begin(), [](const Tensor& a, const Tensor& b) {
@@ -158,7 +158,7 @@ class Examined {
                     (a->bytes == 0 || std::memcmp(a->data, b->data, static_cast<size_t>(a->bytes)) == 0);
            });
   }
-  // What its kind says of the shapes holds.
+  // Checks the condition on shapes that the kind states.
   std::string is_of_its_kind(Kind kind) const {
     Tensors tensors = call_.inputs;
     tensors.insert(tensors.end(), first_.begin(), first_.end());
@@ -196,13 +196,13 @@ class Examined {
     call.constant_inputs = true;
     return run(call, "with constant inputs", nullptr);
   }
-  // Of what takes operators fused behind it, against these one after the other. Some calls of each kind: each is run many times.
+  // Compares a kernel that accepts epilogues with its operators one after the other. Only some calls of each kind: each is run many times.
   std::string with_epilogues(Kind kind) {
     int& examined = counts_.epilogues[static_cast<int>(kind)];
     if (examined >= (kind == Kind::large ? 2 : 4)) return {};
     const tool::EpilogueFinding with = tool::examine_epilogues(*registry(), call_, first_);
     examined += with.accepted ? 1 : 0;
-    // What oneDNN allocates where it meets NaN is no wrong result.
+    // Allocations of oneDNN for NaN are not a wrong result.
     const bool results = with.found.mistake != std::string_view("allocates");
     return with.found.ok() || !results ? std::string() : wrong("fused", with.found.text);
   }
@@ -245,7 +245,7 @@ class Examined {
     }
     return {};
   }
-  // Channels last, of what takes any layout.
+  // Returns channels-last for operators that accept any layout.
   std::vector<heddle_format> transparent() const {
     if (!schema_.has_trait(HEDDLE_TRAIT_LAYOUT_TRANSPARENT) || first_.empty() || first_[0]->shape.rank() < 3) return {};
     const int rank = first_[0]->shape.rank();
@@ -261,7 +261,7 @@ class Examined {
     return {format};
   }
 
-  // From each of some layouts to each other: row-major, channels last, back to front.
+  // Returns each pair of some layouts: row-major, channels last, reversed.
   std::vector<heddle_format> mixed() const {
     const int rank = first_.empty() ? 0 : first_[0]->shape.rank();
     std::vector<heddle_layout> layouts(3);

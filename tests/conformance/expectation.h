@@ -1,4 +1,4 @@
-// What the reference of a row says of a call, and how near an operator has to come.
+// The result that the reference of a row gives for a call, and the allowed error of an operator.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 namespace heddle::conformance {
 
 struct Expectation {
-  std::vector<Numbers> outputs;  // as many as the reference knows of
+  std::vector<Numbers> outputs;  // as many as the reference computes
   DType dtype = DType::none;     // of input 0, or of output 0
   Tolerance tolerance;
 };
 
-// As the call's inputs, attributes, seed and step decide.
+// Computes the expectation from the call's inputs, attributes, seed and step.
 Expectation expectation(const Row& row, const OperatorSchema& schema, const OperatorCall& call);
 
 }  // namespace heddle::conformance

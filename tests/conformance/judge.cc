@@ -15,7 +15,7 @@ Number min_of(DType dtype) {
   return std::ldexp(Number{1}, dtype == DType::f64 ? -1074 : dtype == DType::f32 ? -149 : dtype == DType::f16 ? -24 : -133);
 }
 
-// The number that would come behind the largest one.
+// Returns the number that would follow the largest one.
 Number beyond_of(DType dtype) {
   return std::ldexp(Number{1}, dtype == DType::f64 ? 1024 : dtype == DType::f16 ? 16 : 128);
 }
@@ -25,7 +25,7 @@ bool agrees(DType dtype, Number got, Number expected, Number scale, const Tolera
   if (std::isnan(got) || std::isnan(near)) return std::isnan(got) && std::isnan(near);
   if (got == near) return got != 0 || !tolerance.signed_zeros || std::signbit(got) == std::signbit(near);
   if (!is_floating(dtype) || tolerance.ulps == 0 || std::isinf(expected)) return false;
-  // What is beyond the largest number, and the infinity that stands for it, is as far away as the next number would be.
+  // Numbers beyond the largest one, and the infinity that represents them, are as far away as the next number would be.
   const Number beyond = beyond_of(dtype), wanted = std::clamp(expected, -beyond, beyond);
   const auto finite = [&](Number x) { return std::isinf(x) ? std::copysign(beyond, x) : x; };
   const Number unit = std::ldexp(Number{1}, 1 - digits_of(dtype));

@@ -1,4 +1,4 @@
-// Whether what an operator gave is what its reference says.
+// Compares the result of an operator with that of its reference.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,19 @@
 namespace heddle::conformance {
 
 struct Tolerance {
-  // In units of 2^(1 - digits of the dtype) of the expected number or its scale, whichever is larger, beside the rounding of the expected
-  // number itself; 0: exact, once rounded. Integers are exact always.
+  // The error in units of 2^(1 - digits of the dtype) of the expected number or its scale, whichever is larger, in addition to the rounding
+  // of the expected number itself; 0: exact, once rounded. Integers are always exact.
   double ulps = 0;
   bool signed_zeros = true;  // whether -0 is another number than 0
 };
 
-// Empty: equal within the tolerance; else the first element that is not. Nothing is compared of outputs that the reference leaves out; it
-// has to say something of one.
+// Returns an empty string if all elements are equal within the tolerance; else the first one that is not. Outputs that the reference omits
+// are not compared; it must give at least one.
 std::string difference(const std::vector<std::shared_ptr<const Blob>>& got, const std::vector<Numbers>& expected,
                        const Tolerance& tolerance);
 
-// The tensor's bytes in the order that the layout says, and back to row-major. Blocks are not supported: none of ours has any.
+// Return the tensor's bytes in the order of the layout, and back in row-major order. Blocks are not supported: no layout of Heddle's
+// plugins has any.
 std::shared_ptr<const Blob> in_layout(const std::shared_ptr<const Blob>& row_major, const heddle_layout& layout);
 std::shared_ptr<const Blob> row_major(const std::shared_ptr<const Blob>& laid_out, const heddle_layout& layout);
 

@@ -1,4 +1,4 @@
-// The judge of the suite takes what is close, and nothing else.
+// Tests that the suite's judge accepts numbers that are close, and no others.
 #include "conformance/judge.h"
 
 #include <gtest/gtest.h>

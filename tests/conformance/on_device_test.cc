@@ -1,5 +1,5 @@
-// Every operator on a device against the same references, in as many dtypes and shapes: each call as a net of one operator there, with
-// nothing else to copy. HEDDLE_CONFORMANCE_DEVICE names the device ("cuda:0"), whose plugin is lib/<kind>.so of the build folder; without
+// Compares every operator on a device with the same references, in as many dtypes and shapes: each call is a net of one operator there,
+// with no further copies. HEDDLE_CONFORMANCE_DEVICE names the device ("cuda:0"), whose plugin is lib/<kind>.so of the build folder; without
 // it there is nothing to do. HEDDLE_CONFORMANCE_PART as "2/4" takes the second of every four calls: kernels of some operators take minutes
 // to compile, which several processes do side by side.
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ const std::string device = [] {
 }();
 const std::string kind = device.substr(0, device.find(':'));
 
-// Which of `of` calls one after the other are made here, from 1.
+// This process makes call `number`, counted from 1, of every `of` consecutive calls.
 struct Part {
   int number = 1, of = 1;
   static Part named() {
@@ -45,8 +45,8 @@ struct Part {
   }
 };
 
-// A device's functions are its maker's. Those of CUDA err by up to 6 units where they compute in f32 and f64 (the CUDA C++ programming
-// guide, mathematical functions); what is exact, or rounded once from something wider, stays so.
+// A device's functions are its maker's. Those of CUDA err by up to 6 units when they compute in f32 and f64 (the CUDA C++ programming
+// guide, mathematical functions); results that are exact, or rounded once from a wider dtype, remain so.
 constexpr double device_ulps = 8;
 Tolerance tolerance_there(const Expectation& expected) {
   Tolerance tolerance = expected.tolerance;
@@ -78,12 +78,12 @@ std::vector<std::shared_ptr<const Blob>> blobs_of(const std::vector<Tensor>& ten
   return blobs;
 }
 
-// What came of an operator's calls.
+// The outcome of an operator's calls.
 struct Outcome {
-  int right = 0;                            // judged, and what the reference says
-  std::vector<std::string> wrong;           // judged, and something else; or neither judged nor refused
+  int right = 0;                            // judged, and equal to the reference
+  std::vector<std::string> wrong;           // judged, and different; or neither judged nor refused
   int without_kernel = 0;                   // in these dtypes
-  std::map<std::string, int> refused = {};  // by the reason
+  std::map<std::string, int> refused = {};  // by reason
 };
 
 class OnDevice : public ::testing::TestWithParam<size_t> {
@@ -93,8 +93,8 @@ class OnDevice : public ::testing::TestWithParam<size_t> {
       case Code::no_kernel:
         ++outcome->without_kernel;
         break;
-      case Code::ok:           // the plan has it elsewhere
-      case Code::unsupported:  // the kernel does not take this call
+      case Code::ok:           // the plan places it elsewhere
+      case Code::unsupported:  // the kernel does not accept this call
         ++outcome->refused[there.refusal()];
         break;
       default:
@@ -108,12 +108,12 @@ class OnDevice : public ::testing::TestWithParam<size_t> {
     Expectation expected = expectation(row, schema, call);
     call.output_count = std::max(call.output_count, expected.outputs.size());
     if (schema.has_trait(HEDDLE_TRAIT_RANDOM)) {
-      // A session draws by a seed of its own: the same numbers on the host, which are held against the reference elsewhere.
+      // A session draws with a seed of its own, so the expected numbers come from the host, which other tests compare with the reference.
       const auto host = tool::DeviceExamination(*runtime(), "cpu:0").outputs(schema, call);
       ASSERT_TRUE(host.ok() && *host) << text;
       expected.outputs.clear();
       for (const auto& blob : blobs_of(**host)) expected.outputs.push_back(numbers_of(*blob));
-      // Normal numbers are mean + scale * z, where z is made by functions: it errs, whatever the sum comes to.
+      // Normal numbers are mean + scale * z, where z is computed by functions that err, whatever the sum is.
       if (row.type.starts_with("RandomNormal")) {
         for (Numbers& output : expected.outputs) {
           if (output.dtype != DType::f32 && output.dtype != DType::f64) continue;

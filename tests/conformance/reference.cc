@@ -25,7 +25,7 @@ std::vector<Number> read_halves(const Blob& blob, float (*widened)(uint16_t)) {
   return numbers;
 }
 
-// Rounded once, to `digits` bits of mantissa with exponents from `least` on: frexp's, of 0.5 to 1.
+// Rounds once, to `digits` bits of mantissa with exponents from `least` on, in the sense of frexp: the mantissa is from 0.5 to 1.
 Number to_bits(Number value, int digits, int least, Number largest) {
   if (value == 0 || !std::isfinite(value)) return value;
   int exponent = 0;
@@ -36,7 +36,7 @@ Number to_bits(Number value, int digits, int least, Number largest) {
   return std::fabs(near) > largest ? std::copysign(HUGE_VALL, value) : near;
 }
 
-// The low bits of the number without its fraction.
+// Returns the low bits of the number without its fraction.
 uint64_t low_bits(Number value) {
   if (!std::isfinite(value)) return 0;
   const Number low = std::fmod(std::trunc(value), 0x1p64L);

@@ -1,4 +1,4 @@
-// What the conformance suite holds an operator against: a plain second implementation of it, and the calls to make of both.
+// The reference that the conformance suite compares an operator with: a plain second implementation, and the calls to make of both.
 //
 // References compute in long double, which on x86-64 holds every number of every dtype exactly (64 bits of mantissa), in the most obvious
 // loops, with none of the plugin's code. Each family of plugins/cpu has a file here with one row for each of its operators.
@@ -24,16 +24,17 @@ struct Numbers {
   DType dtype = DType::none;
   Shape shape;
   std::vector<Number> values;
-  // What the rounding error of each value is relative to, as the sum of the magnitudes of all terms of a sum; empty: to the value itself.
+  // The magnitude that the rounding error of each value is relative to, such as the sum of the magnitudes of all terms of a sum; empty: the
+  // value itself.
   std::vector<Number> scale;
 
   int64_t size() const { return shape.element_count(); }
 };
 
 // A sum of products, in variables of its own: through memory, a long double's addition takes several times as long. Integers are taken
-// modulo 2^64, which no number of theirs here comes near.
+// modulo 2^64, which no integer here comes near.
 struct Sum {
-  Number value = 0, magnitude = 0;  // of magnitudes: the scale
+  Number value = 0, magnitude = 0;  // magnitude: sum of the terms' magnitudes, the scale
 
   void add_product(Number a, Number b) {
     const Number term = a * b;
@@ -46,24 +47,24 @@ struct Sum {
   }
 };
 
-// Zeros (and no scale).
+// Returns zeros (and no scale).
 Numbers zeros(DType dtype, const Shape& shape);
 Numbers numbers_of(const Blob& blob);
-// As the dtype holds them: floats rounded once to nearest even, integers by their low bits, booleans whether they are not 0.
+// Converts to the dtype: floats are rounded once to nearest even, integers keep their low bits, booleans are true if not 0.
 std::shared_ptr<const Blob> blob_of(const Numbers& numbers);
-// The same for one number.
+// Converts one number in the same way.
 Number rounded(DType dtype, Number value);
 bool is_floating(DType dtype);
-// The dtypes by their numbers in ONNX, as attributes give them.
+// Returns the dtypes by their numbers in ONNX, as attributes give them.
 const std::map<int64_t, DType>& onnx_dtypes();
 
 // One call, as a reference sees it.
 class Call {
  public:
-  std::vector<std::optional<Numbers>> inputs;  // none: absent
-  std::vector<Attribute> attributes;           // those given; others have the default that the reference states
+  std::vector<std::optional<Numbers>> inputs;  // nullopt: absent
+  std::vector<Attribute> attributes;           // the given ones; others have the default that the reference states
   size_t output_count = 1;
-  // Of random operators: what a net of its own would give them.
+  // For random operators: the values that a net with this operator alone would have.
   uint64_t seed = 0, step = 0;
 
   const Numbers& operator[](size_t i) const { return *inputs[i]; }
@@ -76,25 +77,25 @@ class Call {
   std::vector<double> floats(const std::string& name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> strings(const std::string& name) const;
   std::optional<Numbers> tensor(const std::string& name) const;
-  // The name that a net given as attribute has.
+  // Returns the name of a net that is given as an attribute.
   std::string net(const std::string& name) const;
-  // An input of integers as a list: axes, shapes, pads.
+  // Returns an input of integers as a list: axes, shapes, pads.
   Ints list(size_t i) const;
 
  private:
   const AttributeValue* find(const std::string& name) const;
 };
 
-// All outputs that the call asks for; what is not asked for may be left out at the end.
+// Computes all outputs that the call requests; those at the end that are not requested may be left out.
 using Reference = std::function<std::vector<Numbers>(const Call&)>;
 
-// What is special about a call's shapes.
+// The special property of a call's shapes.
 enum class Kind : uint8_t {
   odd,        // extents that are no multiple of anything: vectors, blocks and tiles have tails
   empty,      // an extent is 0
   broadcast,  // inputs of different shapes
   strided,    // steps, strides, dilations, transposed or negative axes: elements that are not neighbours
-  rank,       // the most dimensions: 8, or what the operator takes
+  rank,       // the maximum number of dimensions: 8, or the operator's limit
   large,      // several tiles, with a ragged last one
 };
 constexpr int kind_count = 6;
@@ -102,30 +103,30 @@ const char* to_string(Kind kind);
 
 struct Case {
   Kind kind;
-  // A call as examples are written (docs/writing_an_operator.md), without outputs. A dtype "T" stands for each that the first input so
-  // written takes; "U" likewise, while T is the first of its own; "T=LOW..HIGH" and the like as usual. Random numbers, where no range says
-  // otherwise, are floats in [-1, 1) and integers in [0, 100].
+  // A call in the notation of examples (docs/writing_an_operator.md), without outputs. A dtype "T" stands for each dtype that the first
+  // input with it accepts; "U" likewise, while T is the first of its own; "T=LOW..HIGH" and the like as usual. Random numbers without a
+  // range are floats in [-1, 1) and integers in [0, 100].
   std::string call;
 };
 
-// Errors allowed of 16-bit floats where a kernel computes in f32 and rounds once: what f32 loses may tip a number that lies halfway between
-// two of them, no other.
+// Allowed error of 16-bit floats for a kernel that computes in f32 and rounds once: the error of f32 may tip a number that is halfway
+// between two of them, no other.
 constexpr double rounded_once = 0.01;
 
 struct Row {
   std::string type;
   Reference reference;
   std::vector<Case> cases;
-  // Errors allowed (judge.h). 0: exact, once rounded.
+  // Allowed error (judge.h). 0: exact, once rounded.
   double ulps = 0;
   std::string domain = "";
   // Kinds that no call of the operator can have, and why: {Kind::broadcast, "one input"}.
   std::map<Kind, std::string> without = {};
-  // Of these dtypes another number of ulps.
+  // Dtypes with another allowed error.
   std::map<DType, double> ulps_of = {};
-  // Each input and output may be in a layout of its own, as the operator puts one in place of another: several are tried.
+  // Each input and output may have a layout of its own, because the operator converts layouts: several are tried.
   bool any_layouts = false;
-  // Whether the sign of a zero follows from the operator: of what is exact it does.
+  // Whether the operator determines the sign of a zero: exact operators do.
   bool signed_zeros = ulps == 0;
   // The kernel has one tile whatever the shapes are.
   bool one_tile = false;
@@ -135,7 +136,7 @@ struct Row {
   bool never_same_size = false;
 };
 
-// One for each family; rows() is all of them.
+// The rows of each family; rows() returns all of them.
 std::vector<Row> pointwise_rows();
 std::vector<Row> pointwise_unary_rows();
 std::vector<Row> pointwise_activation_rows();
@@ -175,14 +176,14 @@ const std::vector<Row>& rows();
 
 // ---------------------------------------------------------------- for references
 
-// Row-major positions.
+// Convert between row-major positions and flat ones.
 Ints position_of(int64_t flat, const Shape& shape);
 int64_t flat_of(const Ints& position, const Shape& shape);
-// Position in a tensor that is broadcast (NumPy's rule) to where `position` lies.
+// Returns the flat position in a tensor that is broadcast (NumPy's rule) to the tensor of `position`.
 int64_t broadcast_flat(const Ints& position, const Shape& shape);
 Shape broadcast_of(const std::vector<Shape>& shapes);
 int64_t positive_axis(int64_t axis, int rank);
-// f(numbers of all inputs at one position) at every position of the broadcast shape, as dtype.
+// Computes f(numbers of all inputs at one position) at every position of the broadcast shape, as dtype.
 Numbers elementwise(const Call& call, DType dtype, const std::function<Number(const std::vector<Number>&)>& f);
 
 }  // namespace heddle::conformance

@@ -1,4 +1,4 @@
-// Averages of what is learned: what they are, where they begin, and what predicts with them.
+// Averages of trained variables: their values, their initial values, and predictors that use them.
 #include "net/averages.h"
 
 #include "derive/derived_run.h"
@@ -18,7 +18,7 @@ TrainingOptions averaging(double decay, const char* optimizer = "momentum") {
   return options;
 }
 
-// The square of x w + b, summed; and what else is a variable: one that the loss does not read, one that is not trainable.
+// The sum of squares of x w + b; further variables are one that the loss does not read and one that is not trainable.
 Net squares(DType dtype, bool by_rule = false) {
   NetBuilder b("squares");
   const auto numbers_of = [&](const Shape& shape, std::vector<double> values) -> std::shared_ptr<const Blob> {
@@ -56,7 +56,7 @@ void step(Session& session, DType dtype) {
   ASSERT_TRUE(ran.ok()) << ran.status().text();
 }
 
-// Beside the same recurrence, step by step in f64, of the weights that each step left.
+// Compares the averages with the same recurrence, step by step in f64, over the weights that each step left.
 TEST(Averages, AreThoseOfWhatEachStepLeft) {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const char* optimizer : {"sgd", "momentum", "adam"}) {
@@ -103,7 +103,7 @@ TEST(Averages, AreKeptOfWhatIsUpdatedAlone) {
   EXPECT_TRUE(without->metadata.empty());
 }
 
-// Updates by rows leave most of a table as it is; its average is of all of it.
+// Updates by rows change only some rows of a table; its average covers all of it.
 TEST(Averages, OfATableAreOfAllItsRows) {
   NetBuilder b("table");
   const std::vector<int64_t> rows = {2, 0};

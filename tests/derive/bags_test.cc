@@ -1,4 +1,4 @@
-// Lookups in bags: their gradients beside differences, by rows, and training by them.
+// Lookups in bags: their gradients compared with differences, gradients by rows, and training with them.
 #include <cstring>
 #include <functional>
 
@@ -18,7 +18,7 @@ ValueId square_of_ints(NetBuilder& b, const char* name, const Shape& shape, cons
   return b.constant(name, Blob::copy_of(DType::i64, shape, values.data()));
 }
 
-// The sum of squares of what is looked up in the first input, whose number of rows is open.
+// Checks the gradient of the sum of squares of a lookup in the first input, whose number of rows is open.
 void check_bags(const std::string& name, const std::vector<Shape>& shapes,
                 const std::function<ValueId(NetBuilder&, const Inputs&)>& build) {
   NetBuilder b(name);
@@ -72,7 +72,7 @@ TEST(BagGradients, AreWhatDifferencesShow) {
   });
 }
 
-// A table of rows [1, 2], [3, 4], ... which bags of lookups are summed of; every element of a sum has a weight of its own in the loss.
+// A table of rows [1, 2], [3, 4], ... from which bags of lookups are summed; every element of a sum has a weight of its own in the loss.
 class Bags : public NetBuilder {
  public:
   explicit Bags(int64_t rows) : NetBuilder("bags") {
@@ -108,7 +108,7 @@ std::vector<T> numbers_of(const Tensor& tensor) {
   return {data, data + tensor.shape().element_count()};
 }
 
-// The gradient of the table, behind the loss.
+// Checks the gradient of the table, which follows the loss.
 void expect_rows_of_bags(NetBuilder& b, const Ints& indices, const std::vector<double>& values) {
   const auto made = derived(b.finish(), of_bags_table());
   ASSERT_TRUE(made.ok()) << made.status().text();
@@ -141,7 +141,7 @@ TEST(BagGradients, AreDividedAndWeightedAsTheLookupsWere) {
   expect_rows_of_bags(b, {3, 1, 1, 0, 3, 1, 1, 0}, {1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 2, 4, 2, 4, -4, -8});
 }
 
-// FEATURES E4, of a lookup in bags and one of rows.
+// FEATURES E4, with a lookup in bags and one of rows.
 TEST(BagGradients, StandBehindThoseOfOtherLookupsInTheirOrder) {
   Bags b(5);
   const ValueId rows = b.add1("Gather", "rows", {b.table, b.constant_ints("of rows", {4, 0})});
@@ -203,7 +203,8 @@ Net many_bags() {
   return b.finish();
 }
 
-// An update that reads the rows of bags gives the bits of one that is given them written out for each lookup, as one that is clipped is.
+// An update that reads the rows of bags gives the same bits as one whose rows are written out for each lookup, as they are if they are
+// clipped.
 TEST(BagTraining, RowsThatAreNotWrittenOutGiveTheSameBits) {
   for (const char* optimizer : {"sgd", "momentum", "adagrad", "adam"}) {
     SCOPED_TRACE(optimizer);
@@ -241,7 +242,7 @@ TEST(BagTraining, RowsOfBagsAreNotPlanned) {
   EXPECT_EQ(updates, 1u);
 }
 
-// Weights that are a variable have their next version before the table has: the rows are written out for it.
+// Weights that are a variable have their next version before the table has: the rows are written out for the table.
 TEST(BagTraining, WeightsMayBeTrainedBesideTheirTable) {
   Bags b(3);
   const ValueId weights = b.variable("a weights", blob(Shape{2, 2}, {1, 2, 3, 4}), true);
@@ -259,8 +260,8 @@ TEST(BagTraining, WeightsMayBeTrainedBesideTheirTable) {
             (std::vector<double>{1 - 1 / 8., 2 - 2 / 8., 3, 4, 5 - (2 - 7) / 8., 6 - (4 + 7) / 8.}));
 }
 
-// FEATURES E5: an index outside is an error that names it, its bound and the operator, and so are lengths that are not those of the
-// indices; no variable has changed then.
+// FEATURES E5: an index out of bounds is an error that names it, its bound and the operator, and so are lengths that do not match the
+// indices; in these cases no variable has changed.
 TEST(BagTraining, WhatIsOutOfBoundsLeavesAllVariablesAsTheyWere) {
   const auto net = [] {
     Bags b(5);

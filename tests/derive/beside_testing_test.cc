@@ -1,4 +1,4 @@
-// A net that is tested beside its training: the AlexNet-shaped pair of caffe's memory_share_net (Krizhevsky et al., 2012), in one memory.
+// A net that is tested while it is trained: the AlexNet-shaped pair of caffe's memory_share_net (Krizhevsky et al., 2012), in one memory.
 #include <gtest/gtest.h>
 
 #include "derive/derived_run.h"
@@ -9,12 +9,12 @@ namespace {
 
 using namespace testing_derive;
 
-// Extents of the pictures, and by what the numbers of channels and neurons are divided.
+// The extents of the pictures, and the divisor of the numbers of channels and neurons.
 struct Scale {
   int64_t size = 224, divisor = 1;
 };
 
-// Convolutions and layers in the proportions of AlexNet, over variables; `trains`: with dropout, and the loss alone.
+// A net with convolutions and layers in the proportions of AlexNet, over variables; `trains`: with dropout, and the loss alone.
 Net alexnet(bool trains, const Scale& scale) {
   NetBuilder b(trains ? "train" : "test");
   DeclaredType images = DeclaredType::of(DType::f32, Shape{1, 3, scale.size, scale.size}),
@@ -79,7 +79,7 @@ Session open_pair(const Runtime& runtime, const Scale& scale) {
   return *session;
 }
 
-// Samples as long as a test needs them.
+// As many samples as a test needs.
 struct Samples {
   Samples(int64_t count, const Scale& scale) : shape{count, 3, scale.size, scale.size}, labels(static_cast<size_t>(count)) {
     for (const double number : numbers(shape, 3)) image.push_back(static_cast<float>(number));
@@ -94,7 +94,7 @@ struct Samples {
 };
 
 int64_t planned_bytes(Session& session, int64_t batch) {
-  // Their content decides no shapes: it is not read.
+  // The content does not decide any shapes: it is not read.
   static const char none = 0;
   const auto plan =
       session.plan({testing_nets::view(&none, DType::f32, Shape{batch, 3, 224, 224}), testing_nets::view(&none, DType::i64, Shape{batch})});
@@ -102,7 +102,8 @@ int64_t planned_bytes(Session& session, int64_t batch) {
   return (*plan)->memory[0].peak_bytes;
 }
 
-// FEATURES G4: caffe needed 39 and 127 MB for what needs nothing here. Contexts in one memory hold the maximum (SharedMemory.*).
+// FEATURES G4: the part that took 39 and 127 MB in caffe takes none here. Contexts in one memory hold the maximum
+// (SharedMemory.*).
 TEST(BesideTesting, TheTestNetFitsIntoWhatTrainingNeeds) {
   Session train = open_pair(testing_nets::runtime(2), {});
   Session test = *train.net("test");
@@ -111,11 +112,11 @@ TEST(BesideTesting, TheTestNetFitsIntoWhatTrainingNeeds) {
               static_cast<long long>(smaller), static_cast<long long>(larger));
   EXPECT_EQ(std::max({of_training, smaller, larger}) - of_training, 0);
   EXPECT_LT(smaller, larger);
-  // No activation is kept for gradients: less than half of what training needs for as many samples.
+  // No activation is kept for gradients: the test net needs less than half of the memory of training for as many samples.
   EXPECT_LT(2 * larger, planned_bytes(train, 250));
 }
 
-// The losses and variables of 6 steps, with a test of more samples behind each or without.
+// The losses and variables of 6 steps, each followed by a test of more samples if `tests`.
 Values trained(bool tests) {
   const Scale scale = {63, 32};
   const Samples samples(8, scale), more(9, scale);

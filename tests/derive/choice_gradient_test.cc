@@ -1,5 +1,5 @@
-// Where, made of operators of its own: what is not taken has the gradient 0 even where its own derivative is infinite or a NaN, as within
-// one expression.
+// Where, applied to operators instead of one expression: the branch that is not taken has the gradient 0 even if its own derivative is
+// infinite or NaN, as within one expression.
 #include "derive/control_nets.h"
 
 namespace heddle {
@@ -7,7 +7,7 @@ namespace {
 
 using namespace testing_derive;
 
-// The sum of what `make` makes of x, differentiated by x.
+// Returns the gradient by x of the sum of the value that `make` makes of x.
 std::vector<double> gradient_at(const std::vector<double>& x, const std::function<ValueId(NetBuilder&, ValueId)>& make) {
   NetBuilder b("choice");
   const Shape shape{static_cast<int64_t>(x.size())};
@@ -16,7 +16,7 @@ std::vector<double> gradient_at(const std::vector<double>& x, const std::functio
   return all.empty() ? std::vector<double>() : all[0];
 }
 
-// The same by one operator with that expression of x0.
+// Returns the gradient of one operator with that expression of x0.
 std::vector<double> gradient_of_expression(const std::vector<double>& x, const std::string& expression) {
   return gradient_at(x, [&](NetBuilder& b, ValueId in) { return b.add1("Pointwise", "y", {in}, {{"program", expression}}, "heddle"); });
 }
@@ -72,7 +72,7 @@ TEST(ChoiceGradient, IsThatOfOneExpression) {
   });
 }
 
-// Views, sums and movements of elements lie between.
+// Views, sums and movements of elements are between the choice and its operands.
 TEST(ChoiceGradient, GoesThroughWhatMovesElements) {
   const std::vector<double> wanted = gradient_of_expression(points, "select(gt(x0, 0), log(x0), 0)");
   const auto made = gradient_at(points, [](NetBuilder& b, ValueId x) {
@@ -87,7 +87,7 @@ TEST(ChoiceGradient, GoesThroughWhatMovesElements) {
   for (size_t i = 0; i < made.size(); ++i) EXPECT_DOUBLE_EQ(made[i], wanted[i]) << points[i];
 }
 
-// A branch that is broadcast is not taken where it is taken nowhere.
+// An element of a branch that is broadcast has the gradient 0 only if it is taken nowhere.
 TEST(ChoiceGradient, OfABranchThatIsBroadcast) {
   NetBuilder b("broadcast");
   const ValueId x = b.input("x", DType::f64, Shape{2}), large = b.input("large", DType::f64, Shape{3, 2});
@@ -99,7 +99,7 @@ TEST(ChoiceGradient, OfABranchThatIsBroadcast) {
   EXPECT_EQ(all[1], (std::vector<double>{1, 0, 1, 0, 1, 1}));
 }
 
-// (x x - 1)^2 where x > 0: at 1 the first derivative is 0, and its own is 12 x x - 4.
+// (x x - 1)^2 where x > 0: at 1 the first derivative is 0, and the second is 12 x x - 4.
 TEST(ChoiceGradient, HasASecondDerivativeWhereTheFirstIsZero) {
   NetBuilder b("twice");
   const ValueId x = b.input("x", DType::f64, Shape{2});
@@ -119,7 +119,7 @@ TEST(ChoiceGradient, HasASecondDerivativeWhereTheFirstIsZero) {
   EXPECT_EQ(all[1], (std::vector<double>{8, 44}));
 }
 
-// Of at most four elements each; in the run one of them has one, and the other three.
+// Operands of at most four elements each; in the run one of them has one, and the other three.
 TEST(ChoiceGradient, OfOperandsThatHaveTheSameBoundAndOtherExtents) {
   NetBuilder b("bounded");
   const ValueId x = b.input("x", DType::f64, Shape{4}), k = b.input("k", DType::f64, Shape{4});
@@ -133,7 +133,7 @@ TEST(ChoiceGradient, OfOperandsThatHaveTheSameBoundAndOtherExtents) {
   EXPECT_EQ(all[1], (std::vector<double>{4, 4, 4, 0}));
 }
 
-// The same of an operator that has a gradient of its own.
+// Tests the same for an operator that has a gradient of its own.
 TEST(ChoiceGradient, OfASlopeThatHasTheSameBoundAndOneElement) {
   NetBuilder b("slope");
   const ValueId x = b.input("x", DType::f64, Shape{4}), k = b.input("k", DType::f64, Shape{4});
@@ -148,7 +148,7 @@ TEST(ChoiceGradient, OfASlopeThatHasTheSameBoundAndOneElement) {
   EXPECT_EQ(all[1], (std::vector<double>{4, 0, 4, 0}));
 }
 
-// What another reader takes without a choice has the derivative that it has.
+// A value that another reader takes without a choice keeps its own derivative.
 TEST(ChoiceGradient, WhatIsReadWithoutAChoiceKeepsItsOwn) {
   const auto made = gradient_at({0, 2}, [](NetBuilder& b, ValueId x) {
     const ValueId root = b.add1("Sqrt", "root", {x});
@@ -159,7 +159,7 @@ TEST(ChoiceGradient, WhatIsReadWithoutAChoiceKeepsItsOwn) {
   EXPECT_DOUBLE_EQ(made[1], 1 / std::sqrt(2.0));
 }
 
-// What is drawn is no function of what it is drawn like, or with what probability.
+// Random numbers do not depend on the tensor whose shape they take, or on their probability.
 TEST(ChoiceGradient, OfNoiseIsNone) {
   for (const char* type : {"RandomNormalLike", "RandomUniformLike", "Bernoulli", "EyeLike"}) {
     NetBuilder b("noise");

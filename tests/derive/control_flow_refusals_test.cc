@@ -1,4 +1,4 @@
-// What is refused of gradients through If, Scan and Loop; nets that learn through them, and what predicts then.
+// Tests which gradients through If, Scan and Loop are refused, training of nets through them, and their predictors.
 #include "derive/control_nets.h"
 #include "derive/predictor/predictor.h"
 #include "derive/training_net.h"
@@ -15,7 +15,7 @@ void expect_refusal(const Net& net, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) EXPECT_NE(said.find(part), std::string::npos) << said;
 }
 
-// If with the same branch twice, of x and w, which are inputs or a variable.
+// An If with the same branch twice, on the inputs x and w.
 Net twice(NetBuilder& branch, const std::string& operator_name = "loss") {
   NetBuilder b("outer");
   const ValueId x = b.input("x", DType::f64, Shape{2}), w = b.input("w", DType::f64, Shape{2});
@@ -38,7 +38,7 @@ TEST(IfRefusals, RandomNumbersThatTheGradientNeeds) {
                                  "put it in front of the If", "in the gradient of node \"loss\""});
 }
 
-// In a net inside the branch.
+// The random numbers are in a net inside the branch.
 TEST(IfRefusals, RandomNumbersDeeperInside) {
   NetBuilder inner("inner"), branch("branch");
   const ValueId ix = taken(inner, "x"), iw = taken(inner, "w");
@@ -51,7 +51,7 @@ TEST(IfRefusals, RandomNumbersDeeperInside) {
   expect_refusal(twice(branch), {"If with \"noise\" (RandomUniform, which draws random numbers)"});
 }
 
-// What no gradient needs is not computed again.
+// Random numbers that no gradient needs are not computed again.
 TEST(IfRefusals, RandomNumbersThatNoGradientNeedsAreNone) {
   NetBuilder branch("branch");
   const ValueId x = taken(branch, "x"), w = taken(branch, "w");
@@ -71,7 +71,7 @@ TEST(SubnetRefusals, AnOperatorWithoutAGradientIsNamed) {
                  {"operator Hardmax of node \"hard\" has no gradient", "in its then_branch", "in the gradient of node \"loss\""});
 }
 
-// An If that updates the variable w, by a branch that gives y and what w becomes.
+// An If that updates the variable w, by a branch that gives y and the next version of w.
 Net updating(bool y_is_of_the_new_version, bool y_is_of_w) {
   NetBuilder branch("branch"), b("outer");
   const ValueId x = taken(branch, "x"), w = taken(branch, "w");
@@ -95,7 +95,7 @@ TEST(IfRefusals, UpdatesThatTheGradientNeeds) {
     EXPECT_NE(said.find(part), std::string::npos) << said;
 }
 
-// It is updated once.
+// The variable is updated once.
 TEST(IfGradient, LeavesUpdatesThatItDoesNotNeedAlone) {
   const Net net = updating(false, false);
   auto made = derived(net, all_inputs(net));
@@ -111,7 +111,7 @@ TEST(IfRefusals, BranchesOfDifferentShapes) {
   expect_refusal(branching(4), {"its branches give output \"y\" different shapes", "in the gradient of node \"y\""});
 }
 
-// A net that learns beside such an If opens like any other.
+// A net that learns with such an If in it opens like any other.
 TEST(IfTraining, BesideUpdatesOfABranch) {
   Net net = updating(false, false);
   NetBuilder b("outer");
@@ -148,7 +148,7 @@ TEST(LoopRefusals, ACarriedValueThatGrows) {
   expect_refusal(b.finish(), {"carried value \"x\" changes its extents from iteration to iteration", "in the gradient of node \"loss\""});
 }
 
-// Rows in one place, all of it in a body.
+// Rows are taken in one place, and the whole table is used in a body.
 TEST(SubnetRefusals, ATableThatRowsAreTakenFromOutsideToo) {
   NetBuilder branch("branch"), b("outer");
   const ValueId t = taken(branch, "table");
@@ -168,7 +168,7 @@ TEST(SubnetRefusals, ATableThatRowsAreTakenFromOutsideToo) {
   EXPECT_TRUE(derived(net, options).ok());
 }
 
-// Weights that a Loop of `computed` many turns captures learn: the loss becomes smaller.
+// Weights that a Loop with 3 trips captures learn: the loss becomes smaller. With `computed`, the number of trips is computed in the run.
 Net learning(bool computed) {
   NetBuilder body("body"), b("learning");
   taken(body, "i");
@@ -199,7 +199,7 @@ TEST(LoopTraining, WeightsThatALoopTakesLearn) {
       ASSERT_TRUE(resolved.ok()) << resolved.status().text();
       auto net = training_net(*resolved, registry, *evaluator, options);
       ASSERT_TRUE(net.ok()) << net.status().text();
-      // What predicts stacks nothing.
+      // The predictor stacks nothing.
       const auto predicts = predictor(*net, {{}, {"loop"}, "predictor"});
       ASSERT_TRUE(predicts.ok()) << predicts.status().text();
       ASSERT_FALSE(predicts->nodes.empty());
@@ -221,7 +221,7 @@ TEST(LoopTraining, WeightsThatALoopTakesLearn) {
     }
 }
 
-// The sum of what three turns give, of which the body says that they are three: w is a variable of two numbers all the same.
+// The sum of the results of three trips, whose number the body decides: w is a variable of two numbers all the same.
 TEST(LoopTraining, SumsOfWhatIsStackedUntilABodyStops) {
   const auto summed = [](bool unrolled) {
     NetBuilder b("summed");

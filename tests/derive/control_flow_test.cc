@@ -1,4 +1,4 @@
-// Gradients through If, Scan and Loop beside differences and beside the same net without them.
+// Gradients through If, Scan and Loop, compared with differences and with the same net without them.
 #include "derive/control_nets.h"
 
 namespace heddle {
@@ -20,7 +20,7 @@ TEST(IfGradient, IsThatOfTheBranchThatIsTaken) {
   for (const double s : {1.0, -1.0}) expect_gradients(branching(2), "loss", {numbers(Shape{2, 3}, 1), numbers(Shape{3}, 2), {s}});
 }
 
-// A condition that is always the same: the other branch need not fit.
+// The condition is constant: the other branch need not fit.
 TEST(IfGradient, OfABranchThatIsAlwaysTaken) {
   NetBuilder then_branch("then"), else_branch("else"), b("always");
   const ValueId x = taken(then_branch, "x"), other = taken(else_branch, "x");
@@ -31,7 +31,7 @@ TEST(IfGradient, OfABranchThatIsAlwaysTaken) {
   expect_gradients(b.finish(), "loss", {numbers(Shape{3}, 1)});
 }
 
-// What neither branch needs is not handed to the If of the gradient.
+// Values that neither branch needs are not inputs of the gradient's If.
 TEST(IfGradient, TakesWhatItReads) {
   NetBuilder branch("branch"), b("sums");
   const ValueId x = taken(branch, "x"), y = taken(branch, "y");
@@ -71,10 +71,10 @@ TEST(ScanGradient, FitsEveryBatchAndNumberOfSteps) {
   const auto made = derived(r.net(false, true), all_inputs(r.net(false, true)));
   ASSERT_TRUE(made.ok()) << made.status().text();
   expect_near(gradients_of(*made, r.shapes(), r.at()), gradients_of(r.net(true), r.shapes(), r.at()));
-  // Two batches of which the second is the first again: twice the gradients of weights.
+  // Two batches, the second equal to the first: the gradients of weights double.
   const Values one = gradients_of(*made, r.shapes(1, 3), r.at(1, 3));
   Values both = r.at(1, 3);
-  const std::vector<int64_t> rows = {1, 3, 3};  // in front of the batch
+  const std::vector<int64_t> rows = {1, 3, 3};  // the number of rows before the batch
   for (size_t i = 0; i < 3; ++i) {
     const auto step = static_cast<int64_t>(both[i].size()) / rows[i];
     std::vector<double> repeated;
@@ -101,7 +101,7 @@ TEST(ScanGradient, HasTheSameBitsForEveryNumberOfThreads) {
   for (const int threads : {2, 3, 8}) EXPECT_EQ(gradients_of(*made, r.shapes(37, 9), r.at(37, 9), threads), one) << threads;
 }
 
-// A state that is written over, one that only counts, and an output that is a state as it was before the step.
+// A state that is overwritten, one that only counts, and an output that is a state before the step.
 TEST(ScanGradient, OfStatesThatAreNotAllNeeded) {
   NetBuilder body("body"), b("states");
   const ValueId before = taken(body, "before"), count = taken(body, "count"), sum = taken(body, "sum"), x = taken(body, "x");
@@ -118,7 +118,7 @@ TEST(ScanGradient, OfStatesThatAreNotAllNeeded) {
   expect_gradients(b.finish(), "loss", {numbers(Shape{2}, 1), numbers(Shape{2}, 2), numbers(Shape{3, 2}, 3)});
 }
 
-// How many steps there are the run finds out: those of x whose key is positive.
+// The run finds the number of steps: the rows of x whose key is positive.
 TEST(ScanGradient, OverAsManyStepsAsTheRunFinds) {
   NetBuilder body("body"), b("found");
   const ValueId state = taken(body, "state"), step = taken(body, "x"), inner = taken(body, "w");
@@ -152,7 +152,7 @@ TEST(ScanGradient, OfATableThatRowsAreTakenFrom) {
   expect_gradients(b.finish(), "loss", {numbers(Shape{2, 2}, 1), numbers(Shape{4, 2}, 2)});
 }
 
-// Each iteration drops others, and its gradient goes the same way: y is w times what was kept of x, whatever that was.
+// Each iteration drops other elements, and its gradient drops the same: y is w times the elements of x that were kept, whichever they were.
 TEST(ScanGradient, OfRandomNumbersIsOfThoseThatWereDrawn) {
   NetBuilder body("body"), b("dropout");
   const ValueId x = taken(body, "x"), w = taken(body, "w");
@@ -177,12 +177,12 @@ TEST(ScanGradient, OfRandomNumbersIsOfThoseThatWereDrawn) {
   EXPECT_DOUBLE_EQ(all[2][0], 2 * sum / 3);
 }
 
-// state = tanh(state w), and state x state as scan output, until there were `most` trips or, with `stops`, that many.
+// state = tanh(state w), and state x state as scan output, for `most` trips or, with `stops`, that many.
 struct FairSharedMutex {
   int64_t most = -1;      // constant M; -1: none
   bool computed = false;  // M is computed in the run
-  int64_t stops = -1;     // the body says so
-  // What is made of the scan output, or of one turn's.
+  int64_t stops = -1;     // the body stops after them
+  // Makes a value of the scan output, or of one trip's output.
   std::function<ValueId(NetBuilder&, const std::string& prefix, ValueId, ValueId w)> read =
       [](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) { return b.add1("Exp", prefix + "exp", {stack}); };
   int64_t trips() const { return most < 0 ? stops : stops < 0 ? most : std::min(most, stops); }
@@ -236,7 +236,7 @@ TEST(LoopGradient, IsThatOfDifferencesAndOfTheUnrolledNet) {
   }
 }
 
-// How often it goes round is known in the run alone: what it stacks grows with it.
+// Only the run knows the number of trips: the stacked values grow with it.
 TEST(LoopGradient, WithoutABound) {
   const Net net = Turns{9, true}.net(false);
   const auto made = derived(net, all_inputs(net));
@@ -248,7 +248,7 @@ TEST(LoopGradient, WithoutABound) {
   }
 }
 
-// Pointwise operators of what it stacks: with itself, with one number, and with what is broadcast to it.
+// Pointwise operators on a stacked value: with itself, with one number, and with a tensor that is broadcast to it.
 TEST(LoopGradient, OfPointwiseOperatorsAfterOneWithoutABound) {
   using Read = decltype(FairSharedMutex::read);
   const auto one = [](const char* type) -> Read {
@@ -291,7 +291,7 @@ TEST(LoopGradient, OfPointwiseOperatorsAfterOneWithoutABound) {
   }
 }
 
-// The body reads the number of the iteration and takes the condition as it is.
+// The body reads the number of the iteration and passes the condition on unchanged.
 TEST(LoopGradient, OfTheNumberOfTheIteration) {
   NetBuilder body("body"), b("numbered");
   const ValueId i = taken(body, "i"), goes_on = taken(body, "goes_on"), x = taken(body, "x");
@@ -303,7 +303,7 @@ TEST(LoopGradient, OfTheNumberOfTheIteration) {
   expect_near(gradients_of(b.finish(), {Shape{2}}, {numbers(Shape{2}, 1)}), {{24, 24}});
 }
 
-// A Scan whose body has an If with a captured weight, and a Loop of two turns.
+// A Scan whose body has an If with a captured weight, and a Loop of two trips.
 Net nested() {
   NetBuilder then_branch("then"), else_branch("else"), turn("turn"), body("body"), b("nested");
   const ValueId ts = taken(then_branch, "s"), tw = taken(then_branch, "w"), es = taken(else_branch, "s"), ew = taken(else_branch, "w");

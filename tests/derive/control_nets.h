@@ -9,7 +9,7 @@
 
 namespace heddle::testing_derive {
 
-// An input of a subnet, whose type is what it is given.
+// An input of a subnet, whose type is that of the operand.
 inline ValueId taken(NetBuilder& b, const std::string& name) {
   return b.input(name, DeclaredType());
 }
@@ -26,7 +26,7 @@ inline ValueId sum_of(NetBuilder& b, const std::string& name, ValueId value) {
   return b.add1("ReduceSum", name, {value}, {{"keepdims", int64_t{0}}});
 }
 
-// The options that want gradients of all inputs of a net, as tensors of their shapes, of the value "loss".
+// Returns options that request the gradients of the value "loss" by all inputs of a net, as tensors of their shapes.
 inline DifferentiateOptions all_inputs(const Net& net) {
   DifferentiateOptions options;
   options.losses = {"loss"};
@@ -36,7 +36,7 @@ inline DifferentiateOptions all_inputs(const Net& net) {
   return options;
 }
 
-// What a derived net whose output is the loss gives behind it.
+// Returns the outputs of a derived net after its first output, the loss.
 inline Values gradients_of(const DerivedNet& derived, const std::vector<Shape>& shapes, const Values& at, int threads = 1) {
   Session session = testing_nets::open(testing_nets::runtime(threads), Net(derived.net));
   Values all = outputs_of(session, shapes, at);
@@ -50,7 +50,7 @@ inline Values gradients_of(const Net& net, const std::vector<Shape>& shapes, con
   return made.ok() ? gradients_of(*made, shapes, at) : Values();
 }
 
-// y of x [2,3], w [3], and of the sign of s: tanh(x w), or, without w, x x of `else_rows` rows. w is read outside too.
+// y depends on x [2,3], w [3] and the sign of s: tanh(x w) or, without w, x x of `else_rows` rows. w is read outside too.
 inline Net branching(int64_t else_rows) {
   NetBuilder then_branch("then"), else_branch("else"), b("branches");
   const ValueId tx = taken(then_branch, "x"), tw = taken(then_branch, "w"), ex = taken(else_branch, "x");
@@ -67,8 +67,8 @@ inline Net branching(int64_t else_rows) {
   return b.finish();
 }
 
-// A recurrent cell over `times` steps: from state, x and gate of a step the next state, and twice that as the output of the step. Along
-// which axes and in which direction steps lie in x, gate and outputs.
+// A recurrent cell over `times` steps: computes the next state from state, x and gate of a step, and twice the next state as the output of
+// the step. The axes and directions of the steps in x, gate and outputs can be chosen.
 struct Recurrence {
   int64_t x_axis = 0, gate_axis = 0, output_axis = 0;
   bool x_backward = false, gate_backward = false, output_backward = false;
@@ -101,7 +101,7 @@ struct Recurrence {
   }
   static ValueId twice(NetBuilder& b, const std::string& name, ValueId value) { return b.add1("Add", name, {value, value}); }
 
-  // Of the inputs `in`, those of cell() with all steps: the last state and the outputs.
+  // Returns the last state and the outputs, given the inputs of cell() with all steps.
   std::vector<ValueId> scanned(NetBuilder& b, const std::vector<ValueId>& in) const {
     NetBuilder body("body");
     const std::vector<ValueId> step = {taken(body, "state"), taken(body, "x"), taken(body, "gate"), taken(body, "w"), taken(body, "r")};
@@ -133,7 +133,7 @@ struct Recurrence {
     return {state, b.add1("Concat", "outputs", outputs, {{"axis", output_axis}})};
   }
 
-  // The loss is of both, and of w, which is read outside too. Extents of batch and steps are given or open.
+  // The loss is the sum over both and over w, which is read outside too. Extents of batch and steps are given or open.
   Net net(bool is_unrolled, bool is_open = false) const {
     NetBuilder b(is_unrolled ? "unrolled" : "scan");
     const std::vector<Shape> fixed = shapes();

@@ -1,4 +1,4 @@
-// Nets with their gradients, run in f64, beside differences of the losses.
+// Runs nets with their gradients in f64, and compares these with differences of the losses.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,13 +35,13 @@ inline Result<DerivedNet> derived(const Net& net, const DifferentiateOptions& op
   return differentiate(resolved, registry, *evaluator, options);
 }
 
-// What the net says of a derivative that can't be made.
+// Returns the error for a derivative that cannot be made.
 inline std::string refused(const Net& net, const DifferentiateOptions& options, const std::vector<std::string>& plugins = {}) {
   const auto made = derived(net, options, plugins);
   return made.ok() ? "it was derived" : made.status().text();
 }
 
-// The net as one that learns.
+// Returns the training net of a net.
 inline Result<Net> trained(const Net& net, const TrainingOptions& options) {
   const auto registry = testing_stages::registry();
   const auto evaluator = make_registry_evaluator(registry);
@@ -51,7 +51,7 @@ inline Result<Net> trained(const Net& net, const TrainingOptions& options) {
 
 using Values = std::vector<std::vector<double>>;
 
-// The outputs of a net of f64 inputs, all in f64.
+// Runs a net of f64 inputs and returns its outputs, all in f64.
 inline Values outputs_of(Session& session, const std::vector<Shape>& shapes, const Values& inputs) {
   std::vector<TensorView> views;
   for (size_t i = 0; i < inputs.size(); ++i) views.push_back(testing_nets::view(inputs[i].data(), DType::f64, shapes[i]));
@@ -67,8 +67,8 @@ inline Values outputs_of(Session& session, const std::vector<Shape>& shapes, con
   return all;
 }
 
-// Whether the gradients of `loss`, an output of the net whose inputs are all f64, by each of its inputs are those that differences show.
-// `shapes`: of the inputs, where the net leaves extents open.
+// Checks that the gradients of `loss`, an output of the net whose inputs are all f64, by each of its inputs agree with differences.
+// `shapes`: those of the inputs, if the net leaves extents open.
 inline void expect_gradients(const Net& net, const std::string& loss, const Values& at, double tolerance = 1e-6,
                              std::vector<Shape> shapes = {}) {
   SCOPED_TRACE(net.name);

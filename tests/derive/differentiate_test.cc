@@ -1,4 +1,4 @@
-// Nets with their gradients: what accumulates, what is stopped, what is refused.
+// Nets with their gradients: which gradients accumulate, stop, and are refused.
 #include "derive/derived_run.h"
 
 namespace heddle {
@@ -68,7 +68,7 @@ TEST(Differentiate, TheSameNetFitsEveryBatch) {
   EXPECT_EQ(gradient_of(*made, 1, {Shape{2, 3}}, {{1, 2, 3, 4, 5, 6}}), (std::vector<double>{5, 7, 9}));
 }
 
-// Of plugins' functions that build gradients: what they hand to the builder is looked at first.
+// Plugins' functions that build gradients: the builder checks its arguments first.
 TEST(Differentiate, NullsOfAPluginsGradientAreErrors) {
   for (const auto& [type, text] : {std::pair("GradientNulls", "emits \"Product\" with inputs, outputs or attributes that are null"),
                                    std::pair("GradientNullConstant", "adds a constant whose type is null")}) {
@@ -107,7 +107,7 @@ TEST(Differentiate, WhereEverythingIsStoppedNoLossDependsOnIt) {
   EXPECT_NE(refused(b.finish(), {{"loss"}, {"x"}, {}, {}, false}).find("no loss depends on \"x\""), std::string::npos);
 }
 
-// As if heddle::StopGradient stood behind it: d loss / dx is that of y alone, 1 / (1 + exp(-x)).
+// Such an output counts as if heddle::StopGradient followed it: d loss / dx is that of y alone, 1 / (1 + exp(-x)).
 TEST(Differentiate, NothingComesFromAnOutputThatIsNotDifferentiable) {
   const auto net = [] {
     NetBuilder b("kept");
@@ -151,7 +151,7 @@ TEST(Differentiate, WhatIsWrongWithTheQuestionIsSaid) {
   EXPECT_NE(says({"loss"}, {}).find("the net has no trainable variable"), std::string::npos);
 }
 
-// By its name or by that of its value, wanted or as the net has it.
+// The variable is named by its name or by that of its value, requested or found in the net.
 TEST(Differentiate, AVariableOfIntegersHasNoGradient) {
   const auto net = [] {
     NetBuilder b("counted");
@@ -177,7 +177,7 @@ TEST(Differentiate, AnOperatorWithoutAGradientIsNamed) {
   EXPECT_NE(said.find("heddle::StopGradient"), std::string::npos) << said;
 }
 
-// FEATURES E2. The gradient of "product" by x needs w as it was, and is known only after w was overwritten.
+// FEATURES E2. The gradient of "product" by x needs the old w, and is computed only after w was overwritten.
 TEST(Differentiate, AVersionThatIsOverwrittenBeforeItIsNeededIsRefused) {
   NetBuilder b("overwritten");
   const ValueId x = b.input("x", DType::f64, Shape{2}), c = b.constant("c", blob(Shape{2}, {1, 1}));
@@ -209,7 +209,7 @@ TEST(Differentiate, AnUpdateThatNothingDerivedNeedsComesLast) {
   EXPECT_EQ(made->net.nodes.back().name, "see");
   Session session = testing_nets::open(testing_nets::runtime(), Net(made->net));
   EXPECT_EQ(outputs_of(session, {Shape{2}}, {{3, 5}})[1], (std::vector<double>{0, 0}));  // seen was zero
-  EXPECT_EQ(outputs_of(session, {Shape{2}}, {{0, 0}})[1], (std::vector<double>{0, 0}));  // x is
+  EXPECT_EQ(outputs_of(session, {Shape{2}}, {{0, 0}})[1], (std::vector<double>{0, 0}));  // x is zero
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// docs/gradients.md: how every operator of the CPU plugin gives its gradient, and why some have none, read off the registry and the
+// docs/gradients.md lists how every operator of the CPU plugin gives its gradient, and why some have none, as found in the registry and the
 // operators' examples.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,22 +16,23 @@ namespace {
 
 using testing_derive::OperatorGradient;
 
-// Operators that take and give real numbers and whose gradient would say nothing: why, mathematically. What the registry tells by itself
-// is not here.
+// Operators that take and give real numbers and whose gradient would be useless: the mathematical reason. Operators for which the registry
+// itself shows the reason are not listed here.
 const std::map<std::string, std::string> without = {
     {"EyeLike", "0: made of its input's shape alone"},
     {"Hardmax", "piecewise constant"},
     {"heddle::StopGradient", "none by its meaning: what it gives is taken as constant"},
     {"heddle::ZeroGradient", "none by its meaning; it gives its input zeros"},
 };
-// Those that would say something, and have none yet: what is missing. Groups that the registry tells by itself are not here.
+// Operators whose gradient would be useful, and that have none yet: the missing part. Groups for which the registry itself shows it are not
+// listed here.
 const std::map<std::string, std::string> missing = {
     {"Range", "that of `start` and `delta`"},
     {"Unique", "that of `Y`, which goes to where each number came first"},
     {"heddle::BagRows", "second derivatives"},
 };
 
-// Nothing: it has one. `is_open`: it would say something.
+// Why an operator has no gradient; empty: it has one. `is_open`: a gradient would be useful.
 struct Absence {
   std::string why;
   bool is_open = false;
@@ -77,7 +78,7 @@ std::string remarks_on(const std::string& name, const OperatorGradient& of) {
 }
 
 const std::map<std::string, OperatorGradient>& gradients() {
-  static const auto& registry = *new std::shared_ptr(testing_stages::registry());  // which has the schemas
+  static const auto& registry = *new std::shared_ptr(testing_stages::registry());  // it holds the schemas
   static const auto& all = *new std::map(testing_derive::operator_gradients(registry));
   return all;
 }
@@ -103,7 +104,7 @@ std::string table() {
   return text;
 }
 
-// What stands above the mark is written by hand.
+// The part above the mark is written by hand.
 const std::string mark = "<!-- Below: written by tests/derive/gradients_page_test.cc -->\n";
 
 TEST(GradientsPage, SaysWhatTheRegistryDoes) {
@@ -134,12 +135,12 @@ TEST(GradientsPage, EveryOperatorOfRealNumbersHasAGradientOrAReason) {
         << "tests/derive/gradients_page_test.cc why it has none (`without`, mathematically; else `missing`)";
 }
 
-// A gradient that no example shows is none that the page may speak of.
+// The page may only mention gradients that an example shows.
 TEST(GradientsPage, ExamplesShowEveryGradient) {
   for (const auto& [name, one] : gradients()) {
     if (!has_one(one)) continue;
     EXPECT_TRUE(one.tried) << name << " has no example of real numbers through which a gradient goes";
-    // A derivative that is zero is given as nothing.
+    // A derivative that is zero is omitted.
     const bool is_zero = one.form == GradientForm::pointwise && one.refused.empty();
     EXPECT_TRUE(one.gives || is_zero) << name << ": " << (one.refused.empty() ? "its examples give none" : *one.refused.begin());
   }

@@ -1,4 +1,4 @@
-// Gradients that are built before any extent is known: of operators that move, reduce, multiply and sample.
+// Gradients that are built before any extent is known, for operators that move, reduce, multiply and sample.
 #include <functional>
 
 #include "derive/derived_run.h"
@@ -10,13 +10,13 @@ using namespace testing_derive;
 using Inputs = std::vector<ValueId>;
 using Build = std::function<ValueId(NetBuilder&, const Inputs&)>;
 
-// Inputs with their extents, of which those with a letter are open when the net is derived: Open{{4, 5}, "n."}.
+// Inputs with their extents; those with a letter are open when the net is derived: Open{{4, 5}, "n."}.
 struct Open {
   Shape shape;
-  std::string letters;  // shorter: the others are known
+  std::string letters;  // if shorter, the other extents are known
 };
 
-// The sum of squares of what is built.
+// Checks the gradients of the sum of squares of the value that `build` builds.
 void check(const std::string& name, const std::vector<Open>& opened, const Build& build) {
   NetBuilder b(name);
   Inputs inputs;
@@ -107,7 +107,7 @@ TEST(GradientsOfOpenShapes, OfWhatIndicesOrConditionsPick) {
   check("one hot", {Open{{2}, ""}}, [](NetBuilder& b, const Inputs& x) {
     return b.add1("OneHot", "y", {ints(b, "i", {0, -1, 7}), ints(b, "d", {3}), x[0]});
   });
-  // Of a condition that is known, and of one that only a run knows.
+  // With a constant condition, and with one that only a run knows.
   check("compress", {Open{{2, 3}, "n."}}, [](NetBuilder& b, const Inputs& x) {
     return b.add1("Compress", "y", {x[0], yes_or_no(b, "c", Shape{3}, {1, 0, 1})}, {{"axis", int64_t{1}}});
   });
@@ -166,7 +166,7 @@ TEST(GradientsOfOpenShapes, OfImages) {
     });
 }
 
-// The mask that was drawn is the gradient's too.
+// The gradient uses the mask that was drawn.
 TEST(GradientsOfOpenShapes, OfDropout) {
   NetBuilder b("dropout");
   const ValueId x = b.input("x", DType::f64, Shape{64});
@@ -181,7 +181,7 @@ TEST(GradientsOfOpenShapes, OfDropout) {
   Session session = testing_nets::open(testing_nets::runtime(), Net(made->net));
   const Values all = outputs_of(session, {Shape{64}}, {std::vector<double>(64, 1.0)});
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[1], all[0]);  // of ones
+  EXPECT_EQ(all[1], all[0]);  // because the inputs are ones
   EXPECT_GT(std::count(all[0].begin(), all[0].end(), 0.0), 0);
   EXPECT_GT(std::count(all[0].begin(), all[0].end(), 1 / 0.75), 0);
 }

@@ -25,7 +25,7 @@ bool is_held(const heddle_port& port) {
   return (port.flags & HEDDLE_PORT_NOT_DIFFERENTIABLE) != 0;
 }
 
-// The call as a net: real tensors are its inputs "x0", ..., all others constants.
+// Returns the call as a net: real tensors are its inputs "x0", ..., all others constants.
 Net net_of(const OperatorSchema& schema, const OperatorCall& call, DifferentiateOptions* options) {
   NetBuilder b("example");
   std::vector<ValueId> inputs;

@@ -1,5 +1,5 @@
-// What predicts is the same whether it is taken out of the net that learns or of the one that does not: what the gradients have asked of
-// the forward's operators is not asked of them any more.
+// The predictor is the same whether it is taken from the training net or from the original one: it no longer computes the outputs that only
+// the gradients needed.
 #include "derive/control_nets.h"
 #include "derive/predictor/predictor.h"
 #include "derive/predictor/without_training.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing_derive;
 
-// What is predicted: the value "shown".
+// Returns the text of the predictor of the value "shown".
 std::string predicted_by(const Net& net) {
   const auto made = predictor(net, {{}, {"shown"}, "predictor"});
   EXPECT_TRUE(made.ok()) << made.status().text();
@@ -27,7 +27,7 @@ void expect_same_predictor(const Net& net) {
   const std::string wanted = predicted_by(*tests);
   EXPECT_EQ(predicted_by(learns->net), wanted);
 
-  // Nor where no plugin says what an operator may leave out: nets of a file.
+  // The same holds if no plugin declares which outputs an operator may leave out, as for nets of a file.
   Net bare = learns->net;
   for (Node& node : bare.nodes) node.schema = nullptr;
   EXPECT_EQ(predicted_by(bare), wanted) << "without schemas";
@@ -36,7 +36,7 @@ void expect_same_predictor(const Net& net) {
   EXPECT_LT(count(wanted), count(print(learns->net)));
 }
 
-// y of x, W and R, all of whose gradients are wanted.
+// Computes y from x, W and R; gradients by all of them are requested.
 Net recurrent(const char* type, int64_t gates, size_t outputs, size_t shown) {
   constexpr int64_t steps = 3, batch = 2, width = 4, hidden = 5;
   NetBuilder b(type);
@@ -69,7 +69,7 @@ TEST(PredictorOfTraining, IsThatOfTheTestNetForScans) {
   }
 }
 
-// Four times y = sin(y w), with what each began with as a scan output that nothing but the gradient reads.
+// Applies y = sin(y w) four times; twice the y at the start of each trip is a scan output that only the gradient reads.
 TEST(PredictorOfTraining, IsThatOfTheTestNetForLoops) {
   NetBuilder body("body"), b("loop");
   body.input("i", DType::i64, Shape{});
@@ -91,7 +91,7 @@ TEST(PredictorOfTraining, IsThatOfTheTestNetForBranches) {
   expect_same_predictor(net);
 }
 
-// What a branch gives beside what is shown, and all that it is made of, inside and outside.
+// Removes the outputs of a branch other than the one shown, and everything that only they depend on, inside and outside.
 TEST(PredictorOfTraining, WhatNothingReadsOfABranchIsNotComputed) {
   const auto branch = [](const std::string& name, const char* type) {
     NetBuilder inner(name);
@@ -117,13 +117,13 @@ TEST(PredictorOfTraining, WhatNothingReadsOfABranchIsNotComputed) {
   for (size_t i = 0; i < values.size(); ++i) EXPECT_DOUBLE_EQ(outputs[0][i], std::sin(values[i]));
 }
 
-// Without a schema a table tells what may be left out: it has all that the CPU plugin's operators may, and nothing else.
+// Without a schema a table lists the outputs that may be left out: it has all those of the CPU plugin's operators, and no others.
 TEST(PredictorOfTraining, TheTableOfOutputsThatMayBeLeftOutIsThatOfTheSchemas) {
   const auto registry = testing_stages::registry();
   int optional = 0;
   for (const std::string& domain : registry->domains())
     for (const std::string& name : registry->operator_names(domain)) {
-      if (name == "If" || name == "Loop" || name == "Scan") continue;  // whose outputs are those of their subnets
+      if (name == "If" || name == "Loop" || name == "Scan") continue;  // their outputs are those of their subnets
       if (name.ends_with("Gradient")) continue;                        // no predictor has one
       Node node, bare;
       node.domain = bare.domain = domain;

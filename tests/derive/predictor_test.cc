@@ -1,4 +1,4 @@
-// What predicts, taken out of what learns.
+// Predictors, taken from training nets.
 #include "derive/predictor/predictor.h"
 
 #include "derive/control_nets.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing_derive;
 
-// Normalised, dropped and multiplied; a stop and a loss behind it.
+// A net that normalises, drops and multiplies, followed by a stop and a loss.
 Net learner() {
   const bool yes = true;
   NetBuilder b("learner");
@@ -101,7 +101,7 @@ TEST(Predictor, WhatCannotBeTakenOutIsNamed) {
   EXPECT_NE(says({{}, {"next_mean"}, "p"}).find("which the net has updated"), std::string::npos);
 }
 
-// x normalised in either branch of an If, which gives the statistics to variables outside.
+// x is normalised in either branch of an If, which gives the statistics to variables outside.
 Net branches_that_normalise() {
   const auto branch = [](const std::string& name) {
     NetBuilder b(name);
@@ -132,7 +132,7 @@ TEST(Predictor, NormalisesByRunningStatisticsInsideBranchesToo) {
   EXPECT_NEAR(all[0][1], 2 * (5 - 1) / 2.0 + 0.5, 1e-4);
 }
 
-// What predicts would update something that is no variable of it.
+// The predictor would update a value that is not a variable of it.
 TEST(Predictor, WhatABranchHasUpdatedIsRefused) {
   NetBuilder then_branch("then"), else_branch("else"), b("updates");
   const ValueId w = taken(then_branch, "w"), x = taken(then_branch, "x");
@@ -154,7 +154,7 @@ TEST(Predictor, WhatABranchHasUpdatedIsRefused) {
       << made.status().text();
 }
 
-// Statistics that are read inside stay the running ones.
+// Statistics that are read inside are still the running ones.
 TEST(Predictor, StatisticsThatAreWantedOfBranchesAreTheRunningOnes) {
   Net net = branches_that_normalise();
   const ValueId seen = net[*net.find_value("next_mean")].producer.valid()

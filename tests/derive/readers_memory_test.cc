@@ -1,4 +1,4 @@
-// What the gradient of a value with many readers needs at once, by the planned peak: a few times the value, however many readers there are.
+// The peak memory of the gradient of a value with many readers, as planned: a few times the value, however many readers there are.
 #include "derive/derived_run.h"
 
 namespace heddle {
@@ -8,7 +8,7 @@ using namespace testing_derive;
 
 constexpr int64_t rows = 600, columns = 256;
 
-// A reader of `x`: its output, whose shape may be any.
+// Adds a reader of `x` and returns its output, of any shape.
 using Reader = ValueId (*)(NetBuilder& b, ValueId x, int k, int readers);
 
 ValueId slice(NetBuilder& b, ValueId x, int k, int readers) {
@@ -57,7 +57,7 @@ constexpr Kind kinds[] = {{"Slice", slice},         {"GatherND", gather}, {"Laye
                           {"MatMul", mat_mul},      {"LeakyRelu", leaky}, {"Mul", scaled},
                           {"Transpose", transposed}};
 
-// The sum of what `readers` readers make of a value, with the gradient of that value as its output.
+// The sum of the outputs of `readers` readers of a value, with the gradient of that value as its output.
 Net net_of_readers(const Kind& kind, int readers) {
   NetBuilder b(kind.name);
   const ValueId x = b.input("x", DType::f32, Shape{rows, columns});
@@ -71,7 +71,7 @@ Net net_of_readers(const Kind& kind, int readers) {
 }
 
 struct Peaks {
-  double peak = 0, bound = 0;  // in values
+  double peak = 0, bound = 0;  // in numbers of values
 };
 
 Peaks peaks_of(const Kind& kind, int readers, int threads) {
@@ -100,7 +100,7 @@ TEST_P(ReadersMemory, IsAFewTimesTheValue) {
     }
 }
 
-// Parts that overlap, go backwards, or leave elements out, into sums that other readers have begun, and the other way round.
+// Parts that overlap, are reversed, or leave elements out, are added to sums that other readers have begun, and vice versa.
 TEST(ReadersSum, TakesInParts) {
   for (const bool parts_last : {false, true}) {
     NetBuilder b(parts_last ? "parts last" : "parts first");

@@ -1,4 +1,4 @@
-// The gradients of RNN, GRU and LSTM beside differences, in f64.
+// Compares the gradients of RNN, GRU and LSTM with differences, in f64.
 #include "derive/derived_run.h"
 
 namespace heddle {
@@ -6,14 +6,14 @@ namespace {
 
 using namespace testing_derive;
 
-// Which of the outputs Y, Y_h and Y_c the loss is of, by their letters y, h, c; and of the optional inputs B, initial_h, initial_c, P and
-// sequence_lens which there are: B, h, c, P, l.
+// `outputs`: the outputs that the loss depends on, y, h and c for Y, Y_h and Y_c; `inputs`: the optional inputs that are present, B, h, c,
+// P, l for B, initial_h, initial_c, P and sequence_lens.
 struct Layer {
   std::string type;
   std::string direction = "forward", inputs = "", outputs = "y";
   std::vector<Attribute> attributes = {};
   bool batch_first = false;
-  bool is_open = false;  // how many steps and batch entries there are is not known when the net is derived
+  bool is_open = false;  // the numbers of steps and batch entries are not known when the net is derived
 
   int64_t gates() const { return type == "LSTM" ? 4 : type == "GRU" ? 3 : 1; }
   bool has(char letter) const { return inputs.find(letter) != std::string::npos; }
@@ -70,7 +70,7 @@ void expect_gradients_of(const Layer& layer) {
   expect_gradients(net, "loss", at, 1e-6, shapes);
 }
 
-// All inputs and outputs that a type has.
+// Returns a layer with all inputs and outputs that a type has.
 Layer whole(const std::string& type) {
   return type == "LSTM" ? Layer{type, "forward", "BhcP", "yhc"} : Layer{type, "forward", "Bh", "yh"};
 }
@@ -111,7 +111,7 @@ TEST_P(RecurrentGradients, Clip) {
   expect_gradients_of(layer);
 }
 
-// input_forget and linear_before_reset.
+// Tests input_forget and linear_before_reset.
 TEST(RecurrentVariantGradients, OfGruAndLstm) {
   for (const char* type : {"GRU", "LSTM"})
     for (const char* direction : {"forward", "bidirectional"}) {

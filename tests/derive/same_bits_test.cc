@@ -1,5 +1,5 @@
-// Training gives the same bits whatever runs it: 20 steps of small nets on any number of threads, in shuffled schedules, with memory shared
-// or not, and spread over the host and two simulated devices.
+// Training gives the same bits however it is run: 20 steps of small nets on any number of threads, in shuffled schedules, with memory
+// shared or not, and spread over the host and two simulated devices.
 #include <cstring>
 
 #include "derive/parity/parity_training.h"
@@ -32,7 +32,7 @@ class SameBits : public testing::TestWithParam<const char*> {
     return *made;
   }
 
-  // Losses of all steps, then the variables.
+  // Returns the losses of all steps, then the variables.
   Values trained_with(const Runtime& runtime, const How& how) const {
     const auto run = std::find_if(file_.runs.begin(), file_.runs.end(), [](const ParityRun& r) { return r.optimizer == "adam"; });
     EXPECT_NE(run, file_.runs.end());
@@ -73,7 +73,7 @@ class SameBits : public testing::TestWithParam<const char*> {
 
 TEST_P(SameBits, OfThreadsMemoryCommitsAndDevices) {
   const Values expected = trained_with(runtime(1), {});
-  EXPECT_NE(expected[0], expected[steps - 2]);  // it learns; those of one batch
+  EXPECT_NE(expected[0], expected[steps - 2]);  // both are losses of the same batch: the net learns
   for (const int threads : {1, 2, 3, 8}) {
     const Runtime r = runtime(threads);
     for (const bool share_memory : {true, false})

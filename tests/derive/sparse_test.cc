@@ -1,4 +1,4 @@
-// Tables that rows are taken from: gradients by rows, of several lookups, what is refused, and training by them.
+// Tables from which rows are taken: gradients by rows, of several lookups, refusals, and training with them.
 #include "derive/derived_run.h"
 #include "derive/training_net.h"
 
@@ -8,8 +8,8 @@ namespace {
 using namespace testing_derive;
 using Ints = std::vector<int64_t>;
 
-// A table of `rows` rows of two numbers, 1, 2, 3, ..., and lookups whose indices are inputs. Each element that a lookup gives has its own
-// weight in the loss, an input too: it is its gradient.
+// A table of `rows` rows of two numbers, 1, 2, 3, ..., and lookups whose indices are inputs. Each element of a lookup has its own weight in
+// the loss, which is an input too: the weight is its gradient.
 class Lookups : public NetBuilder {
  public:
   explicit Lookups(int64_t rows) : NetBuilder("lookups") {
@@ -17,7 +17,7 @@ class Lookups : public NetBuilder {
     for (int64_t i = 0; i < 2 * rows; ++i) content.push_back(static_cast<double>(i + 1));
     table = variable("table", blob(Shape{rows, 2}, content), true);
   }
-  // Gives the sum of what was looked up, weighted.
+  // Returns the weighted sum of the rows that were looked up.
   ValueId lookup(const std::string& name, int64_t count, DType indices = DType::i64, const std::string& device = {}) {
     const ValueId rows = on(device, add1("Gather", name, {table, input(name + ".indices", indices, Shape{count})}));
     return on(device, weighted(name, rows, Shape{count, 2}));
@@ -36,7 +36,7 @@ class Lookups : public NetBuilder {
   ValueId table;
 };
 
-// LookupInputs of a run, in the order in which they are added.
+// The inputs of a run, in the order in which they are added.
 class LookupInputs {
  public:
   LookupInputs& indices(const Ints& values) {
@@ -78,7 +78,7 @@ struct Rows {
   Ints indices;
   std::vector<double> values;
 };
-// The table's gradient, which leaves the net behind the loss: values, then where they belong.
+// Returns the table's gradient, which follows the loss in the outputs: values, then their indices.
 Rows rows_of(const DerivedNet& made, const LookupInputs& inputs) {
   EXPECT_EQ(made.gradients[0].dense, "");
   EXPECT_EQ(made.net.sparse_links.size(), 1u);
@@ -105,7 +105,7 @@ TEST(SparseGradients, LookupsOfATableStandOneBehindTheOtherInTheirOrder) {
   EXPECT_EQ(rows.values, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
 }
 
-// No copy of them, whatever they count from.
+// The gradient does not copy the indices, whatever they count from.
 TEST(SparseGradients, IndicesAreTheForwardsOwn) {
   Lookups b(5);
   b.loss(b.lookup("rows", 3));
@@ -128,7 +128,7 @@ TEST(SparseGradients, IndicesOfTwoWidthsAreJoined) {
   EXPECT_EQ(rows.values, (std::vector<double>{1, 2, 3, 4, 5, 6}));
 }
 
-// A value of another name is the same variable.
+// A value of another name can be the same variable.
 TEST(SparseGradients, ATableThatIsWantedByTwoNamesHasBoth) {
   Lookups b(5);
   b.rename(b.table, "first version");
@@ -142,7 +142,7 @@ TEST(SparseGradients, ATableThatIsWantedByTwoNamesHasBoth) {
   EXPECT_EQ(made->gradients[0].indices, made->gradients[1].indices);
 }
 
-// The table as a whole too.
+// Uses rows of the table, and the table as a whole.
 Net both_ways() {
   Lookups b(4);
   const ValueId rows = b.lookup("rows", 3);
@@ -222,7 +222,7 @@ std::vector<char> bytes_of(const Session& session, const std::string& variable) 
   return {data, data + read->byte_size()};
 }
 
-// FEATURES E7: of gradients 1 and 2 of one row, one after the other, 0.81056 would be left; of their sum 0.9 is.
+// FEATURES E7: with the gradients 1 and 2 of one row applied one after the other, 0.81056 would be left; with their sum it is 0.9.
 TEST(SparseTraining, GradientsOfOneRowAreAddedBeforeAdagradSeesThem) {
   for (const bool of_two_lookups : {false, true}) {
     NetBuilder b("duplicates");
@@ -270,7 +270,7 @@ TEST(SparseTraining, AdagradMayHaveOneSumForEachRow) {
   EXPECT_NE(trained_table(net, "adagrad", 0.5, {{"rowwise", 2}}).status().text().find("rowwise is 2"), std::string::npos);
 }
 
-// What is clipped of a gradient by rows is the row of each index (docs/training.md).
+// For a gradient by rows, the row of each index is clipped (docs/training.md).
 TEST(SparseTraining, RowsAreClippedBeforeThoseOfOneRowAreAdded) {
   NetBuilder b("clipped");
   const ValueId table = b.variable("table", blob(Shape{2, 1}, {0, 0}), true);
@@ -293,7 +293,7 @@ TEST(SparseTraining, RowsAreClippedBeforeThoseOfOneRowAreAdded) {
   }
 }
 
-// FEATURES E5. The lookup is the last that is computed; what another loss updates has nothing to do with it.
+// FEATURES E5. The lookup is computed last; a variable that another loss updates is independent of it.
 TEST(SparseTraining, AnIndexOutOfBoundsLeavesAllVariablesAsTheyWere) {
   const auto net = [] {
     Lookups b(5);
@@ -335,7 +335,7 @@ TEST(SparseTraining, AnIndexOutOfBoundsLeavesAllVariablesAsTheyWere) {
     }
 }
 
-// Rows that no lookup names stay as they are, and so do their states.
+// Rows that no lookup names keep their values and their states.
 TEST(SparseTraining, RowsThatAreNotLookedUpStay) {
   Lookups b(4);
   b.loss(b.lookup("rows", 2));
@@ -344,12 +344,12 @@ TEST(SparseTraining, RowsThatAreNotLookedUpStay) {
   Session session = testing_nets::open(testing_nets::runtime(), std::move(*trains));
   for (const Ints& indices : {Ints{1, 1}, Ints{-1, 1}})
     ASSERT_TRUE(session.run(LookupInputs().indices(indices).weights(Shape{2, 2}, {1, 0, 2, 4}).views()).ok());
-  // Row 1: gradients 3, 4 and 0.75, 1 of its decay, then 2, 4 and 0.28125, 0.375. Row 3: 1, 0 and 1.75, 2.
+  // Row 1: first the gradients 3, 4 and 0.75, 1 from its decay, then 2, 4 and 0.28125, 0.375. Row 3: 1, 0 and 1.75, 2.
   EXPECT_EQ(content_of<double>(*session.read_variable("table.velocity")), (std::vector<double>{0, 0, 4.15625, 6.875, 0, 0, 2.75, 2}));
   EXPECT_EQ(content_of<double>(*session.read_variable("table")), (std::vector<double>{1, 2, -0.953125, -1.9375, 5, 6, 5.625, 7}));
 }
 
-// Row 1, named twice, moves by the sum of its values; the others stay, with the state of the optimizer.
+// Row 1, named twice, moves by the sum of its values; the other rows keep their values, and the optimizer's state.
 TEST(SparseTraining, EveryOptimizerUpdatesTheRowsThatAreLookedUp) {
   for (const Optimizer& optimizer : optimizers()) {
     Lookups b(4);
@@ -365,7 +365,7 @@ TEST(SparseTraining, EveryOptimizerUpdatesTheRowsThatAreLookedUp) {
         EXPECT_EQ(content_of<double>(*session.read_variable(std::string("table.") + state))[i], 0) << optimizer.name << " " << state;
     EXPECT_LT(table[2], 3) << optimizer.name;
     EXPECT_LT(table[3], 4) << optimizer.name;
-    // The first step of these is the rate times the sum; of the others it is so long whatever the sum.
+    // The first step of these is the rate times the sum; that of the others has a fixed length whatever the sum.
     if (std::string(optimizer.name) == "sgd" || std::string(optimizer.name) == "momentum") {
       EXPECT_EQ(table[2], 3 - 0.5 * 3) << optimizer.name;
       EXPECT_EQ(table[3], 4 - 0.5 * 4) << optimizer.name;
@@ -373,7 +373,7 @@ TEST(SparseTraining, EveryOptimizerUpdatesTheRowsThatAreLookedUp) {
   }
 }
 
-// FEATURES E5: a device says it as the host does.
+// FEATURES E5: a device reports it as the host does.
 TEST(SparseTraining, AnIndexOutOfBoundsOnADeviceNamesItsOperator) {
   Lookups b(5);
   b.loss(b.lookup("rows", 3));

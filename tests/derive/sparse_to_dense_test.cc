@@ -1,4 +1,5 @@
-// SparseToDense in nets: its gradient, outputs whose rows only the run knows, the same bits for any number of threads, and what is refused.
+// SparseToDense in nets: its gradient, outputs whose number of rows only the run knows, the same bits for any number of threads, and
+// refusals.
 #include <cstring>
 
 #include "derive/derived_run.h"
@@ -18,7 +19,7 @@ TensorView list(const Ints& indices) {
 TEST(SparseToDense, HasTheGradientThatDifferencesShow) {
   const std::vector<Shape> shapes = {Shape{3, 2}, Shape{5}};
   const Values at = {numbers(shapes[0], 3), numbers(shapes[1], 4)};
-  // Rows as many as `like` has, whose extent is open or known, or as the greatest index needs.
+  // The number of rows is that of `like`, whose extent is open or known, or follows from the greatest index.
   for (const char* rows : {"open", "known", "counted"}) {
     NetBuilder b(rows);
     DeclaredType other = DeclaredType::of(DType::f64, shapes[1]);
@@ -27,14 +28,14 @@ TEST(SparseToDense, HasTheGradientThatDifferencesShow) {
     const ValueId like = b.input("like", other);
     if (std::string(rows) != "counted") inputs.push_back(like);
     const ValueId dense = b.add1("SparseToDense", "dense", inputs, {}, "heddle");
-    // Every row has a weight of its own, by which it is multiplied beside its square.
+    // Every row has a weight of its own, by which its square is multiplied.
     const ValueId weights = b.add1("Unsqueeze", "weights", {like, b.constant_ints("last", {1})});
     b.output(b.add1("Mul", "loss", {b.add1("Mul", "square", {dense, dense}), weights}));
     expect_gradients(b.finish(), "loss", at, 1e-6, shapes);
   }
 }
 
-// Indices that are computed in the run, so that the extents of the output and of its gradient are found in it.
+// Indices that are computed in the run, so that the extents of the output and of its gradient are found during the run.
 TEST(SparseToDense, HasAGradientWhereOnlyTheRunKnowsTheRows) {
   const std::vector<Shape> shapes = {Shape{3, 2}, Shape{3, 6}};
   NetBuilder b("late");
@@ -48,7 +49,7 @@ TEST(SparseToDense, HasAGradientWhereOnlyTheRunKnowsTheRows) {
 
 // ---------------------------------------------------------------- runs
 
-// Indices and values are inputs; `rows`: of an input "like", 0: there is none. What it gives is read by a further step.
+// Indices and values are inputs; `rows`: those of an input "like", 0: there is none. A further step reads the output.
 Net net_of_rows(int64_t count, int64_t length, int64_t rows) {
   NetBuilder b("rows");
   std::vector<ValueId> inputs = {b.input("indices", DType::i64, Shape{count}), b.input("values", DType::f32, Shape{count, length})};

@@ -1,4 +1,4 @@
-// Nets that are trained: the gradients of losses of labels and of normalisations, as they stand in nets.
+// Nets that are trained: the gradients of losses of labels and of normalisations, as part of nets.
 #include "derive/derived_run.h"
 
 namespace heddle {

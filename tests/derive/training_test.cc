@@ -56,7 +56,7 @@ TEST(Training, WhatIsNoScheduleIsRefused) {
   EXPECT_FALSE(LearningRate::parse(0.1, "constant", -1).ok());
 }
 
-// w goes half of the way each time.
+// w moves half of the distance each time.
 TEST(Training, AStepOfSgdIsTheRateTimesTheGradient) {
   TrainingOptions options;
   options.losses = {"loss"};
@@ -100,7 +100,7 @@ TEST(Training, GradientsAreClippedByValueAndByNorm) {
   EXPECT_NEAR(short_step[1], 0.8, 1e-6);
 }
 
-// 300 squared is no f16: the norm is one of f32.
+// 300 squared is beyond f16: the norm is computed in f32.
 TEST(Training, GradientsOf16BitsAreClippedByTheirNormToo) {
   constexpr int64_t f16 = 10;  // ONNX's number
   NetBuilder b("narrow");

@@ -1,4 +1,4 @@
-// WeightedSum in nets: its gradients, and that it gives the same bits whichever of its inputs nobody reads any more.
+// WeightedSum in nets: its gradients, and that it gives the same bits whichever of its inputs has no further readers.
 #include <cstring>
 #include <optional>
 
@@ -31,7 +31,7 @@ TEST(WeightedSum, HasTheGradientsThatDifferencesShow) {
 
 constexpr int64_t wide = 200003;  // several tiles
 constexpr float weights[] = {0.3f, -1.7f, 0.9f};
-// The values that the terms of a sum have, by number: equal numbers are the same value.
+// The values of the terms of a sum, by number: equal numbers are the same value.
 using Sources = std::vector<size_t>;
 
 std::vector<float> given(size_t source) {
@@ -41,8 +41,8 @@ std::vector<float> given(size_t source) {
   return content;
 }
 
-// Each value is what a step has made of an input, the same numbers, and those that are `kept` are outputs of the net too. The sum is read
-// by a further step, so that it lies in the session's memory.
+// Each value is the result of a step on an input, with the same numbers, and those that are `kept` are outputs of the net too. A further
+// step reads the sum, so that it is in the session's memory.
 Net net_of_sum(const Sources& sources, const std::vector<bool>& kept) {
   NetBuilder b("sum");
   std::vector<ValueId> made, inputs;
@@ -61,7 +61,7 @@ Net net_of_sum(const Sources& sources, const std::vector<bool>& kept) {
   return b.finish();
 }
 
-// The input of the sum in whose place its output lies.
+// Returns the input of the sum whose place its output has taken.
 std::optional<size_t> taken_by_the_sum(Session& session) {
   const auto plan = session.plan();
   EXPECT_TRUE(plan.ok()) << plan.status().text();
@@ -91,7 +91,7 @@ std::vector<float> expected_sum(const Sources& sources) {
   return sum;
 }
 
-// FEATURES E9: the output may lie where x0 does, and nowhere else.
+// FEATURES E9: the output may take the place of x0, and no other.
 TEST(WeightedSum, GivesTheSameBitsWhateverItsOutputTakesThePlaceOf) {
   struct Way {
     Sources sources;
@@ -99,16 +99,16 @@ TEST(WeightedSum, GivesTheSameBitsWhateverItsOutputTakesThePlaceOf) {
     std::optional<size_t> taken;
   };
   const std::vector<Way> ways = {
-      {{0, 1, 2}, {false, true, true}, 0},    // x0 is dead behind it
-      {{0, 1, 2}, {true, false, true}, {}},   // x1 is
-      {{0, 1, 2}, {true, true, false}, {}},   // x2 is
-      {{0, 1, 2}, {false, false, false}, 0},  // all are
-      {{0, 1, 2}, {true, true, true}, {}},    // none is
-      {{0, 0}, {false}, {}},                  // the same value as x0 and x1
-      {{0, 1, 0}, {false, false}, {}},        // as x0 and x2
-      {{0, 1, 1}, {true, false}, {}},         // as x1 and x2
-      {{0, 1, 1}, {false, false}, 0},         // likewise, and x0 is dead
-      {{0}, {false}, 0},                      // of one term
+      {{0, 1, 2}, {false, true, true}, 0},    // x0 is dead after it
+      {{0, 1, 2}, {true, false, true}, {}},   // x1 is dead
+      {{0, 1, 2}, {true, true, false}, {}},   // x2 is dead
+      {{0, 1, 2}, {false, false, false}, 0},  // all are dead
+      {{0, 1, 2}, {true, true, true}, {}},    // none is dead
+      {{0, 0}, {false}, {}},                  // x0 and x1 are the same value
+      {{0, 1, 0}, {false, false}, {}},        // x0 and x2 are
+      {{0, 1, 1}, {true, false}, {}},         // x1 and x2 are
+      {{0, 1, 1}, {false, false}, 0},         // x1 and x2 are, and x0 is dead
+      {{0}, {false}, 0},                      // one term
   };
   for (size_t w = 0; w < ways.size(); ++w) {
     SCOPED_TRACE(w);
@@ -134,7 +134,7 @@ TEST(WeightedSum, GivesTheSameBitsWhateverItsOutputTakesThePlaceOf) {
   }
 }
 
-// Where tensors and weights are of one element, one value may be both.
+// If tensors and weights have one element, one value may be both.
 TEST(WeightedSum, MayHaveAWeightThatIsAlsoATerm) {
   NetBuilder b("square");
   const ValueId x = b.add1("CumSum", "made", {b.input("x", DType::f32, Shape{1}), b.constant_ints("axis", {0})});

@@ -1,4 +1,4 @@
-// The gradients of convolutions and pools beside differences, in f64.
+// Compares the gradients of convolutions and pools with differences, in f64.
 #include "derive/derived_run.h"
 
 namespace heddle {
@@ -7,7 +7,7 @@ namespace {
 using namespace testing_derive;
 using Ints = std::vector<int64_t>;
 
-// The loss is the sine of the operator's output: no two elements of it count the same.
+// The loss is the sine of the operator's output: no two elements of it have the same weight.
 void expect_gradients_of(const std::string& type, const std::vector<Shape>& shapes, const std::vector<Attribute>& attributes) {
   NetBuilder b(type);
   std::vector<ValueId> inputs;
@@ -35,7 +35,7 @@ TEST(WindowGradients, ConvTranspose) {
   expect_gradients_of("ConvTranspose", {{2, 3, 4}, {3, 2, 3}, {2}}, {{"strides", Ints{2}}, {"pads", Ints{1, 0}}});
   expect_gradients_of("ConvTranspose", {{2, 4, 3, 2}, {4, 3, 2, 3}, {6}},
                       {{"group", int64_t{2}}, {"strides", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"output_padding", Ints{1, 2}}});
-  // Output padding of a stride and more, as the dilation allows.
+  // Output padding of one stride or more, as the dilation allows.
   expect_gradients_of("ConvTranspose", {{1, 2, 5}, {2, 3, 3}, {3}}, {{"dilations", Ints{3}}, {"output_padding", Ints{2}}});
   expect_gradients_of("ConvTranspose", {{1, 2, 5, 4}, {2, 3, 3, 2}}, {{"strides", Ints{2, 3}}, {"output_shape", Ints{10, 10}}});
   expect_gradients_of(
@@ -72,7 +72,7 @@ TEST(WindowGradients, GlobalPools) {
   }
 }
 
-// Of several largest elements the first is given all, as in PyTorch.
+// Among several largest elements the first is given all, as in PyTorch.
 TEST(WindowGradients, TheFirstOfTheLargestIsGivenAll) {
   for (const char* type : {"MaxPool", "GlobalMaxPool"}) {
     NetBuilder b(type);

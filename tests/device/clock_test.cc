@@ -1,4 +1,4 @@
-// What is enqueued when, by the clock of the simulated device, which is held and let on: orders, no times.
+// Tests when work is enqueued, by the clock of the simulated device, which is held and advanced: checks orders, no times.
 #include <future>
 
 #include "simulated.h"
@@ -15,7 +15,7 @@ constexpr uint64_t product_ns = 5'000'000;
 const Device& device_of(Prepared& prepared) {
   return *prepared.plan().devices[0].device;
 }
-// Waits for what other threads do; the suite's time limit ends a wait that is in vain.
+// Waits for other threads; the suite's time limit ends a wait that is in vain.
 template <class Condition>
 void wait_until(const Condition& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -36,7 +36,7 @@ SessionOptions on_the_device(int streams = 1) {
   return options;
 }
 
-// x -> `length` products, the third of them also to the host's Through, and what comes of that back to the device.
+// x -> `length` products. With `seen`, the third one also goes to the host's Through, whose result goes back to the device.
 Net chain(int length, bool seen) {
   NetBuilder b("chain");
   ValueId v = b.input("x", DType::f32, Shape{4, 4});
@@ -48,10 +48,10 @@ Net chain(int length, bool seen) {
   return b.finish();
 }
 
-// The run of a context on a thread of its own, while the clock is held.
+// Runs a context on a thread of its own, while the clock is held.
 struct HeldRun {
   explicit HeldRun(Prepared& of) : device(device_of(of)), table(native(device)) {
-    EXPECT_TRUE(of.context.run().ok());  // uploads and first uses are behind it
+    EXPECT_TRUE(of.context.run().ok());  // so that uploads and first uses are done
     table.forget_spans();
     table.hold_clock();
     before = counts(device);
@@ -76,13 +76,13 @@ TEST_P(DeviceClock, AChainIsEnqueuedBeforeItsSecondHasEnded) {
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   HeldRun run(*prepared);
   run.table.advance_clock(product_ns);
-  wait_until([&] { return run.enqueued() == 20; });  // the clock stands before the second's end
-  EXPECT_LE(spans(run.table).size(), 2u);            // the feed's copy, and the first
+  wait_until([&] { return run.enqueued() == 20; });  // the clock has not reached the second's end
+  EXPECT_LE(spans(run.table).size(), 2u);            // the feed's copy, and the first product
   run.end();
 }
 
-// What the host makes of the third is on its way back while the clock stands at the third's end: the sixth begins two products later. All
-// of the chain has been enqueued by then, although it shares its stream with what waits for the host.
+// The host's result of the third product is on its way back while the clock is at the third's end: the sixth begins two products later. All
+// of the chain has been enqueued by then, although it shares its stream with work that waits for the host.
 TEST_P(DeviceClock, TheHostReadsAResultBeforeTheChainIsDone) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   const DeviceSetting cost("COST", "MatMul=" + std::to_string(product_ns));
@@ -96,7 +96,7 @@ TEST_P(DeviceClock, TheHostReadsAResultBeforeTheChainIsDone) {
       const std::vector<sim_span> all = spans(run.table);
       return std::count_if(all.begin(), all.end(), [](const sim_span& s) { return s.stream_class == HEDDLE_STREAM_TO_DEVICE; });
     };
-    wait_until([&] { return copied_there() == 2; });  // the feed, and what the host has made
+    wait_until([&] { return copied_there() == 2; });  // the feed, and the host's result
     const std::vector<sim_span> all = spans(run.table);
     EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const sim_span& s) { return std::string(s.name) == "MatMul"; }), 3);
     run.end();
@@ -134,7 +134,7 @@ TEST_P(DeviceClock, ADiamondOverlapsOnTwoStreamsAndCopiesOverlapWork) {
   EXPECT_TRUE(any) << "a copy beside a kernel";
 }
 
-// What the host waits for goes first, although the second product was enqueued before it.
+// Work that the host waits for goes first, although the second product was enqueued before it.
 TEST_P(DeviceClock, CopiesGoBeforeWorkThatTakesAsLong) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   const DeviceSetting cost("COST", "MatMul=1000,copy=1000");
@@ -170,7 +170,7 @@ TEST_P(DeviceClock, PeersWaitByEventWithoutTheHost) {
     ASSERT_TRUE(prepared->context.run().ok());
     EXPECT_EQ(prepared->plan().copies.size(), peers ? 3u : 4u);
     EXPECT_EQ(counts(*prepared->plan().devices[1].device).peer_copies, peers ? 1u : 0u);
-    // The feed's end on sim:0, and the result's on sim:1: between them nobody on the host is told.
+    // The feed's end on sim:0, and the result's on sim:1: between them the host is not notified.
     const auto fences = std::count_if(prepared->plan().steps.begin(), prepared->plan().steps.end(), [](const PlanStep& s) {
       return s.on_device && s.on_device->kind == DeviceWork::Kind::fence && s.name.find("\"y\"") != std::string::npos;
     });
@@ -247,7 +247,7 @@ TEST_P(DeviceClock, ARunWaitsForAStreamOfTheCallers) {
   table.release(0, memory);
 }
 
-// A caller may bring another stream to every run: what is kept of them stays bounded.
+// A caller may bring another stream to every run: the data kept for streams stays bounded.
 TEST_P(DeviceClock, StreamsOfCallersThatComeAndGoAreLetGo) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   const Runtime runtime = device_runtime(2);
@@ -272,7 +272,7 @@ TEST_P(DeviceClock, StreamsOfCallersThatComeAndGoAreLetGo) {
   for (void* const stream : streams) table.destroy_stream(0, stream);
 }
 
-// As drivers do: memory is given and taken when the device has done what it was given before.
+// Drivers do the same: memory is allocated and freed when the device has completed all work given to it before.
 TEST_P(DeviceClock, MemoryIsGivenAndTakenWhenTheDeviceIsIdle) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   const DeviceSetting delays("SEED", "3");

@@ -1,5 +1,5 @@
-// What is complete before what in every legal execution of a plan, run twice: by the host's order of steps, streams, events and fences
-// alone. An edge between steps that only enqueue orders their calls, and says nothing of their work.
+// The completion order that holds in every legal execution of a plan, run twice: it follows from the host's order of steps, streams, events
+// and fences alone. An edge between steps that only enqueue orders their calls, but not their work.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace heddle::testing_devices {
 
 class CompletionOrder {
  public:
-  static constexpr uint32_t runs = 2;  // a second one finds what the first has left in flight
+  static constexpr uint32_t runs = 2;  // the second run meets work that the first has left in flight
 
   explicit CompletionOrder(const Plan& plan) : plan_(plan), count_(static_cast<uint32_t>(plan.steps.size())) {
     const uint32_t nodes = runs * stride();
@@ -30,19 +30,19 @@ class CompletionOrder {
     }
   }
 
-  // Points of run `run`: the host begins and ends it; it is in a step's call, a fence is passed; the step's work is done, on the host in
-  // its call.
+  // Points of run `run`: the host begins and ends the run; it is in a step's call, or a fence is passed; the step's work is done, which on
+  // the host is during its call.
   uint32_t begin(uint32_t run) const { return run * stride(); }
   uint32_t end(uint32_t run) const { return begin(run) + stride() - 1; }
   uint32_t call(uint32_t run, uint32_t step) const { return begin(run) + 1 + 2 * step; }
   uint32_t work(uint32_t run, uint32_t step) const { return call(run, step) + (is_work(step) ? 1 : 0); }
-  // Whether `earlier` is over when `later` begins.
+  // Returns true if `earlier` is over when `later` begins.
   bool is_before(uint32_t earlier, uint32_t later) const {
     return ((before_[size_t{later} * words_ + earlier / 64] >> (earlier % 64)) & 1) != 0;
   }
-  // Of steps, in one run.
+  // Returns the same for steps of one run.
   bool step_is_before(uint32_t earlier, uint32_t later) const { return is_before(work(0, earlier), work(0, later)); }
-  // Whether two calls for one stream may be under way at once, which a device may refuse.
+  // Returns true if two calls for one stream may be in progress at once, which a device may refuse.
   bool calls_may_overlap() const {
     for (uint32_t later = 0; later < count_; ++later)
       for (uint32_t earlier = 0; earlier < later; ++earlier)
@@ -64,7 +64,7 @@ class CompletionOrder {
     for (uint32_t u = 0; u < count_; ++u)
       for (uint32_t e = graph.successor_begin[u]; e < graph.successor_begin[u + 1]; ++e) predecessors_[graph.successors[e]].push_back(u);
   }
-  // Points come in an order in which all that is before `to` has been connected.
+  // REQUIRES: points are connected in such an order that all points before `from` are already connected to it.
   void add(uint32_t from, uint32_t to) {
     uint64_t* const row = &before_[size_t{to} * words_];
     for (size_t w = 0; w < words_; ++w) row[w] |= before_[size_t{from} * words_ + w];
@@ -76,11 +76,12 @@ class CompletionOrder {
     for (const uint32_t u : predecessors_[step]) add(call(run, u), here);
     for (uint32_t u = 0; u < step; ++u) {
       if (is_work(u) && work_of(u)->fence == static_cast<int32_t>(step)) add(work(run, u), here);
-      // Updates begin when nothing is in flight.
+      // Updates begin when no step is in flight.
       if (u < plan_.graph.tail_begin && step >= plan_.graph.tail_begin) add(call(run, u), here);
     }
   }
-  // Streams and events count from the calls on that are sure to have been made: a wait is for what was recorded until then.
+  // Work waits for streams and events only as far as their calls have certainly been made before: a wait is for the event as recorded until
+  // then.
   void connect_work(uint32_t run, uint32_t step) {
     const uint32_t here = work(run, step);
     add(call(run, step), here);
@@ -96,8 +97,8 @@ class CompletionOrder {
 
   const Plan& plan_;
   const uint32_t count_;
-  size_t words_ = 0;              // of a row of before_
-  std::vector<uint64_t> before_;  // by point: bits of the points before it
+  size_t words_ = 0;              // words in a row of before_
+  std::vector<uint64_t> before_;  // for each point: the bits of the points before it
   std::vector<std::vector<uint32_t>> predecessors_;
 };
 

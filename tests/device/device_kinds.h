@@ -1,5 +1,5 @@
-// The kinds of devices that the suite of this folder runs over. A device joins by one line of device_kinds that says where its plugin is
-// and what it can; tests of what it cannot are skipped with that reason.
+// The kinds of devices that the suite of this folder runs over. A device is added with one line of device_kinds that gives its plugin and
+// its abilities; tests of an ability that it lacks are skipped with that reason.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,39 +22,39 @@
 namespace heddle::testing_devices {
 
 struct DeviceKind {
-  std::string name;          // of devices, of the plugin and of its operators' domain
-  std::string library;       // built beside the tests
-  int devices = 1;           // how many there are
-  int64_t memory_bytes = 0;  // of each, as `heddle devices` prints it
-  // Of the environment while tests of it run: where a library that its plugin loads is, say.
+  std::string name;          // name of the devices, the plugin and its operators' domain
+  std::string library;       // a library built beside the tests
+  int devices = 1;           // number of devices
+  int64_t memory_bytes = 0;  // memory of each, as `heddle devices` prints it
+  // Variables of the environment during its tests, for example the place of a library that its plugin loads.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  // It reads <settings>_DEVICES, _MEMORY and _SEED (docs/sim.md).
+  // The plugin reads <settings>_DEVICES, _MEMORY and _SEED (docs/sim.md).
   bool has_settings = false;
   std::string settings = "";  // empty: HEDDLE_<KIND>
-  // What it says when it is told that there are none; empty: that the setting is 0.
+  // The reason that it gives if its setting allows no devices; empty: that the setting is 0.
   std::string said_of_none = "";
-  // It reads <settings>_BROKEN, _FORGETFUL and _WRONG too: it can be told to do what no device should.
+  // The plugin reads <settings>_BROKEN, _FORGETFUL and _WRONG too: tests can make it misbehave.
   bool misbehaves = false;
-  // While the file exists that <settings>_HOLD names, its streams begin nothing.
+  // While the file named by <settings>_HOLD exists, its streams begin no work.
   bool can_be_held = false;
-  // It launches the CPU's kernels where it has none.
+  // It launches the CPU's kernels where it has none of its own.
   bool runs_host_kernels = false;
-  // It takes faults by rule, <settings>_FAULTS (plugins/sim/faults.h).
+  // It accepts fault rules in <settings>_FAULTS (plugins/sim/faults.h).
   bool has_fault_rules = false;
-  // Its clock can be held, and says what was done when (plugins/sim/native.h).
+  // Its clock can be held, and reports when each work was done (plugins/sim/native.h).
   bool has_clock = false;
-  // <kind>::Fault fails at its launch or later, <kind>::Gate waits on the device for <kind>::Open on the host: kernels for the device
-  // alone.
+  // <kind>::Fault fails at its launch or later, <kind>::Gate waits on the device for <kind>::Open on the host: these kernels exist for the
+  // device alone.
   bool has_own_operators = false, has_gates = false;
   bool has_faults() const { return has_fault_rules || has_own_operators; }
   // It has kernels for Relu, Add, MatMul, SgdUpdate and AccumulateAdd alone, so that other operators run on the host.
   bool has_few_kernels = false;
-  // No one else takes memory of it, and what memory_info says is exact.
+  // No other process uses its memory, and memory_info is exact.
   bool counts_memory = false;
-  // What was done with it since the last test that must not be, one a line; null: it does not look.
+  // Returns the forbidden uses of it since the last test, one a line; null: it does not check.
   std::string (*complaints)() = nullptr;
 
-  // "HEDDLE_SIM_SEED"
+  // Returns for example "HEDDLE_SIM_SEED".
   std::string setting(const std::string& name) const {
     std::string text = settings.empty() ? "HEDDLE_" + this->name : settings;
     for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -63,9 +63,9 @@ struct DeviceKind {
 };
 
 #ifdef HEDDLE_WITH_CUDA
-// HEDDLE_TEST_GPU=1: cuda is the machine's own device 0 (tools/gpu_test.sh), as the environment has it, which knows no settings and is
-// shared with others. Else it is on the library that stands in for NVIDIA's (tests/cuda/standin), which knows no operators: it takes no
-// faults by operator or step, and has no clock.
+// With HEDDLE_TEST_GPU=1, cuda is the machine's own device 0 (tools/gpu_test.sh), as the environment has it, which has no settings and is
+// shared with others. Otherwise it uses the library that replaces NVIDIA's (tests/cuda/standin), which does not know operators: it accepts
+// no faults by operator or step, and has no clock.
 inline DeviceKind cuda_kind() {
   const std::string& built = testing::build_folder();
   DeviceKind kind = {.name = "cuda", .library = built + "/lib/cuda.so"};
@@ -113,12 +113,12 @@ inline const std::vector<DeviceKind>& device_kinds() {
   return kinds;
 }
 
-// How tests are called: GoogleTest would print the bytes.
+// Names tests; without it GoogleTest would print the bytes.
 inline void PrintTo(const DeviceKind& kind, std::ostream* out) {
   *out << kind.name;
 }
 
-// The kind under test, set by DeviceTest: nets and runtimes are made by functions that are no members of it.
+// The kind under test, set by DeviceTest, because nets and runtimes are made by functions that are not members of it.
 inline const DeviceKind*& kind_under_test() {
   static const DeviceKind* kind = nullptr;
   return kind;
@@ -126,7 +126,7 @@ inline const DeviceKind*& kind_under_test() {
 inline const DeviceKind& kind() {
   return *kind_under_test();
 }
-// "bare:1"
+// Returns for example "bare:1".
 inline std::string device_name(int index) {
   return kind().name + ":" + std::to_string(index);
 }
@@ -145,14 +145,15 @@ class DeviceTest : public ::testing::TestWithParam<DeviceKind> {
   }
 };
 
-// A suite of TEST_P over all kinds.
+// Declares a suite of TEST_P over all kinds.
 #define HEDDLE_DEVICE_SUITE(suite)                               \
   class suite : public ::heddle::testing_devices::DeviceTest {}; \
   HEDDLE_DEVICE_KINDS(suite)
 #define HEDDLE_DEVICE_KINDS(suite) \
   INSTANTIATE_TEST_SUITE_P(Kinds, suite, ::testing::ValuesIn(device_kinds()), [](const auto& info) { return info.param.name; })
 
-// First in a test: skips it for kinds without `ability`, a bool of DeviceKind or a function that gives one, or with fewer devices.
+// Must come first in a test: skips it for kinds without `ability`, a bool of DeviceKind or a function that returns one, or with fewer
+// devices.
 #define HEDDLE_DEVICE_NEEDS(ability) \
   if (!kind().ability) GTEST_SKIP() << "not for devices of kind " << kind().name << ": " #ability " is false"
 #define HEDDLE_DEVICES_NEEDED(count) \

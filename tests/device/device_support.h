@@ -20,7 +20,7 @@
 
 namespace heddle::testing_devices {
 
-// A variable of the environment, while this lives.
+// Sets a variable of the environment for its lifetime.
 class Setting {
  public:
   Setting(const std::string& name, const std::string& value) : name_(name) { ::setenv(name_.c_str(), value.c_str(), 1); }
@@ -39,12 +39,12 @@ class DeviceSetting : public Setting {
   DeviceSetting(const std::string& name, const std::string& value) : Setting(kind().setting(name), value) {}
 };
 
-// What a kind says whose setting DEVICES is 0.
+// The reason that a kind gives if its setting DEVICES is 0.
 inline std::string said_of_none(const DeviceSetting& devices) {
   return kind().said_of_none.empty() ? devices.name() + " is 0" : kind().said_of_none;
 }
 
-// While it is closed the streams of devices that are opened under it begin nothing.
+// While it is closed, the streams of devices that are opened during its lifetime begin no work.
 class Gate {
  public:
   Gate() : file_((folder_.path() / "hold").string()), setting_("HOLD", file_) {}
@@ -58,13 +58,14 @@ class Gate {
   const DeviceSetting setting_;
 };
 
-// `node` on `device`.
+// Places `node` on `device`.
 inline ValueId on(NetBuilder& b, const std::string& device, ValueId node) {
   b.net()[b.net()[node].producer].device = device;
   return node;
 }
 
-// A step that gives its input, f32, but fails the first `times` times: on the device, or at its launch. Made before the device is opened.
+// A step that returns its input, f32, but fails the first `times` times: on the device, or at its launch. Must be made before the device is
+// opened.
 class FaultyStep {
  public:
   enum class When { at_launch, later };
@@ -85,7 +86,7 @@ class FaultyStep {
   std::optional<DeviceSetting> setting_;
 };
 
-// The cpu plugin, that of the kind under test, and an operator that no device has a kernel for: host_only::Through.
+// Loads the cpu plugin, that of the kind under test, and an operator without a kernel for any device: host_only::Through.
 inline Runtime device_runtime(int threads = 1) {
   RuntimeOptions options;
   options.plugins = {testing::build_folder() + "/lib/cpu.so", testing::build_folder() + "/lib/test/host_only.so", kind().library};
@@ -117,7 +118,7 @@ inline std::vector<std::vector<char>> outputs(const Context& context) {
   return all;
 }
 
-// A session of a net, a context with its inputs bound, and what keeps them.
+// A session of a net, a context with its inputs bound, and the objects that they refer to.
 struct Prepared {
   Session session;
   Context context;

@@ -1,5 +1,5 @@
-// When a run enters a device (HEDDLE_WORK_ENTERS): once for each time that a thread comes to it, as long as it calls nothing else there.
-// The simulated device refuses work of threads that did not enter it, or have called another device since.
+// Tests when a run enters a device (HEDDLE_WORK_ENTERS): once each time that a thread turns to it, until the thread calls something else
+// there. The simulated device refuses work of threads that did not enter it, or have called another device since.
 #include "simulated.h"
 
 namespace heddle {
@@ -9,7 +9,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(DeviceEntering);
 
-// Relu of one product after the other, `devices` in turn.
+// Six products, each followed by a Relu, on `devices` in turn.
 Net turns(const std::vector<std::string>& devices) {
   NetBuilder b("turns");
   ValueId x = b.input("x", DType::f32, Shape{16, 16});
@@ -40,7 +40,7 @@ TEST_P(DeviceEntering, AThreadEntersTheDeviceOnceInARun) {
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   for (int run = 0; run < 3; ++run) {
     const Counted made = run_counted(*prepared);
-    EXPECT_GE(made.works, 8u);  // a product with its Relu is one, and inputs and outputs are copied
+    EXPECT_GE(made.works, 8u);  // a product with its Relu is one work, and inputs and outputs are copied
     EXPECT_EQ(made.entries, 1u);
   }
 }
@@ -54,7 +54,7 @@ TEST_P(DeviceEntering, AThreadThatComesFromAnotherDeviceEnters) {
   EXPECT_LT(made.entries, made.works);
 }
 
-// Before the embedding program's code goes on there.
+// It does so before the embedding program's code continues on the thread.
 TEST_P(DeviceEntering, AThreadLeavesTheDeviceThatItEntered) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   const Runtime runtime = device_runtime();
@@ -68,7 +68,7 @@ TEST_P(DeviceEntering, AThreadLeavesTheDeviceThatItEntered) {
   }
 }
 
-// The host's kernels are anybody's code.
+// The host's kernels may call any device.
 TEST_P(DeviceEntering, WhereTheHostWorksTooEveryWorkEnters) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   auto prepared = prepare(device_runtime(), mixed_net(), silent());
@@ -84,7 +84,7 @@ TEST_P(DeviceEntering, WhoWatchesTheStepsMayCallOtherDevices) {
   auto other = prepare(device_runtime(), turns({device_name(1)}), silent());
   ASSERT_TRUE(prepared.ok() && other.ok()) << prepared.status().text();
   const std::function<Status(uint32_t)> seen = [&](uint32_t) {
-    counted(other->plan(), &sim_counts::works);  // which makes that device the thread's
+    counted(other->plan(), &sim_counts::works);  // which makes that device the thread's current one
     return Status();
   };
   RunSettings settings;
@@ -93,7 +93,7 @@ TEST_P(DeviceEntering, WhoWatchesTheStepsMayCallOtherDevices) {
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
-// Between runs, and by the same threads in turn.
+// The runs alternate between devices on the same threads.
 TEST_P(DeviceEntering, RunsOnSeveralDevicesInTurnHaveTheHostsBits) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   for (const int threads : {1, 3}) {

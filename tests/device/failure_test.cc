@@ -1,4 +1,4 @@
-// What goes wrong on devices: said with the operator's name, nothing left in flight, and the next run works.
+// Failures on devices: the error names the operator, nothing is left in flight, and the next run works.
 #include <atomic>
 #include <thread>
 
@@ -11,7 +11,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(DeviceFailure);
 
-// x -> Relu -> fault -> Add with the host's part -> y; other work on the same stream before and behind.
+// x -> Relu -> fault -> Add with the host's part -> y; there is other work on the same stream before and after.
 Net faulty_net(const FaultyStep& faulty) {
   NetBuilder b("faulty");
   const ValueId x = b.input("x", DType::f32, Shape{32});
@@ -110,7 +110,7 @@ TEST_P(DeviceFailure, CancelledInTheMiddleNothingStaysInFlight) {
   gate.close();
   std::atomic<bool> over{false};
   std::thread canceller([&] {
-    while (!over) {  // before the run has begun it changes nothing
+    while (!over) {  // a cancellation before the run has begun changes nothing
       prepared->context.cancel();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -127,7 +127,7 @@ TEST_P(DeviceFailure, CancelledInTheMiddleNothingStaysInFlight) {
   EXPECT_EQ(outputs(prepared->context), outputs(right->context));
 }
 
-// Their streams are the same.
+// Both contexts use the same streams.
 TEST_P(DeviceFailure, CancellingOneContextLeavesAnotherInItsMemoryAlone) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
@@ -157,7 +157,7 @@ TEST_P(DeviceFailure, CancellingOneContextLeavesAnotherInItsMemoryAlone) {
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
-// Whenever it comes: the updates are all made or none, and what the run answers says which.
+// Whenever the cancellation comes, all updates are made or none, and the run's status tells which.
 TEST_P(DeviceFailure, ACancelledRunHasMadeItsUpdatesOrNone) {
   NetBuilder b("updates");
   const std::string device = device_name(0);
@@ -246,7 +246,7 @@ TEST_P(DeviceFailure, DevicesThatAreNotThereAreNamedWithTheReason) {
 
 TEST_P(DeviceFailure, ADeviceWithoutMemoryIsOutOfMemory) {
   HEDDLE_DEVICE_NEEDS(has_settings);
-  // Enough for the constant, not for the arena beside it.
+  // The memory suffices for the constant, but not for the arena too.
   const DeviceSetting little("MEMORY", "4096");
   NetBuilder b("large");
   const ValueId x = b.input("x", DType::f32, Shape{4096});

@@ -1,4 +1,4 @@
-// Each fault at each step of a net: one error that names the step, nothing in flight behind it, and the next run is right.
+// Each fault at each step of a net: one error that names the step, nothing left in flight after it, and the next run is right.
 #include <future>
 
 #include "late_nets.h"
@@ -11,7 +11,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(FaultMatrix);
 
-// Two layers of a transformer encoder: attention and a feed-forward net behind it, with residuals.
+// Two layers of a transformer encoder: attention followed by a feed-forward net, with residuals.
 Net encoder() {
   constexpr int64_t rows = 6, width = 8;
   NetBuilder b("encoder");
@@ -46,7 +46,7 @@ struct Site {
   bool kernel = true;
 };
 
-// The steps on the device, and what comes out on the host.
+// Returns the steps on the device, and stores the outputs on the host in `right`.
 std::vector<Site> sites_of(const Net& net, const SessionOptions& options, std::vector<std::vector<char>>* right) {
   const Runtime runtime = device_runtime(2);
   auto prepared = prepare(runtime, net, options);
@@ -59,7 +59,7 @@ std::vector<Site> sites_of(const Net& net, const SessionOptions& options, std::v
     const PlanStep& step = prepared->plan().steps[i];
     if (!step.on_device || step.on_device->kind == DeviceWork::Kind::fence) continue;
     if (step.on_device->kind != DeviceWork::Kind::kernel) sites.push_back({i, step.name, step.on_device->kind != DeviceWork::Kind::copy});
-    // Those of its subnet, as runtime/run/device/device_run.cc numbers them.
+    // Adds the steps of its subnet, with the labels of runtime/run/device/device_run.cc.
     for (uint32_t k = 0; k < (step.nested.empty() ? 0 : step.nested[0].plan->steps.size()); ++k)
       if (const PlanStep& inner = step.nested[0].plan->steps[k]; inner.on_device->kind != DeviceWork::Kind::fence)
         sites.push_back({i | uint64_t{1} << 60 | uint64_t{k} << 32, inner.name, inner.on_device->kind != DeviceWork::Kind::copy});
@@ -144,7 +144,7 @@ TEST_P(FaultMatrix, ALostDeviceFailsEveryRunAndHangsNone) {
         ASSERT_EQ(status.code(), Code::device_lost) << status.text();
         EXPECT_NE(status.text().find(run == 0 ? site.name + "\"" : std::string("was lost")), std::string::npos) << status.text();
       }
-      // Another context opens it anew; the rule is obeyed once more.
+      // Another context reopens the device; the fault rule applies once more.
       auto again = prepared->session.prepare();
       ASSERT_TRUE(again.ok()) << again.status().text();
       for (size_t i = 0; i < prepared->inputs.size(); ++i) ASSERT_TRUE(again->bind_input(i, prepared->inputs[i]->data).ok());
@@ -153,8 +153,8 @@ TEST_P(FaultMatrix, ALostDeviceFailsEveryRunAndHangsNone) {
   }
 }
 
-// What never ends is aborted when the run's time is over, or it is cancelled: the next run is right. Where that is not heeded the context
-// stays busy, and nothing waits for it.
+// Work that never ends is aborted when the run's deadline passes or the run is cancelled: the next run is right. If the device ignores the
+// abort, the context stays busy, and nothing waits for it.
 TEST_P(FaultMatrix, AStepThatNeverEndsIsAbortedOrGivenUp) {
   HEDDLE_DEVICE_NEEDS(has_fault_rules);
   for (const Case& c : cases()) {
@@ -174,7 +174,7 @@ TEST_P(FaultMatrix, AStepThatNeverEndsIsAbortedOrGivenUp) {
         const Status status = over.get_future().get();
         ASSERT_EQ(status.code(), cancels ? Code::cancelled : Code::deadline_exceeded) << status.text();
         EXPECT_TRUE(cancels || status.text().find("is at") == std::string::npos) << status.text();
-        // A run that was told to end early may not have come to the step: then the next one does.
+        // A run that was requested to stop early may not have reached the step: then the next one does.
         options.deadline_ns = 100'000'000;
         Status again = prepared->context.run(options);
         for (int more = 0; more < 50 && again.code() == Code::deadline_exceeded; ++more) again = prepared->context.run(options);
@@ -194,11 +194,11 @@ TEST_P(FaultMatrix, AStepThatNeverEndsIsAbortedOrGivenUp) {
   EXPECT_NE(status.text().find("still runs"), std::string::npos) << status.text();
 }
 
-// A device like CUDA's: what fails once is lost, callbacks are forgotten. Another context has it opened anew.
+// Like CUDA's, the device is lost after one failure and forgets its callbacks. Another context reopens it.
 TEST_P(FaultMatrix, ADeviceLikeCudasIsLostByAFaultAndOpenedAnew) {
   HEDDLE_DEVICE_NEEDS(has_fault_rules);
   const DeviceSetting like_cuda("CUDA_LIKE", "1");
-  // Long enough that a fence is told of the loss while the step before it is still being refused on the other thread.
+  // Long enough that a fence learns of the loss while the step before it is still being refused on the other thread.
   const DeviceSetting refusal("REFUSAL", "10000");
   for (const Case& c : cases()) {
     std::vector<std::vector<char>> right;

@@ -7,7 +7,7 @@
 
 namespace heddle::testing_devices {
 
-// What is not zero in x, by extents that lie on the device.
+// Finds the elements of x that are not zero and computes with them; their extents are on the device.
 inline Net found() {
   NetBuilder b("found");
   const ValueId x = b.input("x", DType::f32, Shape{6, 8});
@@ -21,7 +21,7 @@ inline Net found() {
   return b.finish();
 }
 
-// The first rows of x, as many as the host says; what is not zero in them; and some of it once more on the host.
+// The first rows of x, whose number the host computes; their elements that are not zero; and some further work on the host.
 inline Net rows() {
   NetBuilder b("rows");
   const ValueId x = b.input("x", DType::f32, Shape{6, 8});
@@ -34,7 +34,7 @@ inline Net rows() {
   return b.finish();
 }
 
-// Of matrices and of vectors as long as the run has it, each made of others at random; operators on the host and on all devices of a kind.
+// Matrices and vectors of lengths that the run decides, each made of others at random; operators on the host and on all devices of a kind.
 inline Net random_late_net(uint64_t seed) {
   std::mt19937_64 random(seed);
   NetBuilder b("random");

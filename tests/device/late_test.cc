@@ -1,4 +1,4 @@
-// Steps on a device whose extents are known only while they run: the host's bits, whatever the extents are from run to run.
+// Steps on a device whose extents are known only while they run: they give the host's bits, however the extents change from run to run.
 //
 // HEDDLE_LONG_TESTS=1 takes 5,000 random nets (tools/soak.sh --spread).
 #include "late_nets.h"
@@ -10,7 +10,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(DeviceLate);
 
-// x, with about every `k`-th element zero and the first `n` alone other than that.
+// Returns x, in which about every `k`-th element is zero, and all from the `n`-th on.
 std::shared_ptr<const Blob> some_numbers(const Shape& shape, int k, int n) {
   std::vector<float> values(static_cast<size_t>(shape.element_count()), 0.0f);
   for (size_t i = 0; i < values.size() && i < static_cast<size_t>(n); ++i)
@@ -38,7 +38,7 @@ Answer run(Context& context, const std::vector<std::shared_ptr<const Blob>>& fee
   return answer;
 }
 
-// Each run against the host's, with extents that grow and shrink.
+// Compares each run with the host's, with extents that grow and shrink.
 void expect_the_hosts_bits(const Net& net, const SessionOptions& options, int threads,
                            const std::vector<std::vector<std::shared_ptr<const Blob>>>& feeds) {
   const Runtime runtime = device_runtime(threads);
@@ -65,7 +65,7 @@ TEST_P(DeviceLate, ExtentsThatLieOnTheDeviceAreBroughtToTheHost) {
     for (const int threads : {1, 2}) expect_the_hosts_bits(found(), on_the_device(Copies::strict, streams), threads, feeds);
 }
 
-// Of a scalar, and of nothing: the places have no bytes, and an extent all the same.
+// Indices of a scalar and of an empty tensor have no bytes, but have an extent all the same.
 TEST_P(DeviceLate, WhatHasNoBytesHasAnExtent) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
   for (const Shape& shape : {Shape{}, Shape{0}, Shape{3, 0}}) {
@@ -88,7 +88,7 @@ TEST_P(DeviceLate, ExtentsThatTheHostDecidesNeedNoWait) {
 
 TEST_P(DeviceLate, InsideASubnetTheyAreTheSame) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
-  // Each trip: what is not zero in `carried`, summed up and added to all of it.
+  // Each trip adds the sum of the elements of `carried` that are not zero to all of it.
   NetBuilder body("body");
   body.input("turn", DType::i64, Shape{});
   body.output(body.input("go_on", DType::boolean, Shape{}));
@@ -119,7 +119,7 @@ TEST_P(DeviceLate, RandomNetsSpreadOverDevicesGiveTheHostsBits) {
   }
 }
 
-// Made where it may be allocated; what follows is the device's again, with kernels of its own where it has them.
+// The step runs where it may allocate; the following steps are on the device again, with its own kernels where it has them.
 TEST_P(DeviceLate, WhatAKernelAllocatesComesFromTheHost) {
   NetBuilder b("positive");
   const ValueId x = b.input("x", DType::f32, Shape{6, 8});
@@ -129,7 +129,7 @@ TEST_P(DeviceLate, WhatAKernelAllocatesComesFromTheHost) {
   const Net net = b.finish();
   std::vector<std::vector<std::shared_ptr<const Blob>>> feeds;
   for (const int first : {3, 0, 9}) feeds.push_back({whole_numbers(Shape{6, 8}, first, 5)});
-  feeds.push_back({some_numbers(Shape{6, 8}, 3, 48)});  // none of them
+  feeds.push_back({some_numbers(Shape{6, 8}, 3, 48)});  // no element is positive
   for (const Copies copies : {Copies::automatic, Copies::warn}) expect_the_hosts_bits(net, on_the_device(copies, 2), 2, feeds);
   const auto strict = prepare(device_runtime(), Net(net), on_the_device(Copies::strict, 1));
   EXPECT_NE(strict.status().text().find("\"positive\" (host_only::Positive)"), std::string::npos) << strict.status().text();

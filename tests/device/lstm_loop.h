@@ -1,4 +1,4 @@
-// An LSTM as a Loop, the same for every test.
+// An LSTM as a Loop, the same in every test.
 #pragma once
 
 #include <string>

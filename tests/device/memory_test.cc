@@ -1,4 +1,4 @@
-// Memory of runs on a device: shared by contexts as on the host, freed when nobody uses it.
+// Memory of runs on a device: shared by contexts as on the host, freed when it is no longer used.
 #include "device_support.h"
 
 namespace heddle {
@@ -8,7 +8,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(DeviceMemory);
 
-// A chain on a device whose arena there grows with `size`.
+// A chain on a device whose arena on that device grows with `size`.
 Net chain(int64_t size) {
   NetBuilder b("chain");
   const Shape shape{size};
@@ -49,7 +49,7 @@ int64_t planned_on_device(const Context& context) {
   return Internals::execution(const_cast<Context&>(context)).plan().devices[0].arena_bytes;
 }
 
-// Of more than 32 bits tell, and less by what a context holds.
+// The sizes exceed 32 bits, and are reduced by the memory that a context holds.
 TEST_P(DeviceMemory, IsToldInBytes) {
   HEDDLE_DEVICE_NEEDS(has_settings);
   HEDDLE_DEVICE_NEEDS(counts_memory);
@@ -83,7 +83,7 @@ TEST_P(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
   const Workspace& workspace = *Internals::workspace(memory);
   EXPECT_EQ(workspace.bytes_on(device_of(*first)), planned_on_device(*first));
   ASSERT_TRUE(run(*first, small).ok());
-  // The arena there grows and moves; the first context follows.
+  // The arena on the device grows and moves; the first context follows.
   auto second = Session(large.session).prepare_on(memory);
   ASSERT_TRUE(second.ok()) << second.status().text();
   EXPECT_GT(planned_on_device(*second), planned_on_device(*first));
@@ -98,7 +98,7 @@ TEST_P(DeviceMemory, ARunContextHoldsTheMaximumOfItsContextsOnEachDevice) {
 TEST_P(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
   const Runtime runtime = device_runtime();
   const Chain open_all_along(runtime, 8);  // idle memory goes with the last session
-  // Of one size, about: what has another size by more than a factor of two has memory of its own.
+  // Memory is reused for about the same size: a size that differs by more than a factor of two has memory of its own.
   const auto idle_after = [&](std::initializer_list<int64_t> sizes) {
     int64_t largest = 0, largest_on_host = 0;
     for (const int64_t size : sizes) {
@@ -116,7 +116,7 @@ TEST_P(DeviceMemory, RunsOneAfterTheOtherUseOneArena) {
   EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), near);
   const int64_t small = idle_after({300});
   EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), near + small);
-  // It would keep the plugin in the process.
+  // Idle memory would keep the plugin in the process.
   Runtime same = runtime;
   ASSERT_TRUE(same.unload_plugin(kind().name).ok());
   EXPECT_EQ(Internals::of(runtime).workspaces.idle_bytes(), 0);

@@ -1,6 +1,6 @@
-// What is put where it cannot be: operators, subnets, variables, feeds and control edges, on a device of the wrong kind, with an index that
-// is not there, of a kind that nobody brings, and mixed. All is refused before anything runs, each with one finding that names the
-// operator, what it reads, updates or belongs to, the devices, and the mend.
+// Misplaced operators, subnets, variables, feeds and control edges: on a device of the wrong kind, with an index that does not exist, of a
+// kind that no plugin provides, and mixed. All are refused before anything runs, each with one finding that names the operator, what it
+// reads, updates or belongs to, the devices, and the fix.
 #include <functional>
 
 #include "device_support.h"
@@ -15,7 +15,7 @@ HEDDLE_DEVICE_SUITE(DeviceMisplacement);
 
 constexpr const char* copies_mend = "let copies be inserted with SessionOptions::copies = Copies::automatic";
 
-// What must be found: in the text of the finding stand all of `names`, and its hint is or holds `mend`.
+// An expected finding: its text contains all of `names`, and its hint contains `mend`.
 struct Wanted {
   Code code;
   std::string node;
@@ -42,11 +42,11 @@ ValueId feed(NetBuilder& b, const std::string& name = "x") {
 ValueId relu(NetBuilder& b, const std::string& device, const std::string& name, ValueId x) {
   return on(b, device, b.add1("Relu", name, {x}));
 }
-// No device has a kernel for it.
+// No device has a kernel for this operator.
 ValueId through(NetBuilder& b, const std::string& name, ValueId x) {
   return b.add1("Through", name, {x}, {}, "host_only");
 }
-// If(x, with) on the host; what is in its branch stands on `inside`, one behind the other.
+// If(x, with) on the host; the operators of its branch are on the devices `inside`, one after the other.
 ValueId branches(NetBuilder& b, const std::string& name, ValueId x, const std::vector<std::string>& inside, const ValueId* with = nullptr) {
   NetBuilder branch("branch");
   ValueId y = branch.input("in", DeclaredType());
@@ -66,7 +66,7 @@ Net net_of(const std::function<void(NetBuilder&)>& build) {
   build(b);
   return b.finish();
 }
-// Its last operator waits for the first `count`.
+// Makes the last operator wait for the first `count`.
 void wait_for_first(NetBuilder& b, size_t count) {
   for (size_t i = 0; i < count; ++i) b.net().nodes.back().control.emplace_back(i);
 }
@@ -104,7 +104,7 @@ std::vector<Misplacement> of_operators(const std::string& d0, const std::string&
            {crossing("y", d0, "b", d1)}}};
 }
 
-// In a subnet everything runs on the host, and what it captures is an input of the operator around it.
+// In the subnet of an operator on the host everything runs on the host, and its captures are inputs of that operator.
 std::vector<Misplacement> of_subnets(const std::string& d0, const std::string& d1) {
   const auto branch_on = [](const std::string& device) {
     return [=] { return net_of([&](NetBuilder& b) { b.output(branches(b, "y", feed(b), {device})); }); };
@@ -137,7 +137,7 @@ std::vector<Misplacement> of_variables(const std::string& d0, const std::string&
       });
     };
   };
-  // Whose update has a device that it may be on.
+  // The update has a device that it may be on.
   const std::vector<Misplacement> of_updates = {
       {"variable", "wrong kind", updated(d0, "", host), {crossing("y", host, "w", d0)}},
       {"variable",
@@ -150,7 +150,7 @@ std::vector<Misplacement> of_variables(const std::string& d0, const std::string&
   std::vector<Misplacement> all = {
       {"variable", "index", updated(no_index(), "", host), {missing("once", no_index(), {"update variable \"w\""})}},
       {"variable", "unknown", updated(nowhere, "", host), {missing("once", nowhere, {"update variable \"w\""})}},
-      // One that nothing updates lies on the host when its readers run on several devices.
+      // A variable that nothing updates is on the host if its readers run on several devices.
       {"variable",
        "mixed",
        [=] {
@@ -165,7 +165,7 @@ std::vector<Misplacement> of_variables(const std::string& d0, const std::string&
   return all;
 }
 
-// A feed lies on the host and is copied to each device that reads it; what may be wrong is who reads it.
+// A feed is on the host and is copied to each device that reads it; only its readers can be misplaced.
 std::vector<Misplacement> of_feeds(const std::string& d0) {
   const auto read_on = [](const std::vector<std::string>& devices) {
     return [=] {
@@ -186,7 +186,7 @@ std::vector<Misplacement> of_feeds(const std::string& d0) {
       {"feed", "mixed", read_on({no_index(), d0, nowhere}), {missing("y0", no_index(), {x_of_host}), missing("y2", nowhere, {x_of_host})}}};
 }
 
-// Who waits may run elsewhere; who is waited for must have a device that it can run on.
+// An operator that waits may run elsewhere; the one that it waits for must have a device that it can run on.
 std::vector<Misplacement> of_control(const std::string& d0) {
   const auto waits = [](const std::vector<std::string>& devices) {
     return [=] {
@@ -238,7 +238,7 @@ std::vector<Diagnostic> errors(const Status& status) {
   return errors(all);
 }
 
-// As many findings as wanted, each for one of them.
+// Checks that there are as many findings as expected, and that each expected one is found.
 void expect_found(const std::vector<Diagnostic>& found, const std::vector<Wanted>& wanted) {
   std::string text;
   for (const Diagnostic& d : found) text += d.text() + "\n";
@@ -264,7 +264,7 @@ TEST_P(DeviceMisplacement, IsRefusedBeforeAnythingRuns) {
     auto session = runtime.open(m.net(), strict());
     ASSERT_TRUE(session.ok()) << session.status().text();
     expect_found(errors(session->check()), m.wanted);
-    // The same ends prepare and run, which make no context to run in.
+    // prepare and run fail with the same findings, and make no context.
     const Status refused = session->prepare().status();
     ASSERT_FALSE(refused.ok());
     expect_found(errors(refused), m.wanted);
@@ -275,7 +275,7 @@ TEST_P(DeviceMisplacement, IsRefusedBeforeAnythingRuns) {
   EXPECT_EQ(cells.size(), 5u * 4u);
 }
 
-// What copies mend is taken with copies; everything else is refused whatever may be copied.
+// Misplacements that copies can fix are accepted with copies; everything else is refused whatever may be copied.
 TEST_P(DeviceMisplacement, CopiesMendWhatOnlyCrosses) {
   HEDDLE_DEVICES_NEEDED(2);
   const Runtime runtime = device_runtime();
@@ -289,7 +289,7 @@ TEST_P(DeviceMisplacement, CopiesMendWhatOnlyCrosses) {
   }
 }
 
-// Combinations that look like misplacements and are none, by the rules.
+// These combinations look like misplacements but are allowed by the rules.
 TEST_P(DeviceMisplacement, LeavesAloneWhatMayBeThere) {
   HEDDLE_DEVICES_NEEDED(2);
   const std::string d0 = device_name(0), d1 = device_name(1);
@@ -327,7 +327,7 @@ TEST_P(DeviceMisplacement, LeavesAloneWhatMayBeThere) {
   }
 }
 
-// Also where a subnet's types are not known before the run: no trip of it begins.
+// Findings include subnets whose types are not known before the run: no trip of them begins.
 TEST_P(DeviceMisplacement, IsFoundInSubnetsOfUnknownExtents) {
   NetBuilder b("late");
   const ValueId limit = b.input("limit", DType::f32, Shape{});
@@ -339,7 +339,7 @@ TEST_P(DeviceMisplacement, IsFoundInSubnetsOfUnknownExtents) {
   expect_found(errors(session->check()), {inside("y/inner0", device_name(0)), inside("z/inner0", nowhere)});
 }
 
-// One net with all that verify can tell: none hides another.
+// A net with all findings that verify has: none hides another.
 TEST_P(DeviceMisplacement, EverythingIsToldAtOnce) {
   HEDDLE_DEVICES_NEEDED(2);
   const std::string d0 = device_name(0), d1 = device_name(1);

@@ -1,5 +1,5 @@
-// Plans with one thing wrong, drawn by seed: the judge says which of them still give the same results in every legal execution, and of the
-// others nearly all show when they are run on a simulated device, under some of its orders.
+// Plans with one corruption, drawn by seed: the judge decides which of them still give the same results in every legal execution, and
+// nearly all of the others must show when they are run on a simulated device, under some of its orders.
 //
 // HEDDLE_LONG_TESTS=1 takes ten nets with at least 400 mutants that are wrong (tools/soak.sh --mutants), else a few of them.
 #include <algorithm>
@@ -22,10 +22,10 @@ HEDDLE_DEVICE_SUITE(Mutant);
 
 const bool all_mutants = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
 constexpr uint64_t max_seeds = 100;
-const uint64_t seeds_of_equivalents = all_mutants ? 20 : 2;  // what the judge lets pass never shows
-constexpr int64_t patience_ns = 5'000'000'000;               // of a run that does not end
+const uint64_t seeds_of_equivalents = all_mutants ? 20 : 2;  // mutants that the judge calls equivalent never show
+constexpr int64_t patience_ns = 5'000'000'000;               // for a run that does not end
 
-// What is not zero in `x`, where the positive numbers of it are left: how many there are is known only to the device.
+// A value computed from the positive numbers of `x`: only the device knows how many there are.
 ValueId found_in(NetBuilder& b, const std::string& name, ValueId x) {
   const ValueId positive = b.add1("Relu", name + "p", {x});
   const ValueId each = b.add1("Transpose", name + "e", {b.add1("NonZero", name + "w", {positive})});
@@ -35,7 +35,7 @@ ValueId found_in(NetBuilder& b, const std::string& name, ValueId x) {
   return b.add1("Sin", name, {sum});
 }
 
-// Operators that fork and join, with a variable that is read before it is updated. Each keeps apart what differs: no two of them undo each
+// Operators that fork and join, with a variable that is read before it is updated. Each preserves differences: no two of them cancel each
 // other, and nothing grows until the rest is lost in it. `late`: some of them find extents that only the run knows.
 Net woven_net(uint64_t seed, bool late) {
   constexpr int64_t side = 8;
@@ -81,7 +81,7 @@ Net woven_net(uint64_t seed, bool late) {
   return b.finish();
 }
 
-// By number: on one device alone, over the host and both devices, and the same where these reach each other.
+// Returns a case by number: on one device alone, over the host and both devices, and the same with peer access between these.
 struct MutantCase {
   Net net;
   SessionOptions options;
@@ -102,10 +102,10 @@ MutantCase mutant_case(uint64_t number) {
   return c;
 }
 
-// What a net's outputs are in two runs with different feeds, and the variable in the end; empty: a run failed.
+// A net's outputs in two runs with different feeds, and the variable at the end; empty: a run failed.
 using Results = std::vector<std::vector<char>>;
 
-// All that the devices were given is done.
+// Waits until all work that the devices were given is done.
 void let_finish(const Plan& plan, const Workspace& workspace) {
   for (const PlanDevice& planned : plan.devices)
     for (size_t s = 0; s < planned.stream_classes.size(); ++s) {
@@ -134,14 +134,14 @@ Results run_twice(Context& context, const Session& session) {
   return results;
 }
 
-// By a runtime of its own, whose devices' memory holds nothing of an earlier run.
+// Compiles in a runtime of its own, whose devices' memory contains nothing of an earlier run.
 Result<Prepared> compiled(const MutantCase& c) {
   std::optional<DeviceSetting> peers;
   if (c.peers) peers.emplace("PEERS", "1");
   return prepare(device_runtime(2), c.net, c.options);
 }
 
-// Of the plan with `site` wrong, null: as it was made, under the delays and the order of steps of `seed`.
+// Returns the results of the plan with `site` corrupted (null: as it was made), under the delays and the order of steps of `seed`.
 Results results_of(const MutantCase& c, const MutantSite* site, uint64_t seed) {
   const DeviceSetting delays("SEED", std::to_string(seed));
   const SharedMemory memory;
@@ -151,12 +151,12 @@ Results results_of(const MutantCase& c, const MutantSite* site, uint64_t seed) {
   const Plan& plan = prepared->plan();
   if (site) mutate(const_cast<Plan&>(plan), *site);
   if (seed % 2 == 1) Internals::of(prepared->session).scheduler.shuffle_seed = seed;
-  // A context takes from the plan what it does when it is made.
+  // A context copies its instructions from the plan when it is made.
   auto context = prepared->session.prepare_on(memory);
   EXPECT_TRUE(context.ok()) << context.status().text();
   if (!context.ok()) return {};
   Results results = run_twice(*context, prepared->session);
-  // What a mutant has left in flight must not outlive its memory.
+  // Work that a mutant has left in flight must not outlive its memory.
   let_finish(plan, *Internals::workspace(memory));
   return results;
 }
@@ -214,7 +214,7 @@ class MutantHunt {
   }
 
  private:
-  // Uniform over the kinds that have sites left, then over those; none twice.
+  // Draws uniformly over the kinds that have sites left, then over their sites; none twice.
   static std::vector<MutantSite> draw(const MutantSites& sites, size_t wanted, std::mt19937_64& random) {
     std::vector<std::vector<MutantSite>> left;
     for (const KindOfMutant& kind : kinds_of_mutants)

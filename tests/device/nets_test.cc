@@ -1,4 +1,4 @@
-// Nets over host and devices: the same bits as on the host alone, however streams, threads and delays fall.
+// Nets over host and devices: the same bits as on the host alone, whatever the streams, threads and delays are.
 #include <random>
 #include <thread>
 
@@ -32,7 +32,7 @@ TEST_P(DeviceNets, MixedNetHasTheBitsOfTheHost) {
   }
 }
 
-// Nine inputs are more than one program has: what does not fit into it becomes one by itself, on every device.
+// Nine inputs are more than one program has: the part that does not fit becomes a program of its own, on every device.
 TEST_P(DeviceNets, SumsOfProductsOfNineInputs) {
   NetBuilder b("sum");
   std::vector<ValueId> inputs;
@@ -53,7 +53,7 @@ TEST_P(DeviceNets, SumsOfProductsOfNineInputs) {
   EXPECT_EQ(outputs(prepared->context), expected(net));
 }
 
-// More operators after a compute kernel than any epilogue has: what it does not take runs after it.
+// More operators after a compute kernel than any epilogue has: those that it does not accept run after it.
 TEST_P(DeviceNets, LongChainsAfterComputeKernels) {
   for (const char* type : {"MatMul", "Gemm", "Conv", "Softmax"})
     for (const bool reads : {true, false}) {
@@ -169,7 +169,7 @@ TEST_P(DeviceNets, TheDefaultDeviceTakesWhatItCanAndTheHostTheRest) {
   for (const PlanStep& step : prepared->plan().steps) device[step.name] = prepared->plan().device_of(step);
   EXPECT_EQ(device["a"], device_name(0));
   EXPECT_EQ(device["turned"], "cpu:0");
-  // Asked for, so no warning; but said.
+  // The fallback was requested, so there is no warning, but a note.
   ASSERT_FALSE(prepared->plan().warnings.empty());
   for (const Diagnostic& d : prepared->plan().warnings) {
     EXPECT_EQ(d.severity, Severity::note);

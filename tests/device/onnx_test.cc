@@ -1,5 +1,6 @@
-// ONNX's node, simple and PyTorch models whole on one device, without a copy that the net does not name: the bits of the serial run on the
-// host, or refused with the operators' names. onnx_refused.txt lists those that are refused and run on the host; it is true.
+// ONNX's node, simple and PyTorch models, each entirely on one device, without a copy that the net does not name: they give the bits of the
+// serial run on the host, or are refused with the operators' names. onnx_refused.txt lists those that are refused and run on the host; the
+// test checks that list.
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -59,7 +60,7 @@ struct Model {
   Results right;
 };
 
-// Those that run on the host.
+// Returns the models that run on the host.
 std::vector<Model> models() {
   std::vector<Model> all;
   const Runtime host = device_runtime();
@@ -108,7 +109,7 @@ bool agrees_upon_a_layout(const Node& node) {
   return node.type == "Transpose" || node.type == "Softmax" || node.type == "LogSoftmax" || node.type == "Log";
 }
 
-// Every operator on the host or on one of two devices, as the seed has it; the copies that this takes are inserted.
+// Every operator is on the host or on one of two devices, as the seed decides; the necessary copies are inserted.
 TEST_P(DeviceOnnx, ModelsSpreadAtRandomGiveTheHostsBits) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
   if (!fs::exists(data)) GTEST_SKIP() << "libonnx-testdata is not installed";
@@ -122,7 +123,7 @@ TEST_P(DeviceOnnx, ModelsSpreadAtRandomGiveTheHostsBits) {
       for (Node& node : model.net.nodes) {
         const auto place = random() % 3;
         node.device = place == 2 || node.has_subnet() ? "cpu:0" : device_name(static_cast<int>(place));
-        // How softmax rounds depends on the layout that these agree upon.
+        // The rounding of softmax depends on the layout that these operators agree upon.
         const NodeId before = node.inputs.empty() || !node.inputs[0].valid() ? NodeId() : model.net[node.inputs[0]].producer;
         if (before.valid() && agrees_upon_a_layout(node) && agrees_upon_a_layout(model.net[before])) node.device = model.net[before].device;
       }

@@ -1,4 +1,4 @@
-// Pinned memory of the host: what devices copy from and to lies there, and nothing else.
+// Pinned memory of the host: it contains the values that devices copy from and to, and nothing else.
 #include "compile/plan_check/plan_check.h"
 #include "late_nets.h"
 #include "simulated.h"
@@ -23,7 +23,7 @@ uint64_t pageable_copies(Context& context) {
   return counted(Internals::execution(context).plan(), &sim_counts::pageable_copies);
 }
 
-// Much work on the host, of which little goes to the device and back.
+// Much work on the host, a small part of which goes to the device and back.
 Net host_with_a_detour() {
   NetBuilder b("detour");
   const Shape large{128, 128};
@@ -38,7 +38,7 @@ Net host_with_a_detour() {
   return b.finish();
 }
 
-// A loop on the device, in whose body one operator is the host's.
+// A loop on the device, with one operator of the body on the host.
 Net loop_with_a_host_step() {
   NetBuilder body("trip"), b("loop");
   body.input("turn", DType::i64, Shape{});
@@ -56,7 +56,7 @@ TEST_P(DevicePinned, HoldsWhatDevicesCopyAlone) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   auto prepared = prepare(device_runtime(2), host_with_a_detour(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
-  // The sum, and later what comes back: 128 numbers each; no feed goes there.
+  // The sum, and later the value that comes back: 128 numbers each; feeds are not pinned.
   EXPECT_EQ(prepared->plan().pinned_part(), 512);
   EXPECT_GT(prepared->plan().arena_bytes, 64 * 1024);
   EXPECT_EQ(prepared->context.plan()->memory[0].pinned_bytes, 512);
@@ -94,7 +94,7 @@ TEST_P(DevicePinned, NothingElseIsCopiedFromOrTo) {
     const uint64_t before = pageable_copies(prepared->context);
     ASSERT_TRUE(prepared->context.run().ok());
     EXPECT_EQ(pageable_copies(prepared->context), before);
-    // The same over a buffer of the caller's.
+    // The same holds for a buffer of the caller's.
     const auto bytes = prepared->session.transient_bytes();
     ASSERT_TRUE(bytes.ok());
     std::byte* buffer = nullptr;
@@ -108,7 +108,7 @@ TEST_P(DevicePinned, NothingElseIsCopiedFromOrTo) {
   }
 }
 
-// Each context works at the end of the memory, of which as much is pinned as any of them needs.
+// Each context works at the end of the memory, and as much of it is pinned as any of them needs.
 TEST_P(DevicePinned, ContextsShareTheMaximumOfBothParts) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   const Runtime runtime = device_runtime(2);

@@ -1,4 +1,4 @@
-// Inputs and outputs of a net that lie on a device: nothing crosses to the host for them.
+// Inputs and outputs of a net that are on a device: they are not copied to the host.
 #include <set>
 
 #include "device_support.h"
@@ -71,7 +71,7 @@ TEST_P(PlacedPorts, AreBoundWithoutACopy) {
   }
 }
 
-// What leaves the net is what came in, or a constant.
+// The output of the net is an input, or a constant.
 TEST_P(PlacedPorts, WhatIsHandedThroughIsCopiedOnTheDevice) {
   NetBuilder b("through");
   const ValueId x = b.input("x", DType::f32, Shape{4, 4});
@@ -114,7 +114,7 @@ TEST_P(PlacedPorts, AddressesAreMultiplesOf64) {
     addresses.insert(at);
   }
   EXPECT_GE(addresses.size(), 11u) << "x, five constants and five products lie apart";
-  // What is bound has to begin at one too.
+  // Bound memory must begin at a multiple too.
   const OnDevice y(prepared->plan().devices[0].device);
   const Status bound = prepared->context.bind_output(0, static_cast<char*>(y.memory.get()) + 16);
   EXPECT_EQ(bound.code(), Code::invalid_argument);

@@ -1,4 +1,4 @@
-// Where operators and values are put, what is copied, and what is said about it.
+// Placement of operators and values, the copies that it takes, and the findings about it.
 #include "device_support.h"
 
 namespace heddle {
@@ -15,7 +15,7 @@ TEST_P(DevicePlacement, StrictRefusesWhatCrosses) {
   const Status status = prepare(runtime, mixed_net(), options).status();
   ASSERT_EQ(status.code(), Code::wrong_device) << status.text();
   EXPECT_EQ(exit_status(status.code()), 3);
-  // turned reads r, right reads turned, z reads left: all at once, with operator, input, both devices and the mend.
+  // turned reads r, right reads turned, z reads left: all are reported at once, with operator, input, both devices and the fix.
   EXPECT_EQ(status.diagnostic().attached.size(), 2u) << status.text();
   EXPECT_EQ(status.diagnostic().node, "turned");
   EXPECT_EQ(status.diagnostic().message, "runs on \"cpu:0\" but input \"r\" is on \"" + device_name(0) + "\", where \"r\" runs");
@@ -33,7 +33,7 @@ TEST_P(DevicePlacement, StrictTakesANetThatLivesOnOneDevice) {
   auto prepared = prepare(runtime, b.finish(), options);
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   EXPECT_TRUE(prepared->context.run().ok());
-  // The input goes there, the output comes back, the constant is there already.
+  // The input is copied there, the output is copied back, the constant is there already.
   ASSERT_EQ(prepared->plan().copies.size(), 2u);
   EXPECT_EQ(prepared->plan().copies[0].from, "cpu:0");
   EXPECT_EQ(prepared->plan().copies[0].to, device);
@@ -68,7 +68,7 @@ TEST_P(DevicePlacement, EachValueIsCopiedToEachDeviceOnce) {
   const Runtime runtime = device_runtime();
   auto prepared = prepare(runtime, b.finish(), silent());
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
-  // x to both, a to the host (for the output, and on its way) and on to the other device, three outputs back.
+  // x goes to both, a to the host (for the output, and as an intermediate stop) and on to the other device, three outputs go back.
   EXPECT_EQ(prepared->plan().copies.size(), 7u);
   EXPECT_TRUE(prepared->context.run().ok());
 }
@@ -103,7 +103,7 @@ TEST_P(DevicePlacement, AnExplicitCopyIsNoCrossing) {
   EXPECT_EQ(prepared->plan().copies.size(), 4u);
 }
 
-// What is known before the run crosses nothing, wherever it is read and whatever it was computed from.
+// Values that are known before the run are not copied, wherever they are read and whatever they were computed from.
 TEST_P(DevicePlacement, ShapeArithmeticIsFoldedAndCrossesNothing) {
   NetBuilder b("shapes");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3});
@@ -144,7 +144,7 @@ TEST_P(DevicePlacement, WhatOnlyCopiesBetweenFallBacksRunsOnTheHost) {
   EXPECT_EQ(device["between"], "cpu:0");
   EXPECT_EQ(device["y"], device_name(0));
   EXPECT_EQ(prepared->plan().copies.size(), 2u) << "there and back for the MatMul";
-  // Said as what fell back is: a note where copies were asked for, else a warning.
+  // It is reported like a fallback: a note if copies were requested, else a warning.
   const auto said = [](Prepared& of) -> Severity {
     for (const Diagnostic& d : of.plan().warnings)
       if (d.node == "between" && d.message.find("32768 bytes fewer") != std::string::npos) return d.severity;
@@ -156,7 +156,7 @@ TEST_P(DevicePlacement, WhatOnlyCopiesBetweenFallBacksRunsOnTheHost) {
   auto warned = prepare(runtime, fallen_back_net(), options);
   ASSERT_TRUE(warned.ok()) << warned.status().text();
   EXPECT_EQ(said(*warned), Severity::warning);
-  // The same bits as on the host; and by name it stays where it was put.
+  // The bits are the same as on the host, and an operator with a named device stays there.
   auto host = prepare(runtime, fallen_back_net(), {});
   ASSERT_TRUE(host.ok() && host->context.run().ok());
   EXPECT_EQ(outputs(prepared->context), outputs(host->context));
@@ -183,7 +183,7 @@ TEST_P(DevicePlacement, ArenasArePackedOnEachDevice) {
   auto prepared = prepare(runtime, b.finish(), silent(2));
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const PlanDevice& device = prepared->plan().devices[0];
-  if (kind().has_few_kernels) {  // others fuse the chain, and have scratch
+  if (kind().has_few_kernels) {  // other kinds fuse the chain, and have scratch
     EXPECT_EQ(device.arena_bytes, 2 * 4096);
     EXPECT_EQ(device.memory.sum_bytes, 13 * 4096);
   }

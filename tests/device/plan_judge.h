@@ -1,9 +1,9 @@
-// Whether a plan that was changed still gives the same results in every legal execution, decided from the plan alone. It shares nothing
-// with compile/plan_check, and runs nothing.
+// Decides from the plan alone whether a plan that was changed still gives the same results in every legal execution. It shares nothing with
+// compile/plan_check, and runs nothing.
 //
-// What the caller reads at the end of each of two runs is followed back: what it reads was written last by one step, whose inputs were
-// written last by others, and so on to feeds, constants and variables. The plan's results are the expressions that come out. Where two
-// writes, or a write and a read, of the same bytes are in no order, a result is not determined. What no result depends on does not matter.
+// It traces back the values that the caller reads at the end of each of two runs: each was written last by one step, whose inputs were
+// written last by others, and so on to feeds, constants and variables. The plan's results are the resulting expressions. If two writes, or
+// a write and a read, of the same bytes are not ordered, a result is not determined. Parts that no result depends on do not matter.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 
 namespace heddle::testing_devices {
 
-// Bytes of one memory: an arena, a variable, a constant, a feed, or the host's staging memory; or what the host knows of a value whose
-// extents only the run knows.
+// Bytes of one memory: an arena, a variable, a constant, a feed, or the host's staging memory; or the host's information about a value
+// whose extents only the run knows.
 struct Bytes {
   enum class Memory : uint8_t { nowhere, arena, constant, input, variable, staging, view };
   Memory memory = Memory::nowhere;
@@ -57,7 +57,7 @@ inline Bytes bytes_of(const Plan& plan, ValueId id) {
   }
 }
 
-// Expressions by number: the same number, the same expression, in all plans that use one table.
+// Numbers expressions: equal numbers mean equal expressions, in all plans that use one table.
 class Expressions {
  public:
   uint32_t number(const std::vector<int64_t>& expression) {
@@ -71,13 +71,13 @@ class Expressions {
 // The results of one plan.
 class PlanResults {
  public:
-  // `right`: the plan as it was made, in which a step may write over what it reads; null: this one is it.
+  // `right`: the plan as it was made, in which a step may write over its inputs; null: this one is it.
   PlanResults(const Plan& plan, const Plan* right, Expressions& expressions)
       : plan_(plan), right_(right ? *right : plan), order_(plan), expressions_(expressions) {
     collect_writes();
   }
 
-  // None: they depend on the order of what is in no order, or a device may refuse a call.
+  // Returns nullopt if the results depend on the order of unordered steps, or a device may refuse a call.
   std::optional<std::vector<uint32_t>> find() {
     if (order_.calls_may_overlap()) return undetermined("two calls for one stream may overlap"), std::nullopt;
     std::vector<uint32_t> results;
@@ -92,7 +92,7 @@ class PlanResults {
     return results;
   }
 
-  // After find() has given none.
+  // Valid after find() has returned nullopt.
   const std::string& why() const { return why_; }
 
  private:
@@ -101,7 +101,7 @@ class PlanResults {
     Bytes bytes;
     uint32_t point = 0;
     uint32_t run = 0, step = 0;
-    int64_t output = 0;  // of the step; staged: the feed that it puts into the staging memory; scratch: of its own
+    int64_t output = 0;  // output of the step; staged: the feed that it puts into the staging memory; scratch: its own
   };
   static constexpr int64_t staged = -1, scratch = -2;
   static constexpr uint32_t unknown = UINT32_MAX;
@@ -147,7 +147,7 @@ class PlanResults {
     return {Bytes::Memory::staging, 0, 0, at, at + size};
   }
 
-  // What is read at `point`, by the step of `reader` where it is one.
+  // The step that reads at a `point`; null if it is not a step that reads.
   struct Reader {
     uint32_t run = 0, step = 0;
     size_t input = 0;
@@ -182,7 +182,7 @@ class PlanResults {
     }
     return expressions_.number(pieces);
   }
-  // Gives a write that is in no order with the read, or with `last`; null: there is none. `last` null: nobody has written it.
+  // Returns a write that is not ordered with the read, or with `last`; null: there is none. `last` null: no step has written the bytes.
   const Write* find_last(const std::vector<const Write*>& writes, uint32_t point, const Bytes& part, const Write** last) const {
     for (const Write* write : writes) {
       if (!write->bytes.overlaps(part)) continue;
@@ -194,7 +194,7 @@ class PlanResults {
     });
     return found == writes.end() ? nullptr : *found;
   }
-  // A feed is another one in each run.
+  // A feed differs in each run.
   uint32_t before_all(uint32_t point, const Bytes& part) {
     const bool second = part.memory == Bytes::Memory::input && order_.is_before(order_.begin(1), point);
     return expressions_.number(
@@ -207,7 +207,7 @@ class PlanResults {
     const uint32_t value = evaluate(write);
     return written_[{write.run, write.step, write.output}] = value;
   }
-  // What a late step gives depends on what it finds its extents by, too.
+  // The output of a late step also depends on the values that it gets its extents from.
   uint32_t evaluate(const Write& write) {
     const PlanStep& step = plan_.steps[write.step];
     const uint32_t value = content(write);
@@ -222,7 +222,7 @@ class PlanResults {
     if (write.output == scratch) return expressions_.number({step_output, write.run, write.step, scratch});
     if (write.output == staged) return read(write.point, bytes_of(plan_, step.inputs[0].value), nullptr);
     if (!has_scratch_alone(write)) return undetermined(step.name + " shares its scratch with what runs beside it");
-    // Copies leave what they read.
+    // Copies do not change their inputs.
     if (is_copy(step)) {
       const Bytes from = staging(write.step);
       return from.begin < from.end ? read(write.point, from, nullptr) : operand(write, 0);
@@ -235,7 +235,7 @@ class PlanResults {
     inputs.insert(inputs.begin(), {step_output, write.step, write.output});
     return expressions_.number(inputs);
   }
-  // What a step leaves in its scratch it finds there again.
+  // Returns true if no other step can write to a step's scratch while it uses it.
   bool has_scratch_alone(const Write& of) const {
     const auto own = std::find_if(writes_.begin(), writes_.end(),
                                   [&](const Write& w) { return w.run == of.run && w.step == of.step && w.output == scratch; });
@@ -250,14 +250,14 @@ class PlanResults {
     const bool at_call = step.on_device && !is_copy(step) && step.on_device->reads_on_host(input);
     return read(at_call ? order_.call(write.run, write.step) : write.point, bytes_of(plan_, step.inputs[input].value), &reader);
   }
-  // What a late step finds its extents by, when it is called.
+  // Returns the values from which a late step gets its extents, when it is called.
   uint32_t extents(const Write& write, ValueId input) {
     const PlanValue& value = plan_.values[input.index];
     if (!value.type.late()) return unknown;
     const bool on_device = value.extent_slot >= 0 && value.place.device != 0;
     return read(order_.call(write.run, write.step), on_device ? staged_extent(input) : view(input), nullptr);
   }
-  // By its program, in which some operations commute.
+  // Evaluates the step's program, in which some operations commute.
   uint32_t pointwise(const Write& write) {
     using expression::Opcode;
     const PlanStep& step = plan_.steps[write.step];
@@ -289,8 +289,8 @@ class PlanResults {
     return step.domain.empty() && step.fused.empty() &&
            (step.type == "Add" || step.type == "Mul" || step.type == "Max" || step.type == "Min" || step.type == "Sum");
   }
-  // Whether the reader's step may write over what it reads: it did so in the plan as it was made, or its operator says so of just these
-  // bytes.
+  // Returns true if the reader's step may write over its input: it did so in the plan as it was made, or its operator allows it for exactly
+  // these bytes.
   bool may_take(const Reader& reader, const Write& write) const {
     if (write.step != reader.step || write.output < 0) return false;
     const auto output = static_cast<size_t>(write.output);
@@ -298,7 +298,7 @@ class PlanResults {
     const Bytes taken = bytes_of(plan_, step.inputs[reader.input].value);
     if (taken != write.bytes) return false;
     if (bytes_of(right_, before.inputs[reader.input].value) == bytes_of(right_, before.outputs[output].value)) return true;
-    // Element by element, of any input.
+    // Pointwise works element by element, with any input.
     if (step.domain == "heddle" && step.type == "Pointwise" && step.fused.empty()) return true;
     const OperatorSchema* schema = plan_.registry->find_operator(step.domain, step.type);
     const int alias = schema && step.fused.empty() ? schema->alias_input(output) : -1;
@@ -310,16 +310,16 @@ class PlanResults {
   Expressions& expressions_;
   std::vector<Write> writes_;
   std::map<std::tuple<uint32_t, uint32_t, int64_t>, uint32_t> written_;  // by run, step and output
-  std::string why_;                                                      // the first reason why they are not determined; empty: they are
+  std::string why_;  // the first reason why the results are not determined; empty: they are
 };
 
 class PlanJudge {
  public:
-  // `right` outlives it.
+  // `right` must outlive it.
   explicit PlanJudge(const Plan& right) : right_(right), results_(PlanResults(right, nullptr, expressions_).find()) {}
-  // Whether the plan as it was made has results that depend on no order; else there is nothing to compare with.
+  // Returns true if the results of the plan as it was made depend on no order; else there is nothing to compare with.
   bool is_determined() const { return results_.has_value(); }
-  // `why`, when it is not.
+  // Sets `why` if it is not.
   bool is_equivalent(const Plan& changed, std::string* why) {
     PlanResults all(changed, &right_, expressions_);
     const std::optional<std::vector<uint32_t>> results = all.find();

@@ -1,4 +1,4 @@
-// Plans with one thing wrong: what can be done to a plan, and where.
+// Plans with one corruption: the possible corruptions of a plan, and their places.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace heddle::testing_devices {
 
 enum class MutantKind : uint8_t {
   edge,         // a step no longer comes after another
-  event,        // what streams wait for is not recorded behind a step
+  event,        // the event that streams wait for is not recorded after a step
   wait,         // a stream does not wait for an event
   copy,         // a copy copies nothing
-  extent_sync,  // the true extent of a value does not come to the host
+  extent_sync,  // the true extent of a value is not copied to the host
   operands,     // two inputs of one step change places
-  streams,      // a step goes on another stream of its device, and waits for nothing more
-  buffers,      // one operand of a step is another value of that type
-  life,         // a value lies where another one does before the last step is through with that
+  streams,      // a step is on another stream of its device, and waits for nothing more
+  buffers,      // one operand of a step is another value of the same type
+  life,         // a value takes the bytes of another one before the last step that uses that one is done
   completion,   // a fence is passed when the step before on its stream is done
 };
 
@@ -42,13 +42,13 @@ inline constexpr std::array<KindOfMutant, 10> kinds_of_mutants = {{{MutantKind::
                                                                    {MutantKind::life, "life short"},
                                                                    {MutantKind::completion, "completion early"}}};
 
-// Where: what `a` and `b` are depends on the kind.
+// The place of a corruption: the meaning of `a` and `b` depends on the kind.
 struct MutantSite {
   MutantKind kind = MutantKind::edge;
   uint32_t step = 0, a = 0, b = 0;
 };
 
-// All sites of a plan as it was made. Mutants touch what runs check, and never make the host touch memory of a device.
+// All sites of a plan as it was made. Mutants change only parts that runs check, and never make the host access memory of a device.
 class MutantSites {
  public:
   explicit MutantSites(const Plan& plan) : plan_(plan), order_(plan) {
@@ -70,7 +70,7 @@ class MutantSites {
   const PlanValue& value(const Operand& operand) const { return plan_.values[operand.value.index]; }
   void add(MutantKind kind, uint32_t step, uint32_t a, uint32_t b = 0) { sites_[static_cast<size_t>(kind)].push_back({kind, step, a, b}); }
 
-  // The edge to a fence is how its step knows it, and no order: completion has those.
+  // The edge to a fence only tells the step which fence it has, and orders nothing: completion covers those.
   void add_edges(uint32_t step) {
     for (uint32_t e = plan_.graph.successor_begin[step]; e < plan_.graph.successor_begin[step + 1]; ++e)
       if (!is_fence(plan_.graph.successors[e])) add(MutantKind::edge, step, e);
@@ -102,7 +102,7 @@ class MutantSites {
           add(MutantKind::operands, i, a, b);
   }
 
-  // `a`: the operand, inputs first. A copy reads feeds in its own way.
+  // `a`: the number of the operand, inputs first. A copy reads feeds in its own way.
   void add_buffers(uint32_t i) {
     const PlanStep& step = plan_.steps[i];
     const auto inputs = static_cast<uint32_t>(step.inputs.size());
@@ -142,12 +142,12 @@ class MutantSites {
     }
   }
 
-  // Values of an arena that share their bytes by intent.
+  // Values of an arena that share their bytes intentionally.
   struct Storage {
     uint32_t value = 0;  // one of them
     int64_t begin = 0, end = 0;
     uint8_t device = 0;
-    bool leaves = false;          // the net
+    bool leaves = false;          // it is an output of the net
     std::vector<uint32_t> users;  // steps, in plan order
   };
   std::vector<Storage> storages() const {
@@ -175,8 +175,8 @@ class MutantSites {
                        [&](uint32_t user) { return order_.step_is_before(user, step); });
   }
 
-  // `step`: one value of the storage that moves, `a`: one of that whose bytes it takes, all of whose users but the last are done then.
-  // What else lies there is done, or comes later.
+  // `step`: one value of the storage that moves, `a`: one of the storage whose bytes it takes, all of whose users but the last are done by
+  // then. Other storages there are done, or come later.
   void add_lives() {
     const std::vector<Storage> all = storages();
     for (const Storage& old : all)
@@ -226,7 +226,7 @@ inline void complete_early(Plan& plan, uint32_t fence, uint32_t step, uint32_t b
   add_edge(graph, before, fence);
 }
 
-// Before a context of it is made.
+// REQUIRES: no context of the plan has been made yet.
 inline void mutate(Plan& plan, const MutantSite& site) {
   switch (site.kind) {
     case MutantKind::edge:
@@ -282,7 +282,7 @@ inline void mutate(Plan& plan, const MutantSite& site) {
   }
 }
 
-// Of the plan as it was made.
+// Describes a site of the plan as it was made.
 inline std::string describe(const Plan& plan, const MutantSite& site) {
   const auto step = [&](uint32_t i) { return "\"" + plan.steps[i].name + "\" (" + plan.steps[i].type + ", " + std::to_string(i) + ")"; };
   const auto value = [&](uint32_t v) { return "\"" + plan.values[v].name + "\""; };

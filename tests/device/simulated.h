@@ -1,4 +1,4 @@
-// What a simulated device says of itself (plugins/sim/native.h).
+// The counters and functions of a simulated device (plugins/sim/native.h).
 #pragma once
 
 #include "device_support.h"
@@ -16,7 +16,7 @@ inline sim_counts counts(const Device& device) {
   return made;
 }
 
-// Of all devices of a plan together.
+// Returns the sum over all devices of a plan.
 inline uint64_t counted(const Plan& plan, uint64_t sim_counts::*what) {
   uint64_t sum = 0;
   for (const PlanDevice& planned : plan.devices) sum += counts(*planned.device).*what;

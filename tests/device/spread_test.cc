@@ -16,7 +16,7 @@ HEDDLE_DEVICE_SUITE(Spread);
 
 const uint64_t delay_seeds = std::getenv("HEDDLE_LONG_TESTS") ? 500 : 5;
 
-// All operators that may be moved, each somewhere; those that update a variable on one device.
+// Places every operator at random on the host or on one of the devices.
 Net spread(Net net, uint64_t seed) {
   std::mt19937_64 random(seed);
   for (Node& node : net.nodes) {
@@ -78,7 +78,7 @@ TEST_P(Spread, AProgramTakesTheSameBytesOnEachOfEightDevices) {
   }
 }
 
-// Of one run, by what the devices have been asked for.
+// Compares the copies of one run, as counted by the devices.
 TEST_P(Spread, TheCopiesCountedAreThoseOfThePlan) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   for (uint64_t seed = 1; seed <= 5; ++seed) {

@@ -1,4 +1,4 @@
-// What thousands of runs, failures and sessions on a device leave behind, there and in the process: nothing.
+// Thousands of runs, failures and sessions leak nothing, on the device or in the process.
 #include <malloc.h>
 
 #include <array>
@@ -25,7 +25,7 @@ int64_t entries(const char* folder) {
   return std::distance(begin(all), end(all));
 }
 
-// What the process has now, and a context and its device.
+// Resources that are held now by the process, a context and its device.
 struct Held {
   int64_t heap = 0, threads = 0, descriptors = 0, free = 0, on_host = 0, on_device = 0;
   sim_counts counts = {};
@@ -45,10 +45,10 @@ Held held(Context& context) {
   return now;
 }
 
-constexpr int64_t half_a_block = 16;  // of the smallest that malloc gives
+constexpr int64_t half_a_block = 16;  // half of the smallest block that malloc gives
 
-// `times`: how often something was done that takes memory of the heap and frees it, or may have made something once, as oneTBB does. malloc
-// counts what it keeps at hand for the thread that freed it; half a block for each time is no block left behind each time.
+// `times`: how often heap memory was allocated and freed, or something may have been created once, as oneTBB does. malloc counts memory
+// that it caches for the thread that freed it; half a block each time is less than one leaked block each time.
 void expect_as_before(const Held& now, const Held& before, int times) {
   EXPECT_LE(now.heap, before.heap + times * half_a_block);
   EXPECT_EQ(now.threads, before.threads);
@@ -60,7 +60,7 @@ void expect_as_before(const Held& now, const Held& before, int times) {
   EXPECT_EQ(now.counts.events, before.counts.events);
 }
 
-// A diamond with copies, or a loop on the device.
+// Prepares a diamond with copies, or a loop on the device.
 Result<Prepared> prepare_either(const Runtime& runtime, bool loops) {
   SessionOptions options = silent(2);
   if (!loops) return prepare(runtime, mixed_net(), options);
@@ -68,8 +68,8 @@ Result<Prepared> prepare_either(const Runtime& runtime, bool loops) {
   return prepare(runtime, lstm_loop(2), options);
 }
 
-// A thread may first take part late where the machine is busy, and malloc gives it memory once: a stretch of runs without that is asked
-// for. What one run in a hundred leaves behind shows in every stretch.
+// On a busy machine a thread may join late, and malloc then gives it memory once: one stretch of runs without that is required. A leak of
+// one run in a hundred shows in every stretch.
 TEST_P(DeviceSteady, TenThousandRunsLeaveNothingBehind) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   constexpr int runs = 5000;
@@ -94,7 +94,7 @@ TEST_P(DeviceSteady, TenThousandRunsLeaveNothingBehind) {
   }
 }
 
-// Cancels the run when the device has come to the work that never ends: no deadline says when that is.
+// Cancels the run when the device has reached the work that never ends: no deadline can be chosen for that.
 Status run_into_silence(Context& context) {
   const auto silences = [&] { return counted(plan_of(context), &sim_counts::silences); };
   const uint64_t before = silences();
@@ -105,11 +105,12 @@ Status run_into_silence(Context& context) {
   return over.get_future().get();
 }
 
-// Each hundredth run ends with an error: of a kernel, of a launch, or because the device does not come to an end and the run is cancelled.
+// Each hundredth run ends with an error: of a kernel, of a launch, or because the device does not finish and the run is cancelled.
 TEST_P(DeviceSteady, RunsThatFailLeaveNothingBehind) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   HEDDLE_DEVICE_NEEDS(has_fault_rules);
-  constexpr int warm_up = 1050, runs = 4150;  // ten runs that fail, until malloc keeps at hand what their threads pass to each other
+  constexpr int warm_up = 1050,
+                runs = 4150;  // ten runs that fail, until malloc has cached the blocks that their threads pass to each other
   for (const std::string kind : {"late", "enqueue", "silent"}) {
     SCOPED_TRACE(kind);
     std::string rules;
@@ -133,8 +134,7 @@ TEST_P(DeviceSteady, RunsThatFailLeaveNothingBehind) {
   }
 }
 
-// What malloc keeps at hand for each thread fills up once, whenever that thread first takes part. What is left behind grows in every
-// stretch.
+// malloc fills its cache for each thread once, whenever that thread first takes part. A leak grows in every stretch.
 TEST_P(DeviceSteady, SessionsThatComeAndGoLeaveNothingBehind) {
   HEDDLE_DEVICE_NEEDS(has_clock);
   constexpr int rounds = 300;
@@ -152,7 +152,7 @@ TEST_P(DeviceSteady, SessionsThatComeAndGoLeaveNothingBehind) {
   expect_as_before(now, before, rounds);
 }
 
-// Streams by class, then events.
+// The numbers of streams by class, then of events.
 using Queues = std::array<uint64_t, HEDDLE_STREAM_FROM_DEVICE + 2>;
 
 Queues queues_of(Context& context) {
@@ -180,7 +180,7 @@ TEST_P(DeviceSteady, StreamsAndEventsBelongToTheMemoryThatContextsShare) {
     sessions.push_back(prepared->session);
   }
   runtime.trim(0);
-  const sim_counts before = counts(*device);  // what constants were copied on
+  const sim_counts before = counts(*device);  // constants were copied on these streams
   const std::vector<std::shared_ptr<const Blob>> inputs = inputs_of(sessions[0]);
   for (const bool shares : {true, false}) {
     const SharedMemory memory;
@@ -198,7 +198,7 @@ TEST_P(DeviceSteady, StreamsAndEventsBelongToTheMemoryThatContextsShare) {
     }
     contexts.clear();
     runtime.trim(0);
-    if (shares) expect_queues(*device, before, queues);  // the memory is there still
+    if (shares) expect_queues(*device, before, queues);  // the memory still exists
   }
   expect_queues(*device, before, {});
 }

@@ -1,4 +1,4 @@
-// What a stream is promised: calls for it never overlap, and the completion of its work is asked for where the work is enqueued.
+// Guarantees for a stream: calls for it never overlap, and the completion of its work is requested where the work is enqueued.
 #include <algorithm>
 
 #include "device_support.h"
@@ -10,7 +10,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(DeviceStreams);
 
-// Each link of the chain is copied to the host: the stream has work and notifies by turns, and threads to make them at once.
+// Each link of the chain is copied to the host: the stream has work and notifications in turns, and threads that could make them at once.
 Net fenced_chains(int chains, int links) {
   NetBuilder b("fenced_chains");
   const Shape shape{16};
@@ -26,14 +26,14 @@ Net fenced_chains(int chains, int links) {
   return b.finish();
 }
 
-// A device may refuse a call for a stream that another thread is in a call for.
+// A device may refuse a call for a stream while another thread is in a call for the same stream.
 TEST_P(DeviceStreams, CallsForOneStreamNeverOverlap) {
   const DeviceSetting delays("SEED", "11");
   const Runtime runtime = device_runtime(4);
   for (int streams = 1; streams <= 3; ++streams)
     for (const Net& net : {fenced_chains(1, 24), fenced_chains(4, 8), mixed_net()}) {
       for (uint64_t shuffle = 0; shuffle <= 8; ++shuffle) {
-        // A session each: contexts are used again.
+        // One session each, because contexts are reused.
         auto session = runtime.open(Net(net), silent(streams));
         ASSERT_TRUE(session.ok()) << session.status().text();
         Internals::of(*session).scheduler.shuffle_seed = shuffle;
@@ -49,7 +49,7 @@ TEST_P(DeviceStreams, CallsForOneStreamNeverOverlap) {
     }
 }
 
-// A stream with a value for the host, and much to do behind it that waits for what the host makes of the value.
+// A stream with a value for the host, followed by much work that waits for the host's result.
 TEST_P(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
   HEDDLE_DEVICE_NEEDS(has_gates);
   NetBuilder b("told");
@@ -62,7 +62,7 @@ TEST_P(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
   const Net net = b.finish();
   for (const int threads : {1, 2}) {
     const Runtime runtime = device_runtime(threads);
-    // Whatever legal schedule: not only where the step that asks happens to come first.
+    // This must hold in every legal schedule, not only if the requesting step happens to come first.
     for (uint64_t shuffle = 0; shuffle <= 6; ++shuffle) {
       auto session = runtime.open(Net(net), silent());
       ASSERT_TRUE(session.ok()) << session.status().text();
@@ -71,7 +71,7 @@ TEST_P(DeviceStreams, TheHostIsToldBeforeTheStreamIsDone) {
       auto context = session->prepare();
       ASSERT_TRUE(context.ok()) << context.status().text();
       ASSERT_TRUE(context->bind_input(0, inputs[0]->data).ok());
-      // On the one stream the copy stands before the gate, else nobody could help.
+      // On the one stream the copy must come before the gate, otherwise the run could not continue.
       const std::vector<PlanStep>& steps = Internals::execution(*context).plan().steps;
       const auto at = [&](const auto& is) { return std::find_if(steps.begin(), steps.end(), is) - steps.begin(); };
       ASSERT_LT(at([](const PlanStep& s) { return s.on_device && s.on_device->copy_kind == HEDDLE_COPY_DEVICE_TO_HOST; }),

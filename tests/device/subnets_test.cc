@@ -1,4 +1,4 @@
-// If, Loop and Scan on devices: what they run is enqueued on their stream, with the bits of the host; only a condition that the device
+// If, Loop and Scan on devices: their bodies are enqueued on their stream, with the bits of the host; only a condition that the device
 // computes is waited for.
 #include "lstm_loop.h"
 
@@ -18,7 +18,7 @@ SessionOptions on_the_device(Copies copies = Copies::strict) {
   return options;
 }
 
-// Doubles until the sum is large: the device computes whether to go on.
+// Doubles until the sum is large: the device computes the condition to continue.
 Net counting_loop() {
   NetBuilder body("more"), b("until");
   body.input("turn", DType::i64, Shape{});
@@ -33,7 +33,7 @@ Net counting_loop() {
   return b.finish();
 }
 
-// A branch within the steps of a scan along the second axis, backwards.
+// A branch within the steps of a scan along the second axis, in reverse.
 Net branching_scan() {
   NetBuilder left("left"), right("right"), body("step"), b("scan");
   left.output(left.add1("Relu", "positive", {left.input("v", DType::f32, Shape{3})}));
@@ -108,7 +108,7 @@ TEST_P(DeviceSubnets, AConditionOfTheDeviceIsWaitedFor) {
   EXPECT_FALSE(loop.nested[0].plan->only_enqueues);
 }
 
-// The label of a step of the body: the loop's with the subnet's number and the step's own above it.
+// The label of a step of the body: the loop's label, with the subnet's number and the step's own number in its upper bits.
 TEST_P(DeviceSubnets, AFailureInABodyNamesItsOperator) {
   HEDDLE_DEVICE_NEEDS(has_fault_rules);
   std::vector<std::vector<char>> right;
@@ -146,7 +146,7 @@ TEST_P(DeviceSubnets, EachTripDrawsItsOwnNumbersAsOnTheHost) {
   EXPECT_EQ(two_runs(net, on_the_device()), two_runs(net, {}));
 }
 
-// A body whose operators name where they run: one says the device of its loop, one the host, one `other`.
+// A body whose operators name their devices: one names the device of its loop, one the host, one `other`.
 Net loop_with_named_devices(const std::string& other) {
   NetBuilder body("named"), b("loop");
   body.input("turn", DType::i64, Shape{});

@@ -1,4 +1,4 @@
-// The tool with a device: what it prints, and how it exits.
+// The tool with a device: its output and its exit status.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -37,7 +37,7 @@ class DeviceTool : public DeviceTest {
   }
   void TearDown() override { std::filesystem::remove(net_); }
 
-  // Exit status; stdout as JSON.
+  // Returns the exit status; `out` is stdout as JSON.
   int tool(const std::string& arguments, Json* out) {
     const std::string& built = testing::build_folder();
     const std::string line =
@@ -161,7 +161,7 @@ TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   EXPECT_EQ(operators, (std::vector<std::string>{"f1", "f2"}));
   EXPECT_EQ(tool("run " + net_ + " --random 1", &out), 3);
   EXPECT_EQ(out["diagnostics"][0]["code"], "no-kernel");
-  // In one branch alone: a warning, and a run that takes the other one is right. run and check say the same of it.
+  // In one branch alone it is a warning, and a run that takes the other branch is right. run and check report the same.
   std::ofstream(net_) << net("top", R"("z")", branch, cond);
   for (const bool checks : {false, true}) {
     ASSERT_EQ(tool(checks ? "check " + net_ : "run " + net_ + " --random 1", &out), 0) << out.dump(1);
@@ -172,7 +172,7 @@ TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
     EXPECT_EQ(said["code"], "no-kernel");
     EXPECT_NE(said["message"].get<std::string>().find("in subnet \"then\""), std::string::npos);
   }
-  // In both: an error before anything runs.
+  // In both branches it is an error before anything runs.
   std::ofstream(net_) << net("top", R"("z")", branching(then_branch, net("else", R"("other")", fault("other", "x"))), cond);
   ASSERT_EQ(tool("run " + net_ + " --random 1", &out), 3) << out.dump(1);
   const Json said = out["diagnostics"];
@@ -182,7 +182,7 @@ TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   for (const Json& d : said) EXPECT_EQ(d["code"], "no-kernel") << d.dump(1);
   EXPECT_EQ(said[0]["severity"], "error");
   EXPECT_EQ(said[0]["operator"], "if/inner");
-  // Beside a wrong shape.
+  // It is reported together with a wrong shape.
   std::ofstream(net_) << net("top", R"("f1", "m")",
                              fault("f1", "x") + R"(, {"name": "m", "type": "Concat", "inputs": ["x", "f1"], "outputs": ["m"],
                                                                     "attributes": {"axis": {"int": 7}}})");
@@ -190,7 +190,7 @@ TEST_P(DeviceTool, CheckNamesEveryMissingKernelWhereverItIs) {
   std::vector<std::string> codes;
   for (const Json& d : out["diagnostics"]) codes.push_back(d["code"]);
   EXPECT_EQ(codes, (std::vector<std::string>{"shape-mismatch", "no-kernel"})) << out.dump(1);
-  // On the device there is one.
+  // The device has a kernel.
   std::ofstream(net_) << net("top", R"("f1")", fault("f1", "x"));
   EXPECT_EQ(tool("check " + net_ + " --device " + kind().name + " --copies auto", &out), 0) << out.dump(1);
 }
@@ -230,7 +230,7 @@ TEST_P(DeviceTool, ListsDevicesAndWhyThereAreNone) {
   ASSERT_EQ(found.size(), static_cast<size_t>(kind().devices)) << out.dump(1);
   EXPECT_EQ(found[0]["name"], device_name(0));
   EXPECT_EQ(found[0]["memory_bytes"], kind().memory_bytes);
-  // Of this kind: whether the machine has others does not matter.
+  // Checks only this kind: whether the machine has others does not matter.
   const auto reasons = [&] {
     std::vector<Json> all;
     for (const Json& missing : out["unavailable"])

@@ -1,4 +1,5 @@
-// Devices that never answer: runs end all the same, nothing that the device may still touch is given away, and all is well once it answers.
+// Devices that never answer: runs end all the same, memory that the device may still access is not reused, and everything recovers once it
+// answers.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -14,7 +15,7 @@ using namespace testing_devices;
 
 HEDDLE_DEVICE_SUITE(Unanswered);
 
-// What an error says of a device that has not answered, up to the name of an operator.
+// The text of an error about a device that has not answered, up to the name of an operator.
 std::string still_runs() {
   return "device \"" + device_name(0) + "\" still runs \"";
 }
@@ -28,7 +29,7 @@ RunOptions within(int64_t ns) {
   return options;
 }
 
-// The same as prepare(), which has run once, so that what it does on the device at first is done.
+// Like prepare(), with one run, so that initial work on the device is done.
 Result<Prepared> prepared_and_warm(const Runtime& runtime, const Net& net) {
   HEDDLE_TRY(Prepared made, prepare(runtime, net, silent(2)));
   HEDDLE_CHECK(made.context.run());
@@ -57,7 +58,7 @@ TEST_P(Unanswered, ADeadlineEndsTheRunAndTheContextSaysWhatIsStillRun) {
       gate.close();
       Status status = prepared->context.run(within(deadline));
       EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
-      // Where the deadline left time to begin, the device has been given work.
+      // If the deadline left time to begin, the device has been given work.
       if (deadline == soon) {
         EXPECT_NE(status.text().find(still_runs()), std::string::npos) << status.text();
         status = prepared->context.run();
@@ -81,7 +82,7 @@ TEST_P(Unanswered, ACancellationEndsTheRun) {
     gate.close();
     std::atomic<bool> done{false};
     std::thread canceller([&] {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(soon));  // the device has been given work by then
+      std::this_thread::sleep_for(std::chrono::nanoseconds(soon));  // by then the device has been given work
       while (!done) {
         prepared->context.cancel();
         std::this_thread::yield();
@@ -97,7 +98,7 @@ TEST_P(Unanswered, ACancellationEndsTheRun) {
   }
 }
 
-// Memory that faults when it is touched after it has gone.
+// Memory that faults when it is accessed after it was freed.
 class Region {
  public:
   explicit Region(size_t bytes) : bytes_(bytes) {
@@ -143,7 +144,7 @@ TEST_P(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
     gate.close();
     EXPECT_EQ(prepared->context.run(within(soon)).code(), Code::deadline_exceeded);
   }
-  // The session's own contexts, too.
+  // The session's own contexts are tested, too.
   {
     auto prepared = prepare(runtime, on_the_host(mixed_net()), silent());
     ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
@@ -177,7 +178,7 @@ TEST_P(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
   EXPECT_NE(lines[0].find("left behind"), std::string::npos) << lines[0];
 }
 
-// Memory that contexts share is no other context's either.
+// Other contexts that share the memory cannot use it either.
 TEST_P(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
   HEDDLE_DEVICES_NEEDED(2);
@@ -260,7 +261,7 @@ TEST_P(Unanswered, ReadingAVariableThatLivesThereMeetsItsDeadline) {
   EXPECT_EQ(std::memcmp(w->data(), prepared->inputs[0]->data, 16), 0);
 }
 
-// The plan of a first run uploads constants: that is under the run's deadline, too.
+// The plan of a first run uploads constants: the run's deadline covers that, too.
 TEST_P(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
@@ -279,7 +280,7 @@ TEST_P(Unanswered, UploadsForANewPlanMeetTheDeadlineOfTheRun) {
   EXPECT_TRUE(results.ok()) << results.status().text();
 }
 
-// What a given-up copy keeps goes once the device has answered: the variables that it read from hold their device.
+// Memory kept by an abandoned copy is freed once the device has answered: the variables that it read from hold their device.
 TEST_P(Unanswered, AGivenUpCopyKeepsNothingForGood) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
@@ -291,7 +292,7 @@ TEST_P(Unanswered, AGivenUpCopyKeepsNothingForGood) {
     EXPECT_EQ(prepared->session.read_variable("w", within(1'000'000)).status().code(), Code::deadline_exceeded);
   }
   gate.open();
-  // The copy is answered some time from now on; then only the runtime and this test have the device.
+  // The copy completes some time from now; then only the runtime and this test hold the device.
   const auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), device_name(0));
   ASSERT_TRUE(device.ok());
   while (device->use_count() > 2) {

@@ -1,4 +1,4 @@
-// Variables with a home on a device: uploaded once, updated there, read on the host when somebody asks.
+// Variables with a device copy: uploaded once, updated there, read on the host on request.
 #include <set>
 
 #include "device_support.h"
@@ -87,7 +87,8 @@ TEST_P(DeviceVariables, TheRateOfAnUpdateIsATensorThere) {
       EXPECT_FALSE(in.at_enqueue && step.name == "next") << "nothing is read when it is enqueued";
 }
 
-// What a replay of the enqueued work would not see change is shown; a constant's bytes are the host's to read in prepare, wherever it lies.
+// Shows values that are read when work is enqueued, whose changes a replay of the enqueued work would miss; a constant's bytes can be read
+// by the host in prepare, wherever it is.
 TEST_P(DeviceVariables, WhatIsReadWhenAStepIsEnqueuedIsShown) {
   if (kind().name != std::string("bare")) GTEST_SKIP() << "an operator of bare";
   NetBuilder b("shifted");
@@ -110,7 +111,7 @@ TEST_P(DeviceVariables, WhatIsReadWhenAStepIsEnqueuedIsShown) {
   }
 }
 
-// The same numbers as on the host, of each step and seed; the counter is counted on the device, and nothing of it comes to the host.
+// Gives the same numbers as on the host, for each step and seed; the counter is counted on the device, and is never copied to the host.
 TEST_P(DeviceVariables, RandomNumbersAreDrawnWhereTheNodeIs) {
   const auto drawn = [&](const std::string& device) {
     NetBuilder b("draws");

@@ -1,4 +1,5 @@
-// If, Loop and Scan whose bodies take something from outside: each operator by what is taken, and where it lies. The bits are the host's.
+// If, Loop and Scan whose bodies capture values from outside: each operator, by the kind of value and by its place. The bits are the
+// host's.
 #include <fmt/format.h>
 
 #include "lstm_loop.h"
@@ -33,7 +34,7 @@ ValueId taken(NetBuilder& b, Taken what, const Shape& shape) {
   }
 }
 
-// y = x op k, of a body that takes both from outside.
+// y = x op k, in a body that captures both from outside.
 std::shared_ptr<const Net> branch(const char* name, const char* type, const Shape& shape) {
   NetBuilder body(name);
   const ValueId x = body.input("x", DType::f32, shape), k = body.input("k", DType::f32, shape);
@@ -107,7 +108,7 @@ TEST_P(DeviceCaptures, GiveTheBitsOfTheHost) {
     }
 }
 
-// What the body takes is small and constant, what it works on has extents that are known in the run alone.
+// The body captures a small constant, and works on a value whose extents only the run knows.
 TEST_P(DeviceCaptures, OfALateBodyGiveTheBitsOfTheHost) {
   for (const bool computed : {false, true}) {
     NetBuilder b("late"), kept("kept"), other("other");

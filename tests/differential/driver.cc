@@ -1,4 +1,4 @@
-// heddle_differential_driver: runs ONNX models that come on stdin, one after the other, and answers with their results (wire.h).
+// heddle_differential_driver: reads ONNX models from stdin, runs them one after the other, and writes their results (wire.h).
 //
 //   heddle_differential_driver --operators    names the operators of ONNX's domain that the importer and the CPU plugin both have
 #include <fcntl.h>
@@ -29,7 +29,7 @@ Limits limits() {
   return limits;
 }
 
-// The importer reads files; this one has no name in any folder.
+// A file without a name in any folder, for the importer, which reads files.
 class ModelFile {
  public:
   ModelFile() : file_(memfd_create("model", MFD_CLOEXEC)) {

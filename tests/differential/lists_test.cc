@@ -1,5 +1,5 @@
-// The differential fuzzer's lists are true: operators.txt has every operator that importer and plugin have, each class of classes.toml has
-// a rule and a test that is there.
+// Checks the differential fuzzer's lists: operators.txt has every operator that importer and plugin have, each class of classes.toml has a
+// rule and a test that exists.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST(DifferentialLists, EveryClassHasARuleAndATest) {
   EXPECT_GT(classes, 10u);
 }
 
-// tests/fuzz/planted: every line that a patch takes away is still in its file (what stands around it may be another).
+// tests/fuzz/planted: every line that a patch removes is still in its file (the surrounding lines may differ).
 TEST(DifferentialLists, PlantedBugsStillFit) {
   const fs::path source = HEDDLE_SOURCE_DIR;
   size_t patches = 0;

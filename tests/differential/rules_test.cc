@@ -1,4 +1,4 @@
-// What Heddle does where other implementations do something else: one test for each rule of classes.toml.
+// Behaviour of Heddle that differs from other implementations: one test for each rule of classes.toml.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -58,7 +58,7 @@ TEST(DifferentialRules, IntegerNormsAreComputedInDouble) {
   EXPECT_EQ(values<uint32_t>(*run1("ReduceL2", {tensor<uint32_t>({2}, {4'000'000'000u, 1'000'000'000u})})),
             std::vector<uint32_t>{4123105625u});
   EXPECT_EQ(values<int64_t>(*run1("ReduceL2", {ints({int64_t{3} << 40, int64_t{4} << 40})})), Ints{int64_t{5} << 40});
-  // A root beyond the type saturates.
+  // A root that exceeds the range of the type saturates.
   EXPECT_EQ(values<int32_t>(*run1("ReduceL2", {tensor<int32_t>({2}, {INT32_MIN, INT32_MIN})})), std::vector<int32_t>{INT32_MAX});
 }
 
@@ -152,7 +152,7 @@ TEST(DifferentialRules, OddRowsOfSoftmax) {
   EXPECT_TRUE(std::isnan(run_floats("LogSoftmax", {floats({1, 2}, {1, inf})})[1]));
 }
 
-// The loss is made of LogSoftmax, whose row is NaN where a score is infinite.
+// The loss uses LogSoftmax, whose row is NaN where a score is infinite.
 TEST(DifferentialRules, LossOfInfiniteScores) {
   for (const float odd : {inf, nan}) {
     const auto outputs = run(call_of("SoftmaxCrossEntropyLoss", {floats({1, 2}, {1.5f, odd}), ints({0})}, {}, 2));

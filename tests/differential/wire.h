@@ -1,4 +1,4 @@
-// What fuzz.py and the driver say to each other: numbers of this machine, lengths before what they count.
+// The protocol between fuzz.py and the driver: numbers of this machine, lengths before the data that they count.
 //
 //   request:  u32 model bytes, the model; u32 inputs, each: i32 dtype (heddle_dtype), i32 rank, i64 extents, the bytes
 //   answer:   u32 0; u32 outputs, each as an input
@@ -19,7 +19,7 @@ struct Request {
   std::vector<Tensor> inputs;
 };
 
-// Nothing at the end of the stream; ends the process when it ends within a request.
+// Returns nullopt at the end of the stream; ends the process if the stream ends within a request.
 std::optional<Request> read_request(std::FILE* in);
 
 void write_results(std::FILE* out, const std::vector<Tensor>& results);

@@ -1,5 +1,5 @@
-// Kernels that are right in f32 and wrong in another dtype that they take, or that give an output of another dtype than they should. Each
-// has this one mistake.
+// Kernels that are right in f32 and wrong in another dtype that they accept, or that give an output of the wrong dtype. Each has this one
+// mistake.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -13,7 +13,7 @@ constexpr heddle_dtype_set f32 = dtypes<float>();
 
 // ---------------------------------------------------------------- one kernel for all dtypes
 
-// x * x. Takes any dtype of four or eight bytes, and all of them for floats.
+// x * x. Accepts any dtype of four or eight bytes, and treats all of them as floats.
 class Squares {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -29,7 +29,7 @@ class Squares {
   }
 };
 
-// Twice x. The rule makes f32 of every dtype, and the kernel follows it.
+// Twice x. The shape rule turns every dtype into f32, and the kernel follows it.
 class TwiceAsFloat {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -66,7 +66,7 @@ Status tripled_brain(In<bf16> x, Out<bf16> y) {
   return {};
 }
 
-// x / 4. Of bf16 it loses the sign.
+// x / 4. Loses the sign of bf16.
 Status quarters(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] / 4;
   return {};
@@ -80,7 +80,7 @@ Status quarters_brain(In<bf16> x, Out<bf16> y) {
   return {};
 }
 
-// Twice x. i64 goes through 32 bits.
+// Twice x. i64 is converted through 32 bits.
 template <class T>
 Status twice(In<T> x, Out<T> y) {
   for (int64_t i = 0; i < x.size; ++i) {
@@ -92,7 +92,7 @@ Status twice(In<T> x, Out<T> y) {
   return {};
 }
 
-// Half of x, rounded toward zero. Takes u8 for signed.
+// Half of x, rounded toward zero. Treats u8 as signed.
 template <class T>
 Status halves(In<T> x, Out<T> y) {
   for (int64_t i = 0; i < x.size; ++i) {
@@ -115,7 +115,7 @@ Status total(In<T> x, Out<int64_t> y) {
   return {};
 }
 
-// Which elements have a sign. A bool is 0 or 1, and not 2.
+// Tells which elements are negative. It writes 2 where a bool must be 0 or 1.
 Status signs(In<float> x, Out<bool> y) {
   auto* const bytes = reinterpret_cast<unsigned char*>(y.data);
   for (int64_t i = 0; i < x.size; ++i) bytes[i] = static_cast<unsigned char>(std::signbit(x[i]) ? 2 : 0);

@@ -1,4 +1,5 @@
-// Kernels whose outputs have extents that only they know, and that do not say them, or say what is not so. Each has this one mistake.
+// Kernels whose outputs have extents that only the kernel knows, and that do not report them or report wrong ones. Each has this one
+// mistake.
 #include <algorithm>
 
 #include "heddle/op.h"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr heddle_dtype_set f32 = dtypes<float>();
 
-// At most all elements of x, in a row.
+// The output is a row of at most all elements of x.
 Status infer_some(InferContext& c) {
   c.set_dims(0, {c.input(0).element_count});
   c.set_bounded(0, 0);
@@ -17,7 +18,7 @@ Status infer_some(InferContext& c) {
 
 // ---------------------------------------------------------------- bounded
 
-// The positive elements. It does not say how many there are.
+// The positive elements. It does not report how many there are.
 Status positive(In<float> x, Out<float> y) {
   int64_t n = 0;
   for (int64_t i = 0; i < x.size; ++i)
@@ -25,7 +26,7 @@ Status positive(In<float> x, Out<float> y) {
   return {};
 }
 
-// The negative elements. It says how many bytes they are.
+// The negative elements. It reports their number of bytes instead of their number.
 Status negative(In<float> x, Out<float> y) {
   int64_t n = 0;
   for (int64_t i = 0; i < x.size; ++i)
@@ -34,7 +35,7 @@ Status negative(In<float> x, Out<float> y) {
   return {};
 }
 
-// The positive elements but the first of them: one less than there are, also where there are none.
+// The positive elements except the first: one less than there are, even if there are none.
 Status further_positive(In<float> x, Out<float> y) {
   int64_t n = 0;
   for (int64_t i = 0; i < x.size; ++i) {
@@ -46,7 +47,7 @@ Status further_positive(In<float> x, Out<float> y) {
   return {};
 }
 
-// The elements up to the first one that is not above -0.5. Where there are none it returns at once, and says nothing.
+// The elements up to the first one that is not above -0.5. If there are none it returns at once, and reports nothing.
 Status leading(In<float> x, Out<float> y) {
   if (x.size == 0 || !(x[0] > -0.5f)) return {};
   int64_t n = 0;
@@ -58,7 +59,7 @@ Status leading(In<float> x, Out<float> y) {
   return {};
 }
 
-// The indices of the elements that are not below zero, [rank, as many as there are]. Rows are as far apart as if there were the most.
+// The indices of the elements that are not below zero, [rank, number of them]. Writes rows as far apart as if there were the maximum.
 Status places(In<float> x, Out<int64_t> y) {
   int64_t n = 0;
   for (int64_t i = 0; i < x.size; ++i) {
@@ -79,7 +80,7 @@ Status infer_places(InferContext& c) {
   return {};
 }
 
-// The sum of all elements, of a kernel that takes bounded inputs as they are: it adds up to the bound and not to the true extent.
+// The sum of all elements, by a kernel that takes bounded inputs as they are: it sums up to the bound and not to the true extent.
 Status total(In<float> x, Out<float> y) {
   float sum = 0;
   for (int64_t i = 0; i < x.size; ++i) sum += x[i];
@@ -93,7 +94,7 @@ Status infer_dynamic(InferContext& c) {
   return c.set_dynamic(0, 1), Status();
 }
 
-// The positive elements, in memory that the host gives. Where there are none it does not ask for any, and the output has no extent.
+// The positive elements, in memory that the host gives. If there are none it does not request any, and the output has no extent.
 class Chosen {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -107,7 +108,7 @@ class Chosen {
   }
 };
 
-// The same, with one element more than it writes.
+// Like Chosen, but requests one element more than it writes.
 class ChosenAndOne {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {

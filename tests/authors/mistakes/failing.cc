@@ -1,5 +1,5 @@
-// Kernels that refuse what they may refuse, and then leave something behind, say nothing, or are broken for what comes next. What they do
-// not refuse they do right. Each has this one mistake.
+// Kernels that refuse inputs that they may refuse, and then leak something, give no message, or are broken for later calls. They are right
+// for the inputs that they do not refuse. Each has this one mistake.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ constexpr heddle_dtype_set f32 = dtypes<float>();
 void roots(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = std::sqrt(x[i]);
 }
-// -1: none.
+// Returns -1 if there is none.
 int64_t first_below_zero(In<float> x) {
   for (int64_t i = 0; i < x.size; ++i)
     if (x[i] < 0) return i;
@@ -35,7 +35,7 @@ void twice(const RunContext& c) {
 
 // ---------------------------------------------------------------- what stays
 
-// Square roots. The text of a refusal is copied, and never freed.
+// Square roots. The text of a refusal is copied and never freed.
 Status roots_with_text(In<float> x, Out<float> y) {
   const int64_t at = first_below_zero(x);
   if (at < 0) return roots(x, y), Status();
@@ -45,7 +45,7 @@ Status roots_with_text(In<float> x, Out<float> y) {
   return invalid(text);
 }
 
-// Scales each column by its number, up to 256 of them. Finds out that there are more when its table is made already.
+// Scales each column by its number, up to 256 of them. Finds out that there are more after it has made its table.
 class ScaledColumns {
  public:
   Status prepare(PrepareContext& c) {
@@ -68,7 +68,7 @@ class ScaledColumns {
   std::unique_ptr<float[]> table_;
 };
 
-// Starts a thread for as long as create works. It is not told to end where create refuses scalars.
+// Starts a thread for the duration of create. It is not requested to stop if create refuses a scalar.
 class Helped {
  public:
   Status create(const CreateContext& c) {
@@ -87,7 +87,7 @@ class Helped {
   Status run(const RunContext& c, int64_t, int64_t) const { return twice(c), Status(); }
 };
 
-// Looks into a file, and forgets to close it where it refuses.
+// Reads a file, and does not close it if it refuses.
 class LooksIntoFile {
  public:
   Status create(const CreateContext& c) {
@@ -102,13 +102,13 @@ class LooksIntoFile {
 
 // ---------------------------------------------------------------- what it says
 
-// Refuses without a word.
+// Refuses without a message.
 Status roots_without_text(In<float> x, Out<float> y) {
   if (first_below_zero(x) >= 0) return {HEDDLE_ERROR_INVALID, ""};
   return roots(x, y), Status();
 }
 
-// The same in the shape rule.
+// Refuses without a message, in the shape rule.
 Status infer_without_text(InferContext& c) {
   if (c.dims(0).rank > 2) return {HEDDLE_ERROR_INVALID, ""};
   return c.set_dims(0, c.dims(0)), Status();
@@ -118,7 +118,7 @@ Status tripled(In<float> x, Out<float> y) {
   return {};
 }
 
-// Numbers from 0 to 1 by a table. What lies outside is no refusal but an exception of the C++ library.
+// Numbers from 0 to 1 by a table. A number outside causes an exception of the C++ library instead of a refusal.
 class ByTable {
  public:
   Status create(const CreateContext&) {
@@ -138,13 +138,13 @@ class ByTable {
   std::vector<float> table_;
 };
 
-// Refuses as if memory had run out.
+// Refuses with the status of exhausted memory.
 Status roots_out_of_memory(In<float> x, Out<float> y) {
   if (first_below_zero(x) >= 0) return {HEDDLE_ERROR_OUT_OF_MEMORY, "x has a number below zero"};
   return roots(x, y), Status();
 }
 
-// A kernel of plain functions: to empty inputs it answers what is no status.
+// A kernel of plain functions: for empty inputs it returns a number that is not a status.
 heddle_status run_and_answer(const heddle_run_context* c, int64_t, int64_t) {
   if (c->inputs[0]->element_count == 0) return 99;
   return twice(*c), HEDDLE_OK;
@@ -157,7 +157,7 @@ heddle_kernel answering_kernel() {
 
 // ---------------------------------------------------------------- what comes next
 
-// Remembers for good that an input was refused, and refuses all that come later, of any node.
+// Remembers for good that an input was refused, and refuses all later inputs of any node.
 Status roots_until_refused(In<float> x, Out<float> y) {
   static std::atomic<bool> refused{false};
   if (refused || first_below_zero(x) >= 0) {
@@ -167,7 +167,7 @@ Status roots_until_refused(In<float> x, Out<float> y) {
   return roots(x, y), Status();
 }
 
-// The same for this node alone.
+// Remembers a refusal too, but for this node alone.
 class RootsUntilRefused {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {

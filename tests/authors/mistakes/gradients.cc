@@ -1,5 +1,5 @@
-// Operators whose gradients are wrong. What they compute is right, and so are the operators that the gradients are made of, each by its
-// own words. Each has this one mistake.
+// Operators whose gradients are wrong. Their results are right, and so are the operators that the gradients are made of, each by its own
+// declaration. Each has this one mistake.
 #include <algorithm>
 #include <cmath>
 
@@ -57,7 +57,7 @@ Status scaled(In<float> x, const Factor& factor, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = factor.value * x[i];
   return {};
 }
-// Of two square matrices; the first one transposed if asked for.
+// The product of two square matrices; the first one is transposed if `transposed`.
 template <bool transposed>
 Status matrix_product(In<float> a, In<float> b, Out<float> y) {
   const int64_t n = a.dims[0];
@@ -97,7 +97,7 @@ Status twofold_and_square(In<float> x, Out<float> double_x, Out<float> square_x)
   }
   return {};
 }
-// Sums of a square matrix, along axis 0 or 1.
+// Sums of a square matrix along axis 0 or 1.
 struct Axis {
   explicit Axis(const Attributes& attributes) : value(attributes.i("axis")) {}
   int64_t value;
@@ -134,7 +134,7 @@ Status square_slope(In<float> x, In<float> dy, Out<float> dx) {
   for (int64_t i = 0; i < x.size; ++i) dx[i] = 2.02f * x[i] * dy[i];
   return {};
 }
-// 3 x x dy of the first 20 elements, and dy of the others.
+// 3 x x dy for the first 20 elements, and dy for the others.
 Status cube_slope_of_20(In<float> x, In<float> dy, Out<float> dx) {
   for (int64_t i = 0; i < x.size; ++i) dx[i] = i < 20 ? 3 * x[i] * x[i] * dy[i] : dy[i];
   return {};
@@ -144,7 +144,7 @@ Status cube_slope(In<float> x, Out<float> dx) {
   for (int64_t i = 0; i < x.size; ++i) dx[i] = 3 * x[i] * x[i];
   return {};
 }
-// dy for each element of x, not divided by their number.
+// dy for each element of x, not divided by the number of elements.
 Status spread(In<float> x, In<float> dy, Out<float> dx) {
   std::fill_n(dx.data, x.size, dy[0]);
   return {};
@@ -153,7 +153,7 @@ Status infer_spread(InferContext& c) {
   if (c.input(1).element_count != 1) return invalid("dy is " + dims_text(c.dims(1)) + ", expected one number");
   return c.set_dims(0, c.dims(0)), Status();
 }
-// The first row, instead of the sum of all.
+// The first row instead of the sum of all.
 Status first_row(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < y.size; ++i) y[i] = x.size > 0 ? x[i] : 0.0f;
   return {};
@@ -171,13 +171,13 @@ Status spread_down(In<float> x, In<float> dy, Out<float> dx) {
 
 // ---------------------------------------------------------------- callbacks
 
-// Of x * b: right for b, and for x where there is no b.
+// The gradient of x * b: right for b, and for x if there is no b.
 heddle_status gradient_if_given(const heddle_gradient_builder* g) {
   if (const heddle_status s = emit(g, "Copy", {g->output_gradients[0]}, &g->input_gradients[0])) return s;
   if (g->input_count < 2 || !g->inputs[1]) return HEDDLE_OK;
   return emit(g, "Times", {g->output_gradients[0], g->inputs[0]}, &g->input_gradients[1]);
 }
-// Of factor * x: the same operator on dy, without the factor that the node has.
+// The gradient of factor * x: the same operator on dy, without the factor that the node has.
 heddle_status gradient_without_factor(const heddle_gradient_builder* g) {
   return emit(g, "ScaledWithoutFactor", {g->output_gradients[0]}, &g->input_gradients[0]);
 }
@@ -191,7 +191,7 @@ HEDDLE_PLUGIN("mistakes_gradients", "1.0", plugin) {
   const auto squares = [](const char* name) {
     return Op(name, "mistakes").in("a", f32).in("b", f32).out("y", {}, f32).infer(infer_squares);
   };
-  // Honest ones.
+  // Operators without a mistake.
   plugin.add(op("Copy").cpu<copy>());
   plugin.add(op("Zeros").cpu<zeros>());
   plugin.add(pair("Times").gradient("Times", {"dy", "b"}, {"da"}).gradient("Times", {"dy", "a"}, {"db"}).cpu<times>());
@@ -211,7 +211,7 @@ HEDDLE_PLUGIN("mistakes_gradients", "1.0", plugin) {
                  .infer(infer_add_row)
                  .example("f32[3,3], f32[3]")
                  .cpu<spread_down>());
-  // Those with a mistake.
+  // Operators with a mistake.
   plugin.add(op("SquareOnePercent").gradient("SquareSlope", {"x", "dy"}, {"dx"}).cpu<square>());
   plugin.add(op("CubeFrom20").example("f32[40]").gradient("CubeSlopeOf20", {"x", "dy"}, {"dx"}).cpu<cube>());
   plugin.add(op("CubeWithoutDy").gradient("CubeSlope", {"x"}, {"dx"}).cpu<cube>());

@@ -1,4 +1,4 @@
-// Kernels that may compute in place, or slice by slice, by their declaration, and can not. Over other memory, and in one piece, they are
+// Kernels that declare that they can compute in place, or slice by slice, and cannot. With separate memory, and in one piece, they are
 // right. Each has this one mistake.
 #include <algorithm>
 #include <cmath>
@@ -20,19 +20,19 @@ Status infer_alike(InferContext& c) {
 
 // ---------------------------------------------------------------- bytes of an input
 
-// From end to begin: in place the second half is of what was written.
+// Reverses x. In place, the second half is made of elements that are already overwritten.
 Status backwards(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[x.size - 1 - i];
   return {};
 }
 
-// The difference to the element before, which in place is one already.
+// The difference to the element before, which in place is a difference already.
 Status differences(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = i > 0 ? x[i] - x[i - 1] : x[i];
   return {};
 }
 
-// The shares that exp(x) has of all. The sum is taken of x when y is written already.
+// The softmax of all elements. It sums x after y has been written.
 Status shares(In<float> x, Out<float> y) {
   float top = -std::numeric_limits<float>::infinity(), sum = 0;
   for (int64_t i = 0; i < x.size; ++i) top = std::max(top, x[i]);
@@ -42,13 +42,13 @@ Status shares(In<float> x, Out<float> y) {
   return {};
 }
 
-// a times b from end to begin. In the bytes of a it would be right; those of b it may have.
+// a times b reversed. It would be right in the bytes of a; it may also be given those of b.
 Status crossed(In<float> a, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < a.size; ++i) y[i] = a[i] * b[b.size - 1 - i];
   return {};
 }
 
-// w - dw, the next version of the variable w, and how far it moved: taken of w when that is the next version already.
+// w - dw, the next version of the variable w, and the distance moved: computed from w after the next version has overwritten it.
 Status updated(In<float> w, In<float> dw, Out<float> next, Out<float> way) {
   float sum = 0;
   for (int64_t i = 0; i < w.size; ++i) next[i] = w[i] - dw[i];
@@ -59,14 +59,14 @@ Status updated(In<float> w, In<float> dw, Out<float> next, Out<float> way) {
 
 // ---------------------------------------------------------------- slices
 
-// Sums up to each element, of the slice that it is given.
+// Sums up to each element, but only within the slice that it is given.
 Status running_sum(In<float> x, Out<float> y) {
   float sum = 0;
   for (int64_t i = 0; i < x.size; ++i) y[i] = sum += x[i];
   return {};
 }
 
-// x without its mean, which is that of the slice.
+// x minus its mean, but takes the mean of the slice.
 Status centred(In<float> x, Out<float> y) {
   double sum = 0;
   for (int64_t i = 0; i < x.size; ++i) sum += static_cast<double>(x[i]);

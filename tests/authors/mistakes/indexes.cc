@@ -1,5 +1,5 @@
-// Kernels that take indices, and do not look at all that they should look at: those outside, which are to be refused. Indices within
-// their bounds give what they should. Each has this one mistake.
+// Kernels that take indices and do not check all of them: those out of bounds must be refused. For indices within their bounds they are
+// right. Each has this one mistake.
 #include <algorithm>
 #include <cstring>
 
@@ -16,13 +16,13 @@ Status outside(int64_t index, int64_t bound) {
 
 // ---------------------------------------------------------------- y[i] = x[index[i]]
 
-// No look at all.
+// Checks nothing.
 Status taken(In<float> x, In<int64_t> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) y[i] = x[index[i]];
   return {};
 }
 
-// Takes those below zero.
+// Accepts indices below zero.
 Status taken_above(In<float> x, In<int64_t> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) {
     if (index[i] >= x.size) return outside(index[i], x.size);
@@ -31,7 +31,7 @@ Status taken_above(In<float> x, In<int64_t> index, Out<float> y) {
   return {};
 }
 
-// Takes those that are too large.
+// Accepts indices that are too large.
 Status taken_below(In<float> x, In<int64_t> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) {
     if (index[i] < 0) return outside(index[i], x.size);
@@ -40,7 +40,7 @@ Status taken_below(In<float> x, In<int64_t> index, Out<float> y) {
   return {};
 }
 
-// Takes the first one behind the end, and no other.
+// Accepts the first index past the end, and no other.
 Status taken_nearly(In<float> x, In<int64_t> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) {
     if (index[i] < 0 || index[i] > x.size) return outside(index[i], x.size);
@@ -49,7 +49,7 @@ Status taken_nearly(In<float> x, In<int64_t> index, Out<float> y) {
   return {};
 }
 
-// Takes 2^32 for 0: it looks at the lower half of each index.
+// Takes 2^32 for 0: it checks the lower half of each index.
 Status taken_narrowly(In<float> x, In<int64_t> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) {
     const auto at = static_cast<int32_t>(index[i]);
@@ -59,7 +59,7 @@ Status taken_narrowly(In<float> x, In<int64_t> index, Out<float> y) {
   return {};
 }
 
-// Takes all of an x that is empty, of which there is nothing to take.
+// Accepts all indices if x is empty, although there is nothing to take.
 Status taken_of_none(In<float> x, In<int64_t> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) {
     if (x.size > 0 && (index[i] < 0 || index[i] >= x.size)) return outside(index[i], x.size);
@@ -68,7 +68,7 @@ Status taken_of_none(In<float> x, In<int64_t> index, Out<float> y) {
   return {};
 }
 
-// Looks at indices of 64 bits alone.
+// Checks indices of 64 bits alone.
 template <class I>
 Status taken_wide(In<float> x, In<I> index, Out<float> y) {
   for (int64_t i = 0; i < index.size; ++i) {
@@ -84,7 +84,7 @@ Status infer_taken(InferContext& c) {
 
 // ---------------------------------------------------------------- others
 
-// y[i] = x[row[i], column[i]]. Looks at rows, and not at columns.
+// y[i] = x[row[i], column[i]]. Checks rows, and not columns.
 Status cells(In<float> x, In<int64_t> row, In<int64_t> column, Out<float> y) {
   for (int64_t i = 0; i < row.size; ++i) {
     if (row[i] < 0 || row[i] >= x.dims[0]) return outside(row[i], x.dims[0]);
@@ -99,7 +99,7 @@ Status infer_cells(InferContext& c) {
   return c.set_dims(0, c.dims(1)), Status();
 }
 
-// x, with y[index[i]] = value[i]. Writes wherever an index says.
+// x, with y[index[i]] = value[i]. Writes wherever an index points.
 Status placed(In<float> x, In<int64_t> index, In<float> value, Out<float> y) {
   std::copy_n(x.data, x.size, y.data);
   for (int64_t i = 0; i < index.size; ++i) y[index[i]] = value[i];
@@ -112,7 +112,7 @@ Status infer_placed(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// Rows or columns of a matrix. Looks at indices of rows (axis 0) alone.
+// Takes rows or columns of a matrix. Checks indices of rows (axis 0) alone.
 struct Axis {
   explicit Axis(const Attributes& attributes) : value(attributes.i("axis")) {}
   int64_t value;

@@ -1,4 +1,4 @@
-// Kernels for images that offer a layout, channels-last, in which they give something else than row-major. Row-major all are right. Each
+// Kernels for images that offer the channels-last layout and give another result in it than in row-major. In row-major all are right. Each
 // has this one mistake.
 #include "heddle/op.h"
 using namespace heddle::plugin;
@@ -22,7 +22,7 @@ heddle_format format(double cost_ns) {
   f.cost_ns = cost_ns;
   return f;
 }
-// Channels-last for the inputs whose bits are set and for the output, or all row-major.
+// Returns channels-last for the inputs whose bits are set and for the output, or row-major for all.
 std::vector<heddle_format> offered(uint32_t inputs) {
   heddle_format last = format(1000);
   for (uint32_t i = 0; i < 2; ++i)
@@ -30,7 +30,7 @@ std::vector<heddle_format> offered(uint32_t inputs) {
   last.outputs[0] = channels_last();
   return {last, format(2000)};
 }
-// Images alone are taken: [n, c, h, w], all inputs alike.
+// Only images are accepted: [n, c, h, w], all inputs alike.
 Status infer_images(InferContext& c) {
   for (uint32_t i = 0; i < c.input_count(); ++i)
     if (c.dims(i).rank != 4 || dims_text(c.dims(i)) != dims_text(c.dims(0)))
@@ -61,7 +61,7 @@ struct AllLast {
   static std::vector<heddle_format> formats(const CreateContext&) { return offered(3); }
 };
 
-// x plus the number of the channel, which it takes from the place in memory as if that were row-major.
+// x plus the number of the channel, which it computes from the place in memory as if that were row-major.
 class PlusChannel : public AllLast {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -72,7 +72,7 @@ class PlusChannel : public AllLast {
   }
 };
 
-// x plus the number of the row. Channels-last it divides by the height where it should by the width: right for square images.
+// x plus the number of the row. In channels-last it divides by the height instead of the width: right for square images.
 class PlusRow : public AllLast {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -86,7 +86,7 @@ class PlusRow : public AllLast {
   }
 };
 
-// x plus the number of the row. Channels-last it goes on counting from image to image: right for one image.
+// x plus the number of the row. In channels-last it continues counting from image to image: right for one image.
 class PlusRowOfOne : public AllLast {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -100,7 +100,7 @@ class PlusRowOfOne : public AllLast {
   }
 };
 
-// Twice x. It reads x in its layout, and writes y row-major whatever layout that has.
+// Twice x. It reads x in its layout, and writes y as row-major whatever the layout of y is.
 class TwiceRowMajor : public AllLast {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -112,7 +112,7 @@ class TwiceRowMajor : public AllLast {
   }
 };
 
-// x + r, element by element as they lie. It offers channels-last for x and y, and r row-major.
+// x + r, element by element in memory order. It offers channels-last for x and y, and row-major for r.
 class Residual {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -123,7 +123,7 @@ class Residual {
   static std::vector<heddle_format> formats(const CreateContext&) { return offered(1); }
 };
 
-// Half of x in any order of dimensions. What it offers is none: the height is in it twice.
+// Half of x in any order of dimensions. The layout that it offers is invalid: it contains the height twice.
 class HalfInNoOrder {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -138,7 +138,7 @@ class HalfInNoOrder {
   }
 };
 
-// Every image mirrored, left to right. Channels-last it has another loop for more than four channels, which forgets to mirror.
+// Every image mirrored, left to right. In channels-last it has another loop for more than four channels, which does not mirror.
 class Mirrored : public AllLast {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {

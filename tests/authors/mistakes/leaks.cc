@@ -1,4 +1,4 @@
-// Kernels that leave something behind: memory, open files, threads, mappings. Each has this one mistake.
+// Kernels that leak memory, open files, threads or mappings. Each has this one mistake.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -24,7 +24,7 @@ void scale(const RunContext& c, float factor) {
 
 // ---------------------------------------------------------------- create
 
-// A kernel of plain functions. Its destroy forgets what the state points to.
+// A kernel of plain functions. Its destroy does not free the memory that the state points to.
 struct Factors {
   float* values;
 };
@@ -51,7 +51,7 @@ heddle_kernel factors_kernel() {
   return kernel;
 }
 
-// Has no destructor for what create makes.
+// Has no destructor for the memory that create allocates.
 class OwnsPlainly {
  public:
   Status create(const CreateContext&) {
@@ -65,7 +65,7 @@ class OwnsPlainly {
   float* values_ = nullptr;
 };
 
-// Never closes what create opens.
+// Never closes the file that create opens.
 class KeepsFile {
  public:
   Status create(const CreateContext&) {
@@ -78,7 +78,7 @@ class KeepsFile {
   int file_ = -1;
 };
 
-// Pages of its own, never unmapped. No allocator knows of them.
+// Maps pages of its own and never unmaps them. No allocator knows of them.
 class KeepsPages {
  public:
   Status create(const CreateContext&) {
@@ -94,7 +94,7 @@ class KeepsPages {
   float* table_ = nullptr;
 };
 
-// Starts a thread that waits for something to do, and lets go of it.
+// Starts a thread that waits for something to do, and detaches it.
 class KeepsThread {
  public:
   Status create(const CreateContext&) {
@@ -104,7 +104,7 @@ class KeepsThread {
   Status run(const RunContext& c, int64_t, int64_t) const { return scale(c, 2), Status(); }
 };
 
-// Starts a thread, and is destroyed without having joined it: the C++ library ends the process.
+// Starts a thread, and is destroyed without joining it: the C++ library ends the process.
 class NeverJoins {
  public:
   Status create(const CreateContext&) {
@@ -117,7 +117,7 @@ class NeverJoins {
   std::thread thread_;
 };
 
-// Each node is entered in a list of all, and stays there when it is gone. Nothing is lost, and the list grows.
+// Each node is entered in a global list, and stays there after it is destroyed. Nothing is lost, and the list grows.
 class Listed {
  public:
   Status create(const CreateContext& c) {
@@ -136,7 +136,7 @@ class Listed {
 
 // ---------------------------------------------------------------- prepare and run
 
-// Has no destructor for what prepare makes.
+// Has no destructor for the memory that prepare allocates.
 class PreparesPlainly {
  public:
   Status prepare(PrepareContext& c) {
@@ -153,7 +153,7 @@ class PreparesPlainly {
   int rank_ = 0;
 };
 
-// Frees at its end what prepare made last. Prepared again, as when shapes change, it forgets what it made before.
+// Its destructor frees the last allocation of prepare. If it is prepared again, as when shapes change, it loses the one before.
 class PreparedTwice {
  public:
   ~PreparedTwice() { delete[] factors_; }
@@ -168,7 +168,7 @@ class PreparedTwice {
   float* factors_ = nullptr;
 };
 
-// x backwards, by a copy that is never freed.
+// Reverses x through a copy that is never freed.
 Status backwards(In<float> x, Out<float> y) {
   auto* const copy = static_cast<float*>(std::malloc(static_cast<size_t>(x.size + 1) * sizeof(float)));
   if (!copy) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for a copy of x"};

@@ -1,4 +1,4 @@
-// Kernels that give other results for the same inputs: by addresses, time, or what they kept from runs before. Each has this one mistake.
+// Kernels that give different results for the same inputs: by addresses, time, or data kept from earlier runs. Each has this one mistake.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,14 +16,14 @@ void add(In<float> x, float little, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + little;
 }
 
-// x plus a little, by where x lies in memory.
+// x plus a small amount that depends on the address of x.
 Status by_place(In<float> x, Out<float> y) {
   const uint64_t mixed = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(x.data)) * UINT64_C(0x9e3779b97f4a7c15);
   add(x, static_cast<float>(mixed >> 48) * 0x1p-20f, y);
   return {};
 }
 
-// The sum of all elements: those up to the next boundary of 256 bytes apart from the others, so that rounding depends on where x lies.
+// The sum of all elements: those up to the next boundary of 256 bytes are summed separately, so that rounding depends on the address of x.
 Status sum_from_boundary(In<float> x, Out<float> y) {
   const auto behind = static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.data) % 256 / sizeof(float));
   const int64_t first = std::min<int64_t>(x.size, behind == 0 ? 0 : 64 - behind);
@@ -34,27 +34,27 @@ Status sum_from_boundary(In<float> x, Out<float> y) {
   return {};
 }
 
-// x plus a little, by the clock.
+// x plus a small amount that depends on the clock.
 Status by_clock(In<float> x, Out<float> y) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   add(x, static_cast<float>(now % 4093) * 0x1p-20f, y);
   return {};
 }
 
-// x plus a little of the C library's random numbers.
+// x plus a small random number of the C library.
 Status by_chance(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + static_cast<float>(std::rand() % 1024) * 0x1p-20f;
   return {};
 }
 
-// x plus a little for each call that was before, of any node.
+// x plus a small amount for each earlier call, of any node.
 Status by_calls(In<float> x, Out<float> y) {
   static std::atomic<int> calls{0};
   add(x, static_cast<float>(calls++ % 1024) * 0x1p-10f, y);
   return {};
 }
 
-// x plus a little for each run of this node that was before: its first run is right.
+// x plus a small amount for each earlier run of this node: its first run is right.
 class ByRuns {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -66,14 +66,14 @@ class ByRuns {
   mutable std::atomic<int> runs_{0};
 };
 
-// The largest magnitude; 1 where there is none.
+// The largest magnitude; 1 if there is none.
 float magnitude_of(In<float> x) {
   float magnitude = 0;
   for (int64_t i = 0; i < x.size; ++i) magnitude = std::max(magnitude, std::fabs(x[i]));
   return magnitude > 0 ? magnitude : 1;
 }
 
-// x divided by its largest magnitude: by that of the input which this node saw first.
+// x divided by its largest magnitude, but by that of the first input that this node had.
 class ByFirstInput {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -87,14 +87,14 @@ class ByFirstInput {
   mutable std::atomic<float> magnitude_{0};
 };
 
-// The same by what any node saw first in this process.
+// x divided by the largest magnitude of the first input that any node of this process had.
 Status by_very_first_input(In<float> x, Out<float> y) {
   static const float magnitude = magnitude_of(x);
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] / magnitude;
   return {};
 }
 
-// x plus the number of the column. Where it is prepared again, for other shapes, it goes by the width of before.
+// x plus the number of the column. If it is prepared again for other shapes, it still uses the earlier width.
 class ByFirstShape {
  public:
   Status prepare(PrepareContext& c) {

@@ -1,5 +1,5 @@
-// Kernels that are right with what every net gives them, and wrong behind an optional input, an optional output or another value of an
-// attribute, or where an input is constant. Each has this one mistake.
+// Kernels that are right with the inputs that every net gives them, and wrong with an optional input, an optional output or another value
+// of an attribute, or if an input is constant. Each has this one mistake.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,20 +18,20 @@ struct Choice {
   int64_t mode;
 };
 
-// The bias, if there is one, is as x.
+// The bias, if there is one, has the type of x.
 Status infer_with_bias(InferContext& c) {
   if (c.has_input(1) && dims_text(c.dims(0)) != dims_text(c.dims(1)))
     return invalid("x is " + dims_text(c.dims(0)) + ", the bias " + dims_text(c.dims(1)));
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// x plus the bias: from its end to its begin.
+// x plus the bias, which it reads from end to begin.
 Status biased(In<float> x, OptionalIn<float> b, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = b ? x[i] + b[b.size - 1 - i] : x[i];
   return {};
 }
 
-// In mode 1 the sum of all stands behind the elements, where there is no place for it.
+// In mode 1 it writes the sum of all past the end of the elements, where there is no room for it.
 Status summed_up(In<float> x, const Choice& choice, Out<float> y) {
   float sum = 0;
   for (int64_t i = 0; i < x.size; ++i) sum += y[i] = x[i];
@@ -39,7 +39,7 @@ Status summed_up(In<float> x, const Choice& choice, Out<float> y) {
   return {};
 }
 
-// The same behind both: a bias, and mode 2.
+// The same mistake with both a bias and mode 2.
 Status biased_sum(In<float> x, OptionalIn<float> b, const Choice& choice, Out<float> y) {
   float sum = 0;
   for (int64_t i = 0; i < x.size; ++i) sum += y[i] = b ? x[i] + b[i] : x[i];
@@ -47,7 +47,7 @@ Status biased_sum(In<float> x, OptionalIn<float> b, const Choice& choice, Out<fl
   return {};
 }
 
-// Sums along an axis; negative ones count from the end. The shape rule takes -1 for the first.
+// Sums along an axis; negative ones count from the end. The shape rule takes -1 for the first axis.
 class SumAlong {
  public:
   Status create(const CreateContext& c) {
@@ -78,7 +78,7 @@ Status infer_sum_along(InferContext& c) {
   return c.set_dims(0, dims), Status();
 }
 
-// The element before each; before the first one there is 0, or with the border "mirror" its neighbour. Takes the wrong one.
+// The element before each; before the first one there is 0, or with the border "mirror" its neighbour. It takes the wrong neighbour.
 struct Border {
   explicit Border(const Attributes& attributes) : mirror(attributes.s("border") == "mirror") {}
   bool mirror;
@@ -93,7 +93,7 @@ Status infer_before(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// x where it is not negative, else slope * x. A slope below zero is no case of it.
+// x where it is not negative, else slope * x. It does not handle a slope below zero.
 struct Slope {
   explicit Slope(const Attributes& attributes) : value(static_cast<float>(attributes.f("slope"))) {}
   float value;
@@ -106,7 +106,7 @@ Status leaky(In<float> x, const Slope& slope, Out<float> y) {
   return {};
 }
 
-// Zeros before and behind a row, as many as `pads` says. Behind it there are never more than before it.
+// Adds as many zeros before and after a row as `pads` says. It never adds more after the row than before it.
 struct Pads {
   explicit Pads(const Attributes& attributes) {
     const std::vector<int64_t> pads = attributes.ints("pads");
@@ -130,7 +130,7 @@ Status infer_padded(InferContext& c) {
   return c.set_dims(0, {pads.before + c.dims(0)[0] + pads.behind}), Status();
 }
 
-// The mean, and if asked for the variance: that of a sample, and not of all.
+// The mean and, if requested, the variance: that of a sample instead of all elements.
 Status mean_and_variance(In<float> x, Out<float> mean, Out<float> variance) {
   float sum = 0, squares = 0;
   for (int64_t i = 0; i < x.size; ++i) sum += x[i];
@@ -141,7 +141,7 @@ Status mean_and_variance(In<float> x, Out<float> mean, Out<float> variance) {
   return {};
 }
 
-// x, or the nearest of the levels that are given. Those are never freed.
+// x, or the nearest of the given levels. Those are never freed.
 class Quantised {
  public:
   Status create(const CreateContext& c) {
@@ -168,14 +168,14 @@ class Quantised {
   size_t count_ = 0;
 };
 
-// Twice x. With mode 1 it says so.
+// Twice x. In mode 1 it prints a message.
 Status told(In<float> x, const Choice& choice, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = 2 * x[i];
   if (choice.mode == 1) std::puts("doubled");
   return {};
 }
 
-// The sum of each element and those before it, `window` in all. Wide windows have prefix sums, in memory of their own.
+// The sum of each element and those before it, `window` in total. Wide windows have prefix sums, in memory of their own.
 struct Window {
   explicit Window(const Attributes& attributes) : size(attributes.i("window")) {}
   int64_t size;
@@ -202,7 +202,7 @@ Status infer_windowed(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// Each row times w. A constant w is packed in eights, of which it takes one.
+// Each row times w. A constant w is packed as a group of eight: of a longer w only the first eight numbers are copied.
 class Weighted {
  public:
   Status prepare(PrepareContext& c) {
@@ -233,8 +233,8 @@ Status infer_weighted(InferContext& c) {
   return c.set_dims(0, x), Status();
 }
 
-// Each row times factor * w, which is packed where w is constant. The key of what is packed does not say the factor: of two nodes with one
-// w the second gets what the first one packed.
+// Each row times factor * w, which is packed if w is constant. The key of the packed constant does not contain the factor: of two nodes
+// with the same w the second gets what the first one packed.
 class WeightedByFactor {
  public:
   Status create(const CreateContext& c) { return factor_ = static_cast<float>(c.attributes.f("factor")), Status(); }

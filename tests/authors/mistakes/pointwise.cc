@@ -1,4 +1,4 @@
-// Kernels beside a pointwise text that they contradict, though they say that they equal it. Each has this one mistake.
+// Kernels with a pointwise text that contradict it, although they declare that they equal it. Each has this one mistake.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,19 +12,19 @@ namespace {
 
 constexpr heddle_dtype_set f32 = dtypes<float>();
 
-// x / 3, by a product with the next float to a third: other in the last bit of some.
+// x / 3, by a product with the float nearest to a third: some results differ in the last bit.
 Status thirds(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] * (1.0f / 3.0f);
   return {};
 }
 
-// 0 - x, which of 0 is 0. This is -0.
+// 0 - x, which is 0 for 0. This gives -0.
 Status negated(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = -x[i];
   return {};
 }
 
-// x where it is above zero, else 0: of NaN too, which this hands on.
+// x where it is above zero, else 0, also for NaN. This kernel propagates NaN.
 Status positive(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] <= 0 ? 0.0f : x[i];
   return {};
@@ -39,7 +39,7 @@ Status twice(In<float> x, Out<float> y) {
   return {};
 }
 
-// The larger one, or NaN if either is one. std::max hands NaN on from its first argument alone.
+// The larger one, or NaN if either is NaN. std::max propagates NaN from its first argument alone.
 Status larger(In<float> a, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < a.size; ++i) y[i] = std::max(a[i], b[i]);
   return {};
@@ -49,7 +49,7 @@ Status infer_pair(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// Half of x. Integers are to be rounded toward zero, and a shift rounds them down.
+// Half of x. Integers must be rounded toward zero, and a shift rounds them down.
 template <class T>
 Status halves(In<T> x, Out<T> y) {
   for (int64_t i = 0; i < x.size; ++i) {
@@ -61,7 +61,7 @@ Status halves(In<T> x, Out<T> y) {
   return {};
 }
 
-// 3 x. What is more than bf16 holds is cut off where it is to be rounded to even.
+// 3 x. Bits beyond bf16 are cut off instead of rounded to even.
 Status tripled(In<bf16> x, Out<bf16> y) {
   for (int64_t i = 0; i < x.size; ++i) {
     uint32_t bits = uint32_t{x[i].bits} << 16;
@@ -74,7 +74,7 @@ Status tripled(In<bf16> x, Out<bf16> y) {
   return {};
 }
 
-// a * b, broadcast. The second one is repeated from its begin: right for a scalar and for rows, wrong for columns.
+// a * b, broadcast. It repeats b from its begin: right for a scalar and for rows, wrong for columns.
 Status scaled(In<float> a, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < y.size; ++i) y[i] = a[i] * b[i % b.size];
   return {};
@@ -86,7 +86,7 @@ Status infer_scaled(InferContext& c) {
   return c.set_dims(0, dims), Status();
 }
 
-// x + b where there is a b, else x. Takes b to be one number, though it may be as many as x.
+// x + b if there is a b, else x. It takes b for one number, though it may have as many as x.
 Status moved(In<float> x, OptionalIn<float> b, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = b ? x[i] + b[0] : x[i];
   return {};
@@ -97,7 +97,7 @@ Status infer_moved(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// x in mode 0, |x| in every other. The kernel knows of 0 and 1.
+// x in mode 0, |x| in every other. The kernel handles only 0 and 1.
 struct Mode {
   explicit Mode(const Attributes& attributes) : value(attributes.i("mode")) {}
   int64_t value;

@@ -1,4 +1,4 @@
-// Kernels that draw random numbers, or depend on seed or step, otherwise than the declaration says or than is allowed. Each has this one
+// Kernels that draw random numbers, or depend on seed or step, in another way than they declare or than is allowed. Each has this one
 // mistake.
 #include <algorithm>
 #include <cstdlib>
@@ -16,41 +16,41 @@ float drawn(const Philox& philox, int64_t element) {
   return unit_float(philox.block(static_cast<uint64_t>(element / 4))[static_cast<size_t>(element % 4)]);
 }
 
-// Noise as the runtime's seed gives it, where there is one. The declaration does not say that it is random.
+// Noise from the runtime's seed, if there is one. The declaration does not say that the operator is random.
 Status noise(In<float> x, const RunContext& c, Out<float> y) {
   const Philox philox = c.run_state ? Philox(*c.run_state, c.random_stream) : Philox(1, c.random_stream, 0);
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + drawn(philox, i);
   return {};
 }
 
-// The same, without asking whether there is a seed: without the trait there is none.
+// Noise from the runtime's seed, without a check that there is one: without the trait there is none.
 Status noise_at_once(In<float> x, const RunContext& c, Out<float> y) {
   const Philox philox(*c.run_state, c.random_stream);
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + drawn(philox, i);
   return {};
 }
 
-// No random numbers, and a factor that falls from step to step. Only random operators are told the step.
+// No random numbers, and a factor that falls from step to step. Only random operators are given the step.
 Status fading(In<float> x, const RunContext& c, Out<float> y) {
   const float factor = 1 / static_cast<float>(1 + (c.run_state ? c.run_state->step % 1000 : 0));
   for (int64_t i = 0; i < x.size; ++i) y[i] = factor * x[i];
   return {};
 }
 
-// Is random, as it says, but by the C library's numbers.
+// Declares that it is random, but uses the C library's numbers.
 Status noise_of_library(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + static_cast<float>(std::rand() % 1024) * 0x1p-10f;
   return {};
 }
 
-// Takes its seed from the runtime once, and goes on from there in every run.
+// Takes its seed from the runtime once, and continues from there in every run.
 Status noise_of_engine(In<float> x, const RunContext& c, Out<float> y) {
   static thread_local std::mt19937_64 engine(c.run_state->seed);
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] + static_cast<float>(engine() >> 40) * 0x1p-24f;
   return {};
 }
 
-// A tile for each 64 elements. The numbers go by the place in the call instead of the element: they begin again with each call.
+// One tile for each 64 elements. The numbers depend on the place in the call instead of the element: they start again with each call.
 class NoiseByCall {
  public:
   Status prepare(PrepareContext& c) { return c.set_tiles((c.input(0)->element_count + 63) / 64), Status(); }

@@ -1,4 +1,4 @@
-// Kernels that read what is not theirs: beside an input, or out of an input that is empty. Each has this one mistake.
+// Kernels that read outside of an input, or from an empty input. Each has this one mistake.
 #include <algorithm>
 #include <cmath>
 
@@ -9,19 +9,19 @@ namespace {
 
 constexpr heddle_dtype_set f32 = dtypes<float>();
 
-// The mean of each element and the next one. The last one has no next one.
+// The mean of each element and the next one. The last one has none.
 Status smoothed(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = (x[i] + x[i + 1]) / 2;
   return {};
 }
 
-// The difference to the element before. The first one has none before it.
+// The difference to the element before. The first one has none.
 Status differences(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] - x[i - 1];
   return {};
 }
 
-// Twice x. Touches what it will need 4 KiB later, also where there is nothing any more. No result depends on it.
+// Twice x. It prefetches by a read 4 KiB ahead, also past the end. No result depends on it.
 Status doubled_ahead(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) {
     static_cast<void>(*static_cast<const volatile float*>(x.data + i + 1024));
@@ -30,7 +30,7 @@ Status doubled_ahead(In<float> x, Out<float> y) {
   return {};
 }
 
-// Twice x. Loads each element a step before it needs it, and at the end one that it never needs.
+// Twice x. Loads each element one step before it needs it, and at the end one that it never needs.
 Status doubled_in_steps(In<float> x, Out<float> y) {
   const volatile float* const from = x.data;
   if (x.size == 0) return {};
@@ -43,7 +43,7 @@ Status doubled_in_steps(In<float> x, Out<float> y) {
   return {};
 }
 
-// x, cut to [0, 1], looked up in a table with linear interpolation. At 1 it multiplies what lies behind the table by 0.
+// x, cut to [0, 1], looked up in a table with linear interpolation. At 1 it multiplies the number past the end of the table by 0.
 Status interpolated(In<float> x, In<float> table, Out<float> y) {
   const int64_t last = table.size - 1;
   for (int64_t i = 0; i < x.size; ++i) {
@@ -58,13 +58,13 @@ Status infer_interpolated(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// Neighbours change places. In an odd length the last one has no neighbour.
+// Neighbours change places. If the length is odd, the last one has no neighbour.
 Status swapped(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i ^ 1];
   return {};
 }
 
-// x plus the bias, of which each element is averaged with the next one; without a bias a copy.
+// x plus the bias, each element of which is averaged with the next one; without a bias a copy.
 Status biased(In<float> x, OptionalIn<float> b, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = b ? x[i] + (b[i] + b[i + 1]) / 2 : x[i];
   return {};
@@ -75,7 +75,7 @@ Status infer_biased(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// The largest element; of none it is to be -inf. It begins with the first one, without asking whether there is one.
+// The largest element; for none it must be -inf. It starts with the first one, without checking that there is one.
 Status largest(In<float> x, Out<float> y) {
   float best = x[0];
   for (int64_t i = 1; i < x.size; ++i) best = std::max(best, x[i]);
@@ -83,7 +83,7 @@ Status largest(In<float> x, Out<float> y) {
   return {};
 }
 
-// The product, broadcast as the shape rule says. The kernel takes both inputs to have all elements.
+// The product, broadcast by the shape rule. The kernel assumes that both inputs have all elements.
 Status product(In<float> a, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < y.size; ++i) y[i] = a[i] * b[i];
   return {};
@@ -99,7 +99,7 @@ Status infer_rows(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// As Smoothed, of a copy in scratch, which ends where x ends.
+// Like Smoothed, with a copy in scratch that ends where x ends.
 class SmoothedInScratch {
  public:
   Status prepare(PrepareContext& c) { return c.set_scratch(c.input(0)->byte_size), Status(); }

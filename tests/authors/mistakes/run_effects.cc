@@ -1,5 +1,4 @@
-// Kernels whose run() does more than compute: it allocates, starts threads or prints. What they compute is right. Each has this one
-// mistake.
+// Kernels whose run() does more than compute: it allocates, starts threads or prints. Their results are right. Each has this one mistake.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ constexpr heddle_dtype_set f32 = dtypes<float>();
 
 // ---------------------------------------------------------------- memory
 
-// x backwards, by a copy from malloc.
+// Reverses x through a copy from malloc.
 Status backwards_by_malloc(In<float> x, Out<float> y) {
   auto* const copy = static_cast<float*>(std::malloc(static_cast<size_t>(x.size + 1) * sizeof(float)));
   if (!copy) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for a copy of x"};
@@ -34,7 +33,7 @@ Status backwards_by_malloc(In<float> x, Out<float> y) {
   return {};
 }
 
-// The same with operator new.
+// Reverses x through a copy from operator new.
 Status backwards_by_new(In<float> x, Out<float> y) {
   const std::unique_ptr<float[]> copy(new float[static_cast<size_t>(x.size) + 1]);
   std::copy_n(x.data, x.size, copy.get());
@@ -42,7 +41,7 @@ Status backwards_by_new(In<float> x, Out<float> y) {
   return {};
 }
 
-// The sum of each row, in a vector of its own before it goes to the output.
+// The sum of each row, in a vector of its own before it is copied to the output.
 Status row_sums(In<float> x, Out<float> y) {
   std::vector<float> sums(static_cast<size_t>(y.size) + 1);
   const int64_t width = x.dims[-1];
@@ -56,7 +55,7 @@ Status infer_row_sums(InferContext& c) {
   return c.set_dims(0, x.data, x.rank - 1), Status();
 }
 
-// Sorts by std::stable_sort, which asks for memory itself. NaN has its place by its bits.
+// Sorts by std::stable_sort, which allocates memory itself. NaN is ordered by its bits.
 Status sorted(In<float> x, Out<float> y) {
   const auto key = [](float value) {
     int32_t bits = 0;
@@ -68,7 +67,7 @@ Status sorted(In<float> x, Out<float> y) {
   return {};
 }
 
-// Square roots. The text of a refusal is made before it is known whether one is needed.
+// Square roots. The text of a refusal is built before it is known whether one is needed.
 Status roots(In<float> x, Out<float> y) {
   const std::string refusal = "x of shape " + dims_text(x.dims) + " has a number below zero";
   for (int64_t i = 0; i < x.size; ++i) {
@@ -135,7 +134,7 @@ void squares(In<float> x, int64_t begin, int64_t end, Out<float> y) {
   for (int64_t i = begin; i < end; ++i) y[i] = x[i] * x[i];
 }
 
-// The second half in a thread of its own.
+// Squares the second half in a thread of its own.
 Status squares_by_thread(In<float> x, Out<float> y) {
   std::thread half([&] { squares(x, x.size / 2, x.size, y); });
   squares(x, 0, x.size / 2, y);
@@ -143,7 +142,7 @@ Status squares_by_thread(In<float> x, Out<float> y) {
   return {};
 }
 
-// The same as a task.
+// Computes the second half as a task.
 Status squares_by_task(In<float> x, Out<float> y) {
   auto half = std::async(std::launch::async, [&] { squares(x, x.size / 2, x.size, y); });
   squares(x, 0, x.size / 2, y);
@@ -165,7 +164,7 @@ Status cubes_by_stream(In<float> x, Out<float> y) {
   return {};
 }
 
-// Past all buffers of the C and C++ libraries.
+// Writes past all buffers of the C and C++ libraries, by a system call.
 Status cubes_by_write(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] * x[i] * x[i];
   const char text[] = "cubes: done\n";

@@ -1,5 +1,5 @@
-// Shape rules that say other than what the operator makes. But for the first two the kernels fill whatever output they are given, so that
-// only what the operator's examples say tells. Each has this one mistake.
+// Shape rules that declare another shape than the operator makes. Except for the first two, the kernels fill whatever output they are
+// given, so that only the operator's examples show the mistake. Each has this one mistake.
 #include <algorithm>
 #include <atomic>
 #include <vector>
@@ -17,7 +17,7 @@ Status need_rank(InferContext& c, uint32_t input, int rank) {
   return {};
 }
 
-// a and behind it b. The rule forgets b, and the kernel does not.
+// a followed by b. The rule omits b, and the kernel does not.
 Status infer_joined(InferContext& c) {
   HEDDLE_PLUGIN_CHECK(need_rank(c, 0, 1));
   HEDDLE_PLUGIN_CHECK(need_rank(c, 1, 1));
@@ -29,7 +29,7 @@ Status joined(In<float> a, In<float> b, Out<float> y) {
   return {};
 }
 
-// Every second element. The rule leaves place for one more than there are, and the kernel does not fill it.
+// Every second element. The rule leaves room for one more than there are, and the kernel does not fill it.
 Status infer_every_second(InferContext& c) {
   HEDDLE_PLUGIN_CHECK(need_rank(c, 0, 1));
   return c.set_dims(0, {(c.dims(0)[0] + 1) / 2 + 1}), Status();
@@ -49,7 +49,7 @@ Status repeated(In<float> x, Out<float> y) {
   return {};
 }
 
-// A row of all elements, or at every second call a column.
+// A row of all elements or, at every second call, a column.
 Status infer_flat(InferContext& c) {
   static std::atomic<int> calls{0};
   const int64_t count = c.input(0).element_count;
@@ -84,14 +84,14 @@ Status thinned(In<float> x, Out<float> y) {
   return {};
 }
 
-// All dimensions but the first one as one. The rule knows of three of them.
+// All dimensions except the first one as one. The rule handles only three of them.
 Status infer_flattened(InferContext& c) {
   const Dims x = c.dims(0);
   if (x.rank < 1) return invalid("x is a scalar, expected at least one dimension");
   return c.set_dims(0, {x[0], x.count(1, std::min(x.rank, 3))}), Status();
 }
 
-// Rows become columns. The rule leaves the dims as they are: right for square matrices.
+// Transposes a matrix. The rule leaves the dims as they are: right for square matrices.
 Status infer_transposed(InferContext& c) {
   HEDDLE_PLUGIN_CHECK(need_rank(c, 0, 2));
   return c.set_dims(0, c.dims(0)), Status();
@@ -103,7 +103,7 @@ Status transposed(In<float> x, Out<float> y) {
   return {};
 }
 
-// All elements in a row. Where the content is known when shapes are inferred, the rule leaves out a zero at the end.
+// All elements in a row. If the content is known when shapes are inferred, the rule leaves out a zero at the end.
 Status infer_trimmed(InferContext& c) {
   const heddle_tensor& x = c.input(0);
   const bool ends_in_zero = x.data && x.element_count > 0 && static_cast<const float*>(x.data)[x.element_count - 1] == 0;

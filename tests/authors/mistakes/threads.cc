@@ -15,7 +15,7 @@ int64_t chunks(const heddle_tensor& x) {
   return (x.element_count + chunk - 1) / chunk;
 }
 
-// x plus a little, by the index of the thread that computes it.
+// x plus a small amount that depends on the index of the thread that computes it.
 class Dithered {
  public:
   Status prepare(PrepareContext& c) { return c.set_tiles(chunks(*c.input(0))), Status(); }
@@ -42,7 +42,7 @@ class Divided {
   int64_t threads_ = 1;
 };
 
-// The sum of all elements, of partial sums over as many parts as there may be threads: rounded otherwise for each number of them.
+// The sum of all elements, as partial sums over as many parts as there may be threads: it rounds differently for each number of them.
 class SumOfParts {
  public:
   Status create(const CreateContext& c) { return parts_ = std::max<int64_t>(1, c.max_threads()), Status(); }
@@ -62,7 +62,7 @@ class SumOfParts {
   int64_t parts_ = 1;
 };
 
-// A copy, and the number of elements, which thread 0 writes. It need not be among those that run.
+// A copy, and the number of elements, which thread 0 writes. That thread may not run at all.
 class Counted {
  public:
   Status prepare(PrepareContext& c) { return c.set_tiles(std::max<int64_t>(1, chunks(*c.input(0)))), Status(); }
@@ -74,7 +74,7 @@ class Counted {
   }
 };
 
-// x plus a little, by the operating system's number of the thread: another one in a thread of its own, whatever its index.
+// x plus a small amount that depends on the operating system's number of the thread: it differs in another thread, whatever its index.
 class Identified {
  public:
   Status prepare(PrepareContext& c) { return c.set_tiles(chunks(*c.input(0))), Status(); }

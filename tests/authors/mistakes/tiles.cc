@@ -1,5 +1,5 @@
-// Kernels whose results depend on how their tiles are split into calls, or on the order in which those come. Run in one call, in order,
-// each gives what it should. Each has this one mistake.
+// Kernels whose results depend on how their tiles are split into calls, or on the order of those calls. In one call, in order, each is
+// right. Each has this one mistake.
 #include <algorithm>
 #include <atomic>
 
@@ -15,7 +15,7 @@ int64_t chunks(const heddle_tensor& x) {
   return (x.element_count + chunk - 1) / chunk;
 }
 
-// Sums up to each element. They begin again with each call of run().
+// Sums up to each element. They start again with each call of run().
 class RunningSum {
  public:
   Status prepare(PrepareContext& c) { return c.set_tiles(chunks(*c.input(0))), Status(); }
@@ -63,7 +63,7 @@ class NextRow {
   mutable std::atomic<int64_t> next_{0};
 };
 
-// The sum of all elements, of partial sums that finish() adds in the order in which they came.
+// The sum of all elements, as partial sums that finish() adds in the order in which they were made.
 class SumAsTheyCame {
  public:
   Status prepare(PrepareContext& c) {
@@ -92,7 +92,7 @@ class SumAsTheyCame {
   mutable std::atomic<int64_t> came_{0};
 };
 
-// x, cut to [-1, 1], squared by a table in scratch. Tile 0 fills the table, and the others take it to be there.
+// x, cut to [-1, 1], squared by a table in scratch. Tile 0 fills the table, and the others assume that it is filled.
 class SquaredByTable {
  public:
   Status prepare(PrepareContext& c) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr heddle_dtype_set f32 = dtypes<float>();
 
-// The sum of all elements: a partial sum for each 1024 of them, in scratch, which nobody sets to zero.
+// The sum of all elements: a partial sum for each 1024 of them, in scratch that is never set to zero.
 class Total {
  public:
   Status prepare(PrepareContext& c) {
@@ -34,7 +34,7 @@ class Total {
   int64_t tiles_ = 0;
 };
 
-// Of each row the sum of its even elements less that of its odd ones. Both sums are in a thread's scratch, and go on from row to row.
+// For each row the sum of its even elements minus that of its odd ones. Both sums are in a thread's scratch, and continue from row to row.
 class Alternating {
  public:
   Status prepare(PrepareContext& c) {
@@ -71,14 +71,14 @@ Status row_totals(In<float> x, Out<float> y) {
   return {};
 }
 
-// Four elements at a time. What is left over is left.
+// Computes four elements at a time. It does not write the remainder.
 Status by_fours(In<float> x, Out<float> y) {
   for (int64_t i = 0; i + 4 <= x.size; i += 4)
     for (int64_t k = i; k < i + 4; ++k) y[k] = x[k] * x[k];
   return {};
 }
 
-// max(x, 0), and if asked for how much was cut off: written only where something was.
+// max(x, 0) and, if requested, how much was cut off: written only where something was.
 Status cut(In<float> x, Out<float> y, Out<float> off) {
   for (int64_t i = 0; i < x.size; ++i) {
     y[i] = x[i] < 0 ? 0.0f : x[i];
@@ -87,7 +87,7 @@ Status cut(In<float> x, Out<float> y, Out<float> off) {
   return {};
 }
 
-// A tile for each thousand elements, rounded down: right for up to a thousand, and for whole thousands.
+// One tile for each thousand elements, rounded down: right for up to a thousand, and for whole thousands.
 class ByThousands {
  public:
   Status prepare(PrepareContext& c) { return c.set_tiles(std::max<int64_t>(1, c.input(0)->element_count / 1000)), Status(); }
@@ -98,7 +98,7 @@ class ByThousands {
   }
 };
 
-// The mean of all elements; of none it is to be 0. It then has nothing to do, and does nothing.
+// The mean of all elements, which must be 0 if there are none. In that case it writes nothing.
 Status mean(In<float> x, Out<float> y) {
   if (x.size == 0) return {};
   float sum = 0;

@@ -1,4 +1,4 @@
-// Kernels that write what is not theirs: beside an output or scratch, into an input or a packed constant. Each has this one mistake.
+// Kernels that write where they must not: beside an output or scratch, into an input or a packed constant. Each has this one mistake.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,28 +10,28 @@ namespace {
 
 constexpr heddle_dtype_set f32 = dtypes<float>();
 
-// The sum of the elements before each one. It goes on to the sum of all, for which there is no place.
+// The sum of the elements before each one. It continues to the sum of all, for which there is no room.
 Status sums_before(In<float> x, Out<float> y) {
   if (x.size > 0) y[0] = 0;
   for (int64_t i = 0; i < x.size; ++i) y[i + 1] = y[i] + x[i];
   return {};
 }
 
-// All elements one place to the left, and a zero behind them. The first one has no place to go to.
+// All elements one place to the left, followed by a zero. The first one has no place to go to.
 Status shifted_left(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i - 1] = x[i];
   if (x.size > 0) y[x.size - 1] = 0;
   return {};
 }
 
-// A copy, with a mark 4 KiB behind its end.
+// A copy, with a mark 4 KiB past its end.
 Status marked(In<float> x, Out<float> y) {
   std::copy_n(x.data, x.size, y.data);
   if (x.size > 0) y[x.size + 1024] = 0;
   return {};
 }
 
-// Pairs are written at once, the second one being zero where there is none: behind the end of an odd length.
+// Pairs are written at once, with a zero as the second one if there is none: past the end of an odd length.
 Status paired(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; i += 2) {
     y[i] = 2 * x[i];
@@ -40,7 +40,7 @@ Status paired(In<float> x, Out<float> y) {
   return {};
 }
 
-// x backwards, by a copy in scratch, which it ends with a mark for which it did not ask.
+// Reverses x through a copy in scratch, and writes a mark after it for which it did not reserve room.
 class Backwards {
  public:
   Status prepare(PrepareContext& c) { return c.set_scratch(c.input(0)->byte_size), Status(); }
@@ -56,7 +56,7 @@ class Backwards {
   }
 };
 
-// The shares that exp(x) has of its row, a tile for each row. A thread's scratch holds 64 columns, whatever the width is.
+// The softmax of each row, one tile for each row. A thread's scratch holds 64 columns, whatever the width is.
 class Shares {
  public:
   Status prepare(PrepareContext& c) {
@@ -82,7 +82,7 @@ class Shares {
   int64_t width_ = 1;
 };
 
-// The whole part, and if asked for the rest, which it ends with a zero too many.
+// The integer part and, if requested, the fraction, after which it writes one zero too many.
 Status parts(In<float> x, Out<float> whole, Out<float> rest) {
   for (int64_t i = 0; i < x.size; ++i) whole[i] = std::trunc(x[i]);
   if (!rest) return {};
@@ -91,7 +91,7 @@ Status parts(In<float> x, Out<float> whole, Out<float> rest) {
   return {};
 }
 
-// The shares that exp(x) has of all. To save a buffer it subtracts the largest element where x lies.
+// The softmax of all elements. To save a buffer it subtracts the largest element in place, in x.
 Status all_shares(In<float> x, Out<float> y) {
   auto* const moved = const_cast<float*>(x.data);
   float top = -std::numeric_limits<float>::infinity(), sum = 0;
@@ -102,7 +102,7 @@ Status all_shares(In<float> x, Out<float> y) {
   return {};
 }
 
-// The place of the first element below zero, or how many there are. A sentinel takes the last one's place while it looks.
+// The index of the first element below zero, or the number of elements. It overwrites the last one with a sentinel during the search.
 Status first_below_zero(In<float> x, Out<int64_t> y) {
   y[0] = x.size;
   if (x.size == 0) return {};
@@ -116,7 +116,7 @@ Status first_below_zero(In<float> x, Out<int64_t> y) {
   return {};
 }
 
-// x without the mean that is given. It brings that mean, an input, up to date.
+// x minus the given mean. It updates that mean, which is an input.
 Status centred(In<float> x, In<float> mean, Out<float> y) {
   float sum = 0;
   for (int64_t i = 0; i < x.size; ++i) sum += x[i];
@@ -129,7 +129,7 @@ Status infer_centred(InferContext& c) {
   return c.set_dims(0, c.dims(0)), Status();
 }
 
-// The product of a matrix and a vector. Where the vector is constant a packed copy has one place more, in which each run adds up.
+// The product of a matrix and a vector. If the vector is constant, a packed copy has one place more, in which each run accumulates.
 class Products {
  public:
   Status prepare(PrepareContext& c) {

@@ -1,4 +1,4 @@
-// A plugin without exceptions and RTTI: what is wrong is a Status.
+// A plugin without exceptions and RTTI: errors are returned as a Status.
 #include <string>
 #include <type_traits>
 
@@ -21,7 +21,7 @@ Status bit_count(In<T> x, OptionalIn<T> mask, Out<int32_t> y) {
   return {};
 }
 
-// Attributes that do not fit are told by status(), which is asked once, when the node is made.
+// status() reports attributes that do not fit; it is called once, when the node is made.
 struct Direction {
   explicit Direction(const Attributes& attributes) : text(attributes.s("direction")) {}
   Status status() const {

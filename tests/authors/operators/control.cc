@@ -37,7 +37,7 @@ Status map_rows_subnets(const SubnetContext& c) {
   return c.declare("body", inputs);
 }
 
-// It touches no bytes of its tensors, so it runs on every device.
+// The kernel accesses no bytes of its tensors, so it runs on every device.
 class MapRows {
  public:
   using moves_only = void;
@@ -93,7 +93,7 @@ class Iterate {
     c.set_data_scratch(c.output(0)->byte_size);
     return {};
   }
-  // The last result is y; those before it lie in turn in the scratch and in y.
+  // The last result is y; earlier ones are alternately in the scratch and in y.
   Status run(const RunContext& c, int64_t, int64_t) const {
     heddle_tensor& y = *c.outputs[0];
     if (times_ < 1) return move(c, y.data, c.inputs[0]->data, y.byte_size);

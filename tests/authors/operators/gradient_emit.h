@@ -1,4 +1,4 @@
-// What gradient callbacks of these plugins share.
+// Functions that the gradient callbacks of these plugins share.
 #pragma once
 
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "heddle/abi.h"
 
-// The attribute `name`, a string.
+// Returns the attribute `name`, a string.
 inline heddle_attribute string_attribute(const char* name, const char* value) {
   heddle_attribute attribute = {};
   attribute.struct_size = sizeof(attribute);
@@ -17,7 +17,7 @@ inline heddle_attribute string_attribute(const char* name, const char* value) {
   return attribute;
 }
 
-// Emits ONNX's Einsum. `output` is a place of input_gradients, say.
+// Emits ONNX's Einsum. `output` is, for example, a place of input_gradients.
 inline heddle_status emit_einsum(const heddle_gradient_builder* b, const char* equation, std::initializer_list<heddle_value_handle> inputs,
                                  heddle_value_handle* output) {
   const heddle_attribute attribute = string_attribute("equation", equation);

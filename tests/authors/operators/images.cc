@@ -1,4 +1,4 @@
-// Kernels that the plan asks what they like: a layout (formats), operators fused behind them (accepts_epilogue), shapes of a content.
+// Kernels that the plan negotiates with: a layout (formats), operators fused into them (accepts_epilogue), shapes that depend on a content.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -50,7 +50,7 @@ heddle_status channel_scale_gradient(const heddle_gradient_builder* b) {
   return status == HEDDLE_OK ? emit_einsum(b, "nchw,nchw->c", {dy, x}, &b->input_gradients[1]) : status;
 }
 
-// The epilogue's epilogue ops, ready for rows of the product.
+// The epilogue's ops, prepared for rows of the product.
 template <class T>
 class Project {
  public:
@@ -136,7 +136,8 @@ Status infer_fit_to(InferContext& c) {
   return {};
 }
 
-// Rows of y along its last axis, each from the middle of x's. What shapes it is y's own: the content of `size` may be another by now.
+// Takes rows of y along its last axis, each from the middle of a row of x. It uses the shape of y alone: the content of `size` may have
+// changed since.
 class FitTo {
  public:
   Status prepare(PrepareContext& c) {
@@ -172,7 +173,7 @@ class FitTo {
 
  private:
   size_t bytes(int64_t elements) const { return static_cast<size_t>(elements) * width_; }
-  // The row of x that row `row` of y is made of; false: there is none.
+  // Finds the row of x that row `row` of y is made of; returns false if there is none.
   static bool source_row(Dims x, Dims y, int64_t row, int64_t* from) {
     int64_t stride = 1;
     for (int axis = y.rank - 2; axis >= 0; --axis) {

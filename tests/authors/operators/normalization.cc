@@ -35,7 +35,7 @@ Status infer_group_norm_grad(InferContext& c) {
   return invalid("mean is " + dims_text(c.dims(2)) + ", expected one number for each of " + std::to_string(groups) + " groups");
 }
 
-// Where the groups of [N, C, ...] lie.
+// The places of the groups of [N, C, ...].
 struct Groups {
   Groups() = default;
   Groups(Dims x, int64_t count)
@@ -87,7 +87,7 @@ class GroupNorm {
   double epsilon_ = 0;
 };
 
-// A tile is a group in all of the batch: no other has its channels.
+// A tile is a group in all of the batch: no other tile has its channels.
 template <class T>
 class GroupNormGrad {
  public:
@@ -147,7 +147,7 @@ class GroupNormGrad {
   Groups groups_;
 };
 
-// What both kernels of rows have; 16-bit floats are computed with as double, like all.
+// The part that both kernels of rows share; 16-bit floats are computed as double, like all others.
 class Rows {
  public:
   Status create(const CreateContext& c) {

@@ -11,7 +11,7 @@ using namespace heddle::plugin;
 
 namespace {
 
-// A kernel beside a text, of the same bits: select(lt(x, low), low + leak * (x - low), x).
+// A kernel with a text of the same bits: select(lt(x, low), low + leak * (x - low), x).
 struct Floor {
   explicit Floor(const Attributes& attributes)
       : low(static_cast<float>(attributes.f("low"))), leak(static_cast<float>(attributes.f("leak"))) {}
@@ -36,7 +36,7 @@ Status polynomial(In<T> x, const Coefficients& coefficients, Out<T> y) {
   return {};
 }
 
-// dx = dy * Polynomial(x) of the derivative's coefficients.
+// dx = dy * Polynomial(x) with the derivative's coefficients.
 heddle_status polynomial_gradient(const heddle_gradient_builder* b) {
   heddle_attribute attribute = *b->attributes[0];
   std::vector<double> derivative;
@@ -85,7 +85,7 @@ heddle_status rearrange_gradient(const heddle_gradient_builder* b) {
   return b->emit(b, "authors", "Rearrange", b->output_gradients, 1, b->input_gradients, 1, attributes, 1);
 }
 
-// Weights of an odd number of neighbours, as double.
+// The weights of an odd number of neighbours, as double.
 struct Weights {
   Weights() = default;
   explicit Weights(const heddle_tensor& tensor) {
@@ -143,7 +143,7 @@ class Stencil {
   Tiles elements_;
 };
 
-// The same with the weights the other way round.
+// The gradient is the same operator with the weights reversed.
 heddle_status stencil_gradient(const heddle_gradient_builder* b) {
   heddle_attribute turned = *b->attributes[0];
   std::vector<double> values = Weights(*turned.tensor).values;

@@ -1,4 +1,4 @@
-// Operators whose results have as many elements as they find, and statistics of rows and of everything.
+// Operators that find the number of their results' elements, and statistics of rows and of all elements.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -21,7 +21,7 @@ struct Threshold {
   double value;
 };
 
-// Reads extents: x may be what another operator has found.
+// Reads extents at run time: x may be the result of such an operator.
 template <class T>
 Status peaks(In<T> x, const Threshold& threshold, Out<int64_t> positions) {
   const int64_t n = x.tensor->extent ? *x.tensor->extent : x.size;
@@ -59,7 +59,7 @@ Status infer_repeat_each(InferContext& c) {
   return {};
 }
 
-// The sum of the counts; none is negative, and the sum is no more than `most`.
+// Sums the counts; fails if one is negative or the sum exceeds `most`.
 Status sum_of(In<int64_t> counts, int64_t most, int64_t* sum) {
   *sum = 0;
   for (int64_t i = 0; i < counts.size; ++i) {
@@ -145,7 +145,7 @@ Status infer_histogram(InferContext& c) {
   return {};
 }
 
-// Each tile counts in the thread's scratch and leaves its counts in the step's, where finish adds them.
+// Each tile counts in the thread's scratch and copies its counts to the step's scratch, where finish sums them.
 template <class T>
 class Histogram {
  public:

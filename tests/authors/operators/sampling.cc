@@ -1,4 +1,4 @@
-// Random operators: each element has its own numbers, whoever computes it.
+// Random operators: each element has its own numbers, whichever thread computes it.
 #include <algorithm>
 #include <cmath>
 #include <string>

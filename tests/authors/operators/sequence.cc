@@ -68,7 +68,7 @@ Status infer_bags(InferContext& c) {
   return {};
 }
 
-// What the bags of both operators have: bag b is of indices [offsets[b], offsets[b + 1]), the last one of the rest.
+// The part that both operators with bags share: bag b has the indices [offsets[b], offsets[b + 1]), the last one the rest.
 template <class T, class I>
 class Bags {
  public:
@@ -133,7 +133,7 @@ class EmbeddingBag : public Bags<T, I> {
   }
 };
 
-// One tile: rows of the table are in several bags.
+// There is one tile, because rows of the table are in several bags.
 template <class T, class I>
 class EmbeddingBagGrad : public Bags<T, I> {
   using Base = Bags<T, I>;

@@ -1,4 +1,4 @@
-// Resources: a thread that works for an asynchronous operator, a table that two operators share.
+// Resources: a thread that works for an asynchronous operator, and a table that two operators share.
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -14,7 +14,7 @@ using namespace heddle::plugin;
 
 namespace {
 
-// A step that waits for the worker, in the step's own scratch: nothing is allocated for it.
+// A step that waits for the worker; it is in the step's own scratch, so that nothing is allocated for it.
 struct Job {
   Completion done;
   const uint8_t* bytes;
@@ -44,7 +44,7 @@ class Worker {
     }
     wake_.notify_one();
   }
-  // Ends it early, unless it is done already: then nothing of it is touched.
+  // Ends a job early. If it is already done, its memory is not touched.
   void drop(const Job* job) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (job == current_) drops_current_ = true;
@@ -144,7 +144,7 @@ class Checksum {
   bool is_adler_ = false;
 };
 
-// What "authors.primes" is: the primes below 65536.
+// The resource "authors.primes": the primes below 65536.
 struct Primes {
   const int64_t* values;
   int64_t count;

@@ -1,5 +1,5 @@
-// Calls whose sizes meet, of operators whose own cases have none: one element, which a kernel may take for none, and an output with as
-// many bytes as the first input, whose place it may take.
+// Calls with coinciding sizes, for operators whose own cases have none: one element, which a kernel may take for none, and an output with
+// as many bytes as the first input, whose place it may take.
 #pragma once
 
 #include <string>

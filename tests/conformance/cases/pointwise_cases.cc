@@ -5,7 +5,7 @@
 namespace heddle::conformance {
 namespace {
 
-// Each place of `word` that is no part of a longer one.
+// Replaces each occurrence of `word` that is not part of a longer word.
 std::string replaced(std::string text, const std::string& word, const std::string& by) {
   const auto letter = [&](size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
@@ -16,7 +16,7 @@ std::string replaced(std::string text, const std::string& word, const std::strin
   return text;
 }
 
-// The least and largest numbers of a dtype.
+// Returns the least and largest numbers of a dtype.
 std::string ends_of(const std::string& dtype) {
   if (dtype == "f16") return "6e-8 -6e-8 1e-5 65504 -65504";
   if (dtype == "bf16") return "1e-40 -1e-40 2e-38 3.3e38 -3.3e38";

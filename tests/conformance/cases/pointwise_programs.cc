@@ -17,7 +17,7 @@ const Names integers = joined({signed_integer_names, unsigned_integer_names});
 Number truth(bool of) {
   return of ? 1 : 0;
 }
-// Whole for integers.
+// The quotient is whole for integers.
 Number quotient(Number a, Number b, DType dtype) {
   if (is_floating(dtype)) return a / b;
   return b == 0 ? 0 : std::trunc(a / b);
@@ -144,7 +144,7 @@ Programs functions() {
       {"log1p(abs(x0) / 1024)", HEDDLE_SAYS(std::log1p(std::fabs(x[0]) / 1024)), {""}, float_names},
       {"expm1(x0)", HEDDLE_SAYS(std::expm1(x[0])), {"-4..4"}, float_names},
       {"expm1(x0 / 1024)", HEDDLE_SAYS(std::expm1(x[0] / 1024)), {""}, float_names},
-      // The sign of a zero, which a comparison of numbers doesn't show.
+      // The sign of a zero shows in the quotient; a comparison of numbers does not show it.
       {"1 / ceil(x0)", HEDDLE_SAYS(1 / std::ceil(x[0])), {"-1..0"}, float_names},
       {"1 / round(x0 / 8)", HEDDLE_SAYS(1 / std::nearbyint(x[0] / 8)), {"-1..0"}, float_names},
       {"1 / neg(floor(abs(x0)))", HEDDLE_SAYS(1 / -std::floor(std::fabs(x[0]))), {""}, float_names},
@@ -164,7 +164,7 @@ Programs functions() {
   };
 }
 
-// Several operations, names, constants, and what a compiler of programs might make less of.
+// Several operations, names, constants, and programs that a compiler might simplify wrongly.
 Programs compounds() {
   Programs programs = {
       {"x0", HEDDLE_SAYS(x[0]), {""}, joined({numbers, {"bool"}})},
@@ -183,7 +183,7 @@ Programs compounds() {
        numbers,
        false,
        HEDDLE_SCALE(std::fabs(x[0] * x[1]) + std::fabs(x[2]))},
-      // Once rounded in f32 for f16: both terms are large and their difference small.
+      // Must be rounded once, in f32 for f16: both terms are large and their difference small.
       {"(x0 + x1) - x0",
        HEDDLE_SAYS((x[0] + x[1]) - x[0]),
        {"1..2", ""},
@@ -195,7 +195,7 @@ Programs compounds() {
        HEDDLE_SAYS((x[0] / 2 + x[0] * x[0] / 4) * (x[0] / 2 + x[0] * x[0] / 4)),
        {"0..3"},
        float_names},
-      // What is used twice at its end, then two values at once.
+      // Values that are used twice at their end, then two values at once.
       {"a = x0 + x1; b = a * a; c = x0 - x1; b * c", HEDDLE_SAYS((x[0] + x[1]) * (x[0] + x[1]) * (x[0] - x[1])), {"4..9", "0..3"}, numbers},
       {"x0 * x1 + x2 * x3 + x4 * x5 + x6 * x7 + x8",
        HEDDLE_SAYS(x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7] + x[8]),
@@ -219,7 +219,7 @@ Programs compounds() {
       {"0.5 * (x0 * (erf(x0 / 1.4142135623730951) + 1))", HEDDLE_SAYS(gelu(x[0])), {"-4..4"}, float_names, false, gelu_scale},
       {"x0 * (0.5 * (1 + erf(x0 * 0.7071067811865476)))", HEDDLE_SAYS(gelu(x[0])), {"-4..4"}, float_names, false, gelu_scale},
       {"x0 * ((1 + erf(x0 / 1.4142135623730951)) * 0.5)", HEDDLE_SAYS(gelu(x[0])), {"-4..4"}, float_names, false, gelu_scale},
-      // Nearly a gelu: of two inputs, with other constants.
+      // Nearly a gelu: it has two inputs, and other constants.
       {"0.5 * x0 * (1 + erf(0.7071067811865476 * x1))",
        HEDDLE_SAYS(x[0] / 2 * (1 + std::erf(x[1] / std::sqrt(Number(2))))),
        {"-4..4", "0..4"},

@@ -1,4 +1,4 @@
-// The programs that the row of heddle::Pointwise calls. Between them they have every opcode of expression.h, which a test looks after.
+// The programs that the row of heddle::Pointwise calls. Between them they have every opcode of expression.h, which a test checks.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace heddle::conformance {
 
 struct PointwiseProgram {
   const char* text;
-  // What it says, by hand. The dtype is that of the arithmetic, for what is wrapped or rounded on the way.
+  // The program's result, written by hand. The dtype is that of the arithmetic, for intermediate values that wrap or are rounded.
   Number (*of)(const Inputs& x, DType dtype);
-  // Random numbers for each of the inputs; "" is the suite's own range.
+  // The ranges of the random numbers of each input; "" is the suite's own range.
   Names ranges;
   Names dtypes;
   // Comparisons and logic give bools.
   bool is_predicate = false;
-  // The sum of the magnitudes of what is added on the way; none: errors are relative to the result.
+  // The sum of the magnitudes of the intermediate terms; null: errors are relative to the result.
   Number (*scale)(const Inputs& x) = nullptr;
-  // Called with special numbers too: nothing overflows or is denormal on the way that the result doesn't show.
+  // The program is called with special numbers too: no intermediate value overflows or is denormal unless the result shows it.
   bool takes_special = true;
 };
 

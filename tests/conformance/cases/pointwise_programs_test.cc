@@ -1,4 +1,4 @@
-// That the programs which heddle::Pointwise is called with leave no opcode out.
+// Tests that the programs which heddle::Pointwise is called with contain every opcode.
 #include "conformance/cases/pointwise_programs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How far from the exact result an implementation may be that computes in the dtype itself, or in f32.
+// The allowed distance from the exact result for an implementation that computes in the dtype itself, or in f32.
 #pragma once
 
 #include <cmath>
@@ -7,13 +7,13 @@
 
 namespace heddle::conformance {
 
-// What n roundings come to in units of the last place, each at most half a one: they add up as a random walk does, of which sqrt(n) is
-// some 3.5 standard deviations.
+// Returns the error of n roundings in units of the last place, each at most half a unit: they add up like a random walk, for which sqrt(n)
+// is about 3.5 standard deviations.
 inline Number walk(size_t n) {
   return std::sqrt(static_cast<Number>(n));
 }
 
-// The scale of what is computed in f32, or something wider, and then rounded once: terms of 16-bit floats have errors of f32.
+// Returns the scale of a value that is computed in f32, or a wider dtype, and then rounded once: terms of 16-bit floats have errors of f32.
 inline Number once_rounded(DType dtype, Number scale) {
   return dtype == DType::f16 ? std::ldexp(scale, 11 - 24) : dtype == DType::bf16 ? std::ldexp(scale, 8 - 24) : scale;
 }

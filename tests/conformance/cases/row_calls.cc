@@ -8,7 +8,7 @@
 namespace heddle::conformance {
 namespace {
 
-// Where the letter stands for a dtype, and in which input first; npos: nowhere.
+// Returns the first input in which the letter stands for a dtype; npos: there is none.
 size_t first_input_with(const std::string& call, char letter) {
   size_t input = 0;
   int depth = 0;

@@ -1,4 +1,4 @@
-// The calls that the text of a row's case stands for.
+// Expands the text of a row's case into calls.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace heddle::conformance {
 
-// One for each dtype that takes the place of "T", and then of "U" (reference.h: Case).
+// Returns one call for each dtype that takes the place of "T", and then of "U" (reference.h: Case).
 std::vector<std::string> calls_of(const RegistrySnapshot& registry, const OperatorSchema& schema, const std::string& text);
 
 }  // namespace heddle::conformance

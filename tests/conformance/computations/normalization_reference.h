@@ -1,4 +1,4 @@
-// What references of normalisations share: mean and variance of a set of numbers, and a number normalised by them.
+// Functions that the references of normalisations share: mean and variance of a set of numbers, and a number normalised by them.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace heddle::conformance {
 struct Moments {
   Number mean = 0, variance = 0;        // of the population
   Number magnitude = 0, deviation = 0;  // the means of |x| and of |x - mean|
-  Number error = 1;                     // of sums, in units of the last place: f64 has nothing wider to add in
+  Number error = 1;                     // error of the sums, in units of the last place: f64 has nothing wider to add in
 };
 
 inline Moments moments_of(const std::vector<Number>& x, DType dtype) {
@@ -29,17 +29,17 @@ inline Moments moments_of(const std::vector<Number>& x, DType dtype) {
   return m;
 }
 
-// A number, and what the error of computing it is relative to.
+// A number, and the magnitude that its error is relative to.
 struct Normalized {
   Number value = 0, scale = 0;
 };
-// `terms`: the magnitude of what was summed for a mean in the dtype itself; 0: it was summed in a wider one.
+// `terms`: the magnitude of the terms of a mean that was summed in the dtype itself; 0: it was summed in a wider one.
 inline Normalized normalized(Number x, const Moments& m, Number divisor, Number terms) {
   const Number value = (x - m.mean) / divisor;
   return {value, (std::fabs(value) + terms / divisor) * m.error};
 }
-// In f32 or f64 from differences to a number near the mean, which lose nothing of numbers that lie close to each other. 16-bit floats are
-// summed in f32.
+// Computes in f32 or f64 from differences to a number near the mean, which lose no digits of numbers that are close to each other. 16-bit
+// floats are summed in f32.
 inline Normalized centred(Number x, const Moments& m, Number divisor, DType dtype) {
   return normalized(x, m, divisor, dtype == DType::f32 || dtype == DType::f64 ? m.deviation : 0);
 }

@@ -19,7 +19,7 @@ Words philox_round(const Words& x, const Words& key) {
   return {high_half(x[2], m1) ^ x[1] ^ key[0], low_half(x[2], m1), high_half(x[0], m0) ^ x[3] ^ key[1], low_half(x[0], m0)};
 }
 
-// What SplitMix64 (Steele, Lea, Flood; OOPSLA 2014) gives for a state.
+// Returns the output of SplitMix64 (Steele, Lea, Flood; OOPSLA 2014) for a state.
 uint64_t splitmix_output(uint64_t state) {
   state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
   state = (state ^ (state >> 27)) * 0x94D049BB133111EBu;

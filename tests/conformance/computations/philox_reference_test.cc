@@ -1,4 +1,4 @@
-// The suite's own Philox: against the published answers, and the runtime's header against it for keys that no call of an operator has.
+// Tests the suite's own Philox against the published answers, and the runtime's header against it for keys that no call of an operator has.
 #include "conformance/computations/philox_reference.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace heddle::conformance {
 namespace {
 
-// Of kat_vectors in Random123, the authors' distribution.
+// The answers are from kat_vectors in Random123, the authors' distribution.
 TEST(PhiloxReference, GivesTheKnownAnswers) {
   const uint32_t ones = 0xffffffff;
   EXPECT_EQ(philox_4x32_10({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

@@ -1,4 +1,4 @@
-// What the references of RNN, GRU and LSTM and of their gradients are written with.
+// Types and functions for the references of RNN, GRU and LSTM and of their gradients.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace heddle::conformance {
 
-// A number and what its rounding error so far is relative to: each operation rounds once, and errors go on into all that is made of it.
+// A number and the magnitude that its rounding error so far is relative to: each operation rounds once, and errors propagate to all results
+// made of it.
 struct Tracked {
   Number value = 0, error = 0;
 };
@@ -56,7 +57,7 @@ struct Activation {
   }
 };
 
-// Those of all directions. Alphas and betas are taken in order by the functions that have them.
+// Returns the activations of all directions. The functions that have alphas and betas take them in order.
 std::vector<Activation> activations_of(const Call& call, const std::vector<std::string>& defaults, int64_t directions);
 
 }  // namespace heddle::conformance

@@ -9,7 +9,7 @@ namespace {
 
 using Line = std::vector<Number>;
 
-// Each line along the axis, as the places of its elements. A scalar is one line.
+// Returns each line along the axis, as the places of its elements. A scalar is one line.
 std::vector<std::vector<size_t>> lines(const Shape& shape, int64_t given_axis) {
   if (shape.rank() == 0) return {{0}};
   const auto axis = static_cast<int>(positive_axis(given_axis, shape.rank()));
@@ -32,14 +32,14 @@ Line elements(const Numbers& x, const std::vector<size_t>& places) {
   return line;
 }
 
-// What n additions are off by, in units of the last place. 16-bit floats are added in f32.
+// Returns the error of n additions in units of the last place. 16-bit floats are added in f32.
 Number error_of(DType dtype, size_t n) {
   return dtype == DType::f32 || dtype == DType::f64 ? walk(n) : 1;
 }
 
 // ---------------------------------------------------------------- ArgMax, ArgMin
 
-// NumPy's order, in which nan comes before all numbers.
+// NumPy's order, in which NaN comes before all numbers.
 size_t extremum(const Line& x, bool least, bool last) {
   size_t best = 0;
   for (size_t i = 1; i < x.size(); ++i) {
@@ -86,7 +86,7 @@ std::vector<Numbers> cumulative_sum(const Call& call) {
 
 // ---------------------------------------------------------------- Softmax, LogSoftmax, Hardmax
 
-// `error`: of the sum, in units of the last place.
+// `error`: that of the sum, in units of the last place.
 using OfLine = void (*)(const Line& x, Number error, Line& y, Line& scale);
 
 template <OfLine of_line>
@@ -104,14 +104,14 @@ std::vector<Numbers> line_by_line(const Call& call) {
   return {y};
 }
 
-// x less the largest, as the body of ONNX's function has it, and the sum of their exponentials.
+// Subtracts the largest element from x, as the body of ONNX's function does, and returns the sum of the exponentials.
 Number shifted(Line& x) {
   const Number largest = x[extremum(x, false, false)];
   Number sum = 0;
   for (Number& n : x) sum += std::exp(n -= largest);
   return sum;
 }
-// The difference from the largest is rounded, and its exponential is off by as much of itself.
+// The difference from the largest is rounded, and its exponential has the same relative error.
 void softmax(const Line& x, Number error, Line& y, Line& scale) {
   Line z = x;
   const Number sum = shifted(z);
@@ -134,7 +134,7 @@ void hardmax(const Line& x, Number, Line& y, Line&) {
 
 // ---------------------------------------------------------------- cases
 
-// Before ";", or behind it what the call adds to it.
+// Writes a call with the axis as an attribute, after ";", or as an input, before it; `more` are further attributes.
 using Written = std::string (*)(const std::string& tensor, int axis, const std::string& more);
 
 std::string axis_attribute(const std::string& tensor, int axis, const std::string& more) {
@@ -144,7 +144,7 @@ std::string axis_input(const std::string& tensor, int axis, const std::string& m
   return tensor + ", U[] = " + std::to_string(axis) + (more.empty() ? "" : "; " + more);
 }
 
-// Along every axis; `range` with "=", or nothing; `options`: each of several ways to call the operator.
+// Returns calls along every axis; `range` with "=", or empty; `options`: several ways to call the operator.
 std::vector<Case> along_axes(Written call, const std::string& range, const std::vector<std::string>& options) {
   std::vector<Case> cases;
   for (const std::string& more : options) {
@@ -182,7 +182,7 @@ const std::map<Kind, std::string> no_broadcast = {{Kind::broadcast, "one tensor 
 
 Row arg(const char* type, Reference reference) {
   const std::vector<std::string> options = {"", "select_last_index=1", "keepdims=0", "keepdims=0, select_last_index=1"};
-  // Few numbers, so that there are ties.
+  // There are few different numbers, so that there are ties.
   std::vector<Case> cases = along_axes(axis_attribute, " = 0..5", options);
   for (const Case& more : along_axes(axis_attribute, "", {""})) cases.push_back(more);
   add_floats(cases, axis_attribute, "[4,4] = 1 3 3 1 -1 -3 -3 -1 0 -0 -0 0 2 2 2 2", 1, options);

@@ -1,4 +1,4 @@
-// If, Loop and Scan. Each subnet is known by its name, as text and as what it computes.
+// If, Loop and Scan. Each subnet has a name, a text and a function that computes it.
 #include <algorithm>
 #include <functional>
 
@@ -12,14 +12,14 @@ using Values = std::vector<Numbers>;
 
 // ---------------------------------------------------------------- subnets
 
-// As Add gives it: rounded, or wrapped around.
+// The sum as Add gives it: rounded, or wrapped around.
 Numbers sum(const Numbers& a, const Numbers& b) {
   Call call;
   call.inputs = {a, b};
   return elementwise(call, a.dtype, [&](const std::vector<Number>& x) { return rounded(a.dtype, x[0] + x[1]); });
 }
 
-// Of which a tensor has so many along an axis; of one without any, what they would look like.
+// Returns slice `index` along an axis; if the tensor has none there, a tensor of the shape that one would have.
 Numbers slice(const Numbers& from, int axis, int64_t index) {
   Shape shape;
   for (int d = 0; d < from.shape.rank(); ++d)
@@ -32,7 +32,7 @@ Numbers slice(const Numbers& from, int axis, int64_t index) {
   }
   return to;
 }
-// The tensor that these are the slices of. `like`: one of them, whose shape matters where there are none.
+// Stacks slices into a tensor. `like`: one of them, whose shape is used if there are none.
 Numbers stacked(const Values& slices, const Numbers& like, int axis) {
   Shape shape;
   for (int d = 0; d <= like.shape.rank(); ++d)
@@ -67,7 +67,7 @@ Numbers list(const Ints& numbers) {
 
 struct Subnet {
   const char* name;
-  const char* json;  // behind the name
+  const char* json;  // the text after the name
   std::function<Values(const Values&)> run;
 };
 
@@ -107,7 +107,7 @@ std::vector<Subnet> branches() {
   };
 }
 
-// Iteration, condition, carried, captured.
+// Inputs: iteration, condition, carried, captured.
 std::vector<Subnet> bodies_of_loops() {
   return {
       {"turned", R"("inputs": ["i", "c", "x"], "outputs": ["c", "back", "x", "i"], "nodes": [
@@ -159,7 +159,7 @@ std::vector<Subnet> bodies_of_loops() {
   };
 }
 
-// States, slices, captured.
+// Inputs: states, slices, captured.
 std::vector<Subnet> bodies_of_scans() {
   return {
       {"delayed", R"("inputs": ["s", "x"], "outputs": ["x", "s"], "nodes": []})",
@@ -207,7 +207,7 @@ const std::vector<Subnet>& subnets() {
 const Subnet& subnet(const std::string& name) {
   return *std::find_if(subnets().begin(), subnets().end(), [&](const Subnet& s) { return name == s.name; });
 }
-// NAME={...} of a call.
+// Returns NAME={...} for a call.
 std::string net(const std::string& attribute, const std::string& name) {
   return attribute + "={\"name\": \"" + name + "\", " + subnet(name).json;
 }
@@ -258,7 +258,7 @@ Row if_row() {
 
 // ---------------------------------------------------------------- Loop
 
-// Where cond is absent the body's condition counts all the same, as in ONNX Runtime and in ONNX's reference.
+// If cond is absent, the body's condition counts all the same, as in ONNX Runtime and in ONNX's reference.
 Values loop(const Call& call) {
   const Subnet& body = subnet(call.net("body"));
   Values carried = inputs_from(call, 2);
@@ -270,7 +270,7 @@ Values loop(const Call& call) {
     append(inputs, captured);
     return body.run(inputs);
   };
-  // What a slice looks like where there is none.
+  // The shape of a slice if there is none.
   const Values like = one_trip(0);
   std::vector<Values> slices(like.size() - 1 - carried.size());
   bool goes_on = !call.has(1) || call[1].values[0] != 0;

@@ -35,13 +35,13 @@ std::vector<Numbers> transposed(const Call& call) {
       windows.on[d] = whole - windows.begin[i] - windows.end[i];
     }
   }
-  // The windows lie on Y.
+  // The windows are on Y.
   const int64_t groups = call.i("group", 1);
   const Shape shape = with_spatial(x.shape[0], w.shape[1] * groups, windows.on);
   return {sum_of_products(x, w, bias_of(call), groups, shape, factors_of_elements(windows), true)};
 }
 
-// A call of either: the filters are W[m, c / group, ...] of Conv, W[c, m / group, ...] of ConvTranspose.
+// A call of either operator: the filters are W[m, c / group, ...] for Conv, W[c, m / group, ...] for ConvTranspose.
 struct Setting {
   Kind kind;
   std::string dtype;
@@ -104,7 +104,7 @@ const Setting settings_of_both[] = {
     {Kind::large, "f32", 1, 12, 16, 1, "2051", "7", true, "pads=[3,3]"},
     {Kind::large, "f32", 1, 8, 9, 1, "13,17,19", "3,3,3", true, "pads=[1,1,1,1,1,1]"},
     {Kind::large, "f32", 3, 48, 40, 1, "21,23", "1,1"},
-    // Pads that oneDNN isn't asked for.
+    // oneDNN is not called for such pads.
     {Kind::large, "f32", 2, 3, 2, 1, "10001", "3", true, "pads=[5000,0]"},
     {Kind::large, "f16", 1, 3, 5, 1, "91,97", "3,3", true},
     {Kind::large, "bf16", 2, 5, 4, 1, "61,57", "3,2", true},
@@ -116,8 +116,8 @@ Row row(const char* type, bool of_transposed, std::vector<Case> more) {
   return {.type = type,
           .reference = of_transposed ? transposed : convolved,
           .cases = std::move(more),
-          // Sums of up to 600 terms, the longest in f32, in which each addition may round by half a unit of what is summed so far: in any
-          // order well below sqrt(n) / 2 units of the sum of all magnitudes.
+          // Sums of up to 600 terms, the longest in f32, in which each addition may round by half a unit of the sum so far: in any order
+          // well below sqrt(n) / 2 units of the sum of all magnitudes.
           .ulps = 1,
           .without = {{Kind::broadcast, "X, W and B have shapes of their own"}},
           .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 3}}};
@@ -129,7 +129,7 @@ Row conv() {
               {Kind::odd, "T[1,1,6] = 1 2 inf inf -0 -0, T[2,1,2] = 0.5 1 -1 1, T[2] = inf -0; pads=[0,1]"},
               {Kind::empty, "T[1,2,0], T[3,2,2], T[3]; pads=[2,2]"},
               {Kind::large, "f32[1,35,85,87], f32[35,1,3,3]; group=35, pads=[1,1,1,1], strides=[2,2]"},
-              // Pads that oneDNN isn't asked for.
+              // oneDNN is not called for such pads.
               {Kind::large, "f32[1,4,9000,3], f32[6,2,3,2], f32[6]; group=2, pads=[4500,1,0,0], strides=[7,1], dilations=[2,1]"},
               {Kind::large, "f32[2,2,9000,3,2], f32[2,2,1,2,2]; pads=[4500,0,1,0,1,0], strides=[11,2,1]"}});
 }
@@ -148,7 +148,7 @@ Row conv_transpose() {
               {Kind::strided, "T[1,2,5,4], T[2,3,4,4]; strides=[2,3], output_shape=[9,10], output_padding=[1,2], auto_pad=\"SAME_LOWER\""},
               {Kind::strided, "T[1,2,3,3], T[2,1,3,3]; strides=[3,2], output_shape=[10,8]"},
               {Kind::strided, "f32[1,2,7], f32[2,3,2]; strides=[4], auto_pad=\"SAME_UPPER\""},
-              // So much that it is divided by rows.
+              // So large that it is divided by rows.
               {Kind::large, "f32[1,64,49,51], f32[64,64,9,9]; strides=[2,1]"}});
 }
 

@@ -13,7 +13,7 @@ Shape listed(const Call& call) {
   return shape;
 }
 
-// The forward convolution's windows: as many as dY has elements.
+// Returns the forward convolution's windows: as many as dY has elements.
 Windows windows_on(const Call& call, const Shape& x, const Shape& w, const Shape& dy) {
   Windows windows = windows_of(call, spatial(x), spatial(w));
   count_windows(windows, call.s("auto_pad", "NOTSET"), false);
@@ -28,7 +28,7 @@ std::vector<Numbers> data_gradient(const Call& call) {
   return {sum_of_products(dy, w, nullptr, call.i("group", 1), shape, factors_of_elements(windows), true)};
 }
 
-// dW[m, c, tap] = the sum of X[n, c, element] dY[n, m, window] over the images and the windows whose tap lies on an element.
+// dW[m, c, tap] = the sum of X[n, c, element] dY[n, m, window] over the images and the windows whose tap is on an element.
 std::vector<Numbers> filter_gradient(const Call& call) {
   const Numbers &x = call[0], &dy = call[1];
   Numbers dw = zeros(x.dtype, listed(call));
@@ -59,7 +59,7 @@ std::vector<Numbers> filter_gradient(const Call& call) {
   return {dw};
 }
 
-// A convolution of X [batch, c, extents...] with m filters; `windows`: how many lie along each dimension.
+// A convolution of X [batch, c, extents...] with m filters; `windows`: how many there are along each dimension.
 struct Setting {
   Kind kind;
   std::string dtype;
@@ -97,7 +97,7 @@ const Setting settings[] = {
     {Kind::empty, "T", 0, 3, 5, 1, "7", "3", "5"},
     {Kind::empty, "T", 2, 0, 3, 1, "5,4", "3,2", "3,3"},
     {Kind::empty, "T", 2, 3, 0, 1, "5,4", "3,2", "3,3"},
-    // What no window reaches, at the end, has no part in either.
+    // Elements at the end that no window reaches contribute to neither gradient.
     {Kind::strided, "T", 2, 3, 5, 1, "18", "3", "6", "strides=[3], dilations=[2], pads=[2,1]"},
     {Kind::strided, "T", 1, 2, 4, 2, "14,13", "3,2", "7,4", "strides=[2,3], dilations=[1,2], pads=[1,0,0,1]"},
     {Kind::strided, "T", 1, 2, 2, 1, "7,6,5", "2,3,2", "3,4,2", "strides=[2,1,3], dilations=[3,1,2], pads=[1,0,1,0,0,1]"},
@@ -105,7 +105,7 @@ const Setting settings[] = {
     {Kind::strided, "T", 1, 2, 2, 1, "10,11", "4,3", "5,4", "auto_pad=\"SAME_LOWER\", strides=[2,3], dilations=[2,1]"},
     {Kind::strided, "T", 1, 2, 2, 1, "10,11", "4,3", "7,5", "auto_pad=\"VALID\", strides=[1,2]"},
     {Kind::strided, "T", 1, 2, 2, 1, "11", "1", "3", "strides=[4]"},
-    // Fewer windows than there could be.
+    // Fewer windows than possible.
     {Kind::strided, "T", 1, 2, 3, 1, "13,9", "3,2", "9,8", "dilations=[1,1]"},
     {Kind::strided, "f32", 1, 33, 33, 33, "9,12", "3,3", "5,6", "strides=[2,2], pads=[1,1,1,1]"},
     {Kind::strided, "f32", 1, 20, 20, 20, "8,7", "3,3", "5,5", "strides=[1,2], dilations=[2,1], pads=[1,2,0,2]"},
@@ -122,7 +122,7 @@ const Setting settings[] = {
     {Kind::large, "f32", 2, 96, 96, 96, "35,37", "3,3", "35,37", "pads=[1,1,1,1]"},
     {Kind::large, "f32", 1, 32, 64, 1, "2051", "7", "2051", "pads=[3,3]"},
     {Kind::large, "f32", 1, 16, 16, 1, "13,17,19", "3,3,3", "13,17,19", "pads=[1,1,1,1,1,1]"},
-    // Pads that oneDNN isn't asked for.
+    // oneDNN is not called for such pads.
     {Kind::large, "f32", 2, 3, 2, 1, "10001", "3", "14999", "pads=[5000,0]"},
     {Kind::large, "f16", 1, 3, 5, 1, "91,97", "3,3", "89,95"},
     {Kind::large, "bf16", 2, 5, 4, 1, "61,57", "3,2", "59,56"},
@@ -134,7 +134,7 @@ Row row(const char* type, bool of_filters, std::vector<Case> more) {
   return {.type = type,
           .reference = of_filters ? filter_gradient : data_gradient,
           .cases = std::move(more),
-          // As of Conv; those of filters are over all images and positions.
+          // The same as for Conv; sums for filters are over all images and positions.
           .ulps = 1,
           .domain = "heddle",
           .without = {{Kind::broadcast, "dY, W and X have shapes of their own"}},

@@ -20,7 +20,7 @@ Shape prefix(const Shape& shape, int rank) {
 
 std::vector<Numbers> matrix_product(const Call& call) {
   const Numbers &a = call[0], &b = call[1];
-  // A vector is a row to the left, a column to the right; that dimension goes again.
+  // A vector is a row on the left, a column on the right; that dimension is removed from the result.
   const Shape of_a = a.shape.rank() == 1 ? Shape{1, a.shape[0]} : a.shape, of_b = b.shape.rank() == 1 ? Shape{b.shape[0], 1} : b.shape;
   const Shape batch_a = prefix(of_a, of_a.rank() - 2), batch_b = prefix(of_b, of_b.rank() - 2), batch = broadcast_of({batch_a, batch_b});
   const int64_t rows = of_a[of_a.rank() - 2], inner = of_a[of_a.rank() - 1], columns = of_b[of_b.rank() - 1];
@@ -76,7 +76,7 @@ Row matmul() {
                     {Kind::rank, "T[2,1,2,1,2,1,3,5], T[1,2,1,2,1,2,5,4]"},
                     // Several tiles: of rows, of columns, of images; long sums.
                     {Kind::large, "f32[301,67], f32[67,133]"},
-                    // Deeper than what a library is asked for: sums of double then.
+                    // Deeper than a library is called for: then the sums are of double.
                     {Kind::large, "f32[16777216], f32[16777216,1]"},
                     {Kind::large, "f32[1,5000001] = 0..1, f32[5000001,2] = 0..1"},
                     {Kind::large, "f32[7,129], f32[129,3001]"},
@@ -92,7 +92,7 @@ Row matmul() {
           .ulps = 1,
           .without = {{Kind::strided, "it takes whole matrices"}},
           // Sums in f32 of up to 70001 terms: errors of half a unit of the sum so far, which grow no faster than sqrt(n) / 2 units of the
-          // sum of all magnitudes and stay far below it where terms have both signs.
+          // sum of all magnitudes and stay far below it if terms have both signs.
           .ulps_of = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 2}}};
 }
 
@@ -167,7 +167,7 @@ Row gemm() {
 
 // ---------------------------------------------------------------- Einsum
 
-// The letters of a term, one for each dimension. Those of an ellipsis are '0' and on, from the last of its dimensions.
+// Returns the letters of a term, one for each dimension. Those of an ellipsis are '0' and on, from the last of its dimensions.
 std::string labels_of(const std::string& term, int of_ellipsis) {
   std::string labels;
   for (size_t i = 0; i < term.size(); ++i) {
@@ -215,7 +215,7 @@ Equation equation_of(const Call& call) {
 
 std::vector<Numbers> sum_of_products(const Call& call) {
   const Equation equation = equation_of(call);
-  // An extent of 1 of an ellipsis goes with any other.
+  // An extent of 1 in an ellipsis matches any other.
   std::array<int64_t, 128> extents{};  // by label
   std::set<char> labels;
   for (size_t i = 0; i < equation.inputs.size(); ++i)

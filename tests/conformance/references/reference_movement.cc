@@ -1,4 +1,4 @@
-// Operators that put elements elsewhere, as attributes and shapes say.
+// Operators that move elements to places given by attributes and shapes.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@ Row concat() {
       .reference =
           [](const Call& c) {
             const auto axis = static_cast<int>(positive_axis(c.i("axis", 0), c[0].shape.rank()));
-            // All elements of the result: which input, and where in it along the axis.
+            // The origin of all elements of the result: the input, and the position in it along the axis.
             std::vector<std::pair<size_t, int64_t>> along;
             for (size_t i = 0; i < c.inputs.size(); ++i)
               for (int64_t k = 0; k < c[i].shape[axis]; ++k) along.emplace_back(i, k);
@@ -202,8 +202,8 @@ Row transpose() {
           .without = {one_input}};
 }
 
-// Negative pads leave elements out. What stands around the tensor is a function of the whole of it ("as if the data tensor forms a torus"),
-// also where it is cropped at the other end.
+// Negative pads leave elements out. The surroundings of the tensor are a function of the whole of it ("as if the data tensor forms a
+// torus"), also if it is cropped at the other end.
 Ints padded(int64_t extent, int64_t begin, int64_t end, const std::string& mode) {
   const int64_t period = mode == "wrap" ? extent : std::max<int64_t>(2 * (extent - 1), 1);
   Ints result;
@@ -216,7 +216,7 @@ Ints padded(int64_t extent, int64_t begin, int64_t end, const std::string& mode)
       result.push_back(i < 0 ? 0 : extent - 1);
     } else {
       const int64_t at = (i % period + period) % period;
-      result.push_back(mode == "wrap" ? at : std::min(at, period - at));  // a reflection goes there and back again
+      result.push_back(mode == "wrap" ? at : std::min(at, period - at));  // a reflection goes forward and back again
     }
   }
   return result;
@@ -265,7 +265,7 @@ Row pad() {
       .without = {one_input}};
 }
 
-// The coordinates that a slice takes along an axis, by ONNX's rules of clamping.
+// Returns the coordinates that a slice takes along an axis, by ONNX's rules of clamping.
 Ints sliced(int64_t extent, int64_t start, int64_t end, int64_t step) {
   const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? extent : extent - 1;
   start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, std::max<int64_t>(highest, 0));

@@ -1,4 +1,4 @@
-// What the gradients of operators that move elements are made of: elements go back, and copies are added up.
+// The operators that make up the gradients of operators that move elements: elements move back, and copies are added up.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,7 +10,7 @@ namespace heddle::conformance {
 namespace reference_movement_gradients {
 namespace {
 
-// The position that `coordinates` list for `at`; none: some axis has a -1 there.
+// Returns the position that `coordinates` list for `at`; nullopt: some axis has a -1 there.
 std::optional<Ints> listed(const std::vector<Ints>& coordinates, const Ints& at) {
   Ints from;
   for (size_t axis = 0; axis < at.size(); ++axis) from.push_back(coordinates[axis][static_cast<size_t>(at[axis])]);

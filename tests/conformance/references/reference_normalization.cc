@@ -9,7 +9,7 @@ using Elements = std::vector<Number>;
 
 // ---------------------------------------------------------------- LayerNormalization, RMSNormalization
 
-// The dimensions before the axis, with 1 for those behind it: the shape of what there is once for a row.
+// Returns the shape of the values that each row has once: the dimensions before the axis, then ones.
 Shape shape_of_rows(const Call& call) {
   const Shape& shape = call[0].shape;
   const int64_t axis = positive_axis(call.i("axis", -1), shape.rank());
@@ -23,12 +23,12 @@ std::vector<Elements> rows_of(const Call& call, const Shape& rows) {
     all[static_cast<size_t>(i / (call[0].size() / rows.element_count()))].push_back(call[0].values[static_cast<size_t>(i)]);
   return all;
 }
-// Of a parameter that is broadcast to X.
+// Returns an element of a parameter that is broadcast to X.
 Number parameter(const Call& call, size_t input, const Ints& position, Number otherwise) {
   return call.has(input) ? call[input].values[static_cast<size_t>(broadcast_flat(position, call[input].shape))] : otherwise;
 }
 
-// All dtypes are computed exactly, whatever stash_type says: it is the least precision of the first stage, and the dtype of statistics.
+// All dtypes are computed exactly, whatever stash_type is: it is the minimum precision of the first stage, and the dtype of statistics.
 std::vector<Numbers> layer_normalization(const Call& call) {
   const Numbers& x = call[0];
   const Shape rows = shape_of_rows(call);
@@ -54,7 +54,7 @@ std::vector<Numbers> layer_normalization(const Call& call) {
   return {y, mean, inverse};
 }
 
-// The dtype of Y is X's, as ONNX's inference and its reference have it (its list of types says scale's).
+// The dtype of Y is that of X, as in ONNX's inference and its reference (its list of types gives that of scale).
 std::vector<Numbers> rms_normalization(const Call& call) {
   const Numbers& x = call[0];
   const Shape rows = shape_of_rows(call);
@@ -111,7 +111,7 @@ std::vector<Numbers> mean_variance_normalization(const Call& call) {
   Numbers y = zeros_with_scale(x.dtype, x.shape);
   for (int64_t i = 0; i < x.size(); ++i) {
     const Moments& m = moments[group_of(i)];
-    // Summed in f64.
+    // f64 is summed in f64.
     const Number terms = x.dtype == DType::f64 ? m.magnitude : 0;
     store(y, static_cast<size_t>(i), normalized(x.values[static_cast<size_t>(i)], m, std::sqrt(m.variance) + 1e-9L, terms));
   }
@@ -120,7 +120,8 @@ std::vector<Numbers> mean_variance_normalization(const Call& call) {
 
 // ---------------------------------------------------------------- cases
 
-// Rows of all lengths along the last axes, and axes before them. `parameters`: of the trailing dimensions in "[...]".
+// Returns rows of all lengths along the last axes, and axes before them. `call` writes one; `parameter` is the shape of the parameters, of
+// trailing dimensions in "[...]".
 std::vector<Case> of_rows(
     const std::function<std::string(const std::string& x, const std::string& parameter, const std::string& more)>& call) {
   std::vector<Case> cases = {{Kind::odd, call("[7]", "[7]", "")},
@@ -170,7 +171,7 @@ Row rms() {
       of_rows([](const std::string& x, const std::string& p, const std::string& more) { return "T" + x + ", U" + p + behind(more); });
   cases.push_back({Kind::large, "f32[801,257], f32[257]"});
   for (const char* stash : {"1", "10", "11"}) cases.push_back({Kind::odd, "T[3,5,17] = -9..9, U[17]; stash_type=" + std::string(stash)});
-  // Squares that f32 does not have.
+  // Their squares are beyond the range of f32.
   cases.push_back({Kind::odd, "f32[2,4] = 1e25 2e25 -1e25 3e25 1 2 3 4, f32[4]; stash_type=11"});
   return {.type = "RMSNormalization", .reference = rms_normalization, .cases = cases, .ulps = 2.5, .ulps_of = halves};
 }

@@ -1,4 +1,4 @@
-// Normalisations that know of channels: BatchNormalization, InstanceNormalization, GroupNormalization, LRN. The channel is dimension 1.
+// Normalisations with channels: BatchNormalization, InstanceNormalization, GroupNormalization, LRN. The channel is dimension 1.
 #include "conformance/computations/normalization_reference.h"
 
 namespace heddle::conformance {
@@ -7,7 +7,7 @@ namespace {
 
 using Elements = std::vector<Number>;
 
-// Of each element. What has one dimension has one channel.
+// Returns the channel of each element. A tensor of one dimension has one channel.
 std::vector<size_t> channels_of(const Shape& shape) {
   std::vector<size_t> channels(static_cast<size_t>(shape.element_count()), 0);
   if (shape.rank() > 1)
@@ -22,7 +22,7 @@ std::vector<Elements> gathered(const Numbers& x, const std::vector<size_t>& set,
 
 // ---------------------------------------------------------------- BatchNormalization
 
-// With the given statistics the whole is one product and one sum, of whose terms each may be rounded.
+// With the given statistics the whole is one product and one sum, each of whose terms may be rounded.
 std::vector<Numbers> infer_batch(const Call& call, const std::vector<size_t>& channel, Number epsilon) {
   Numbers y = zeros_with_scale(call[0].dtype, call[0].shape);
   for (size_t i = 0; i < y.values.size(); ++i) {
@@ -40,7 +40,7 @@ std::vector<Numbers> batch_normalization(const Call& call) {
   const auto epsilon = static_cast<Number>(call.f("epsilon", 1e-5)), momentum = static_cast<Number>(call.f("momentum", 0.9));
   if (call.i("training_mode", 0) == 0) return infer_batch(call, channel, epsilon);
   const size_t channels = call[1].values.size();
-  // Statistics are of f32, as ONNX says, also where they are kept in f64.
+  // Statistics are in f32, as ONNX says, also if they are stored in f64.
   const Number error = call[3].dtype == DType::f64 && x.dtype != DType::f64 ? 0x1p29L : 1;
   Numbers y = zeros_with_scale(x.dtype, x.shape), mean = zeros_with_scale(call[3].dtype, call[3].shape), variance = mean;
   std::vector<Moments> moments;
@@ -131,7 +131,7 @@ const std::vector<Image>& images() {
                                                    {Kind::large, "[1,2,38700]", "[2]"}};
   return all;
 }
-// Channels of numbers apart from the others, beside special ones.
+// Channels of numbers, separate from channels with special ones.
 const char* const special = "[2,4,3] = nan 1 2 inf 1 2 0 -0 0 3 3 3 1 2 -inf -1 0 1 1e-3 2e-3 0 -3 -3 -3";
 
 // f32 and f64 round the difference from the mean, the deviation, its product with it, with the scale and the sum with the bias. 16-bit
@@ -228,7 +228,7 @@ Row lrn() {
   cases.push_back({Kind::odd, "T[1,5,3] = nan 1 2 3 1 2 0 -0 0 -inf 3 3 1 2 3; size=3, beta=-1.5, bias=-0.5"});
   cases.push_back({Kind::empty, "T[2,3,0]; size=3"});
   cases.push_back({Kind::empty, "T[2,0,3]; size=3"});
-  // The sum, its power with beta and the quotient.
+  // The sum, its power with beta and the quotient are rounded.
   return {.type = "LRN",
           .reference = local_response,
           .cases = cases,

@@ -7,11 +7,11 @@ namespace {
 
 using Elements = std::vector<Number>;
 
-// Elements that were normalised together, and what is known of each of them.
+// Elements that were normalised together, and the values that belong to each of them.
 struct Set {
-  std::vector<size_t> at;  // where they are
+  std::vector<size_t> at;  // their places
   Elements x, dy, scale;
-  Number dmean = 0;  // what reaches the mean and the variance besides
+  Number dmean = 0;  // further gradients that reach the mean and the variance
   Number dvariance = 0;
 
   void add(size_t i, Number x_here, Number dy_here, Number scale_here) {
@@ -26,7 +26,7 @@ struct Set {
 struct Gradients {
   std::vector<Normalized> dx, dscale, dbias;
 };
-// `centred`: about the mean; else by the mean of the squares alone.
+// `centred`: normalised about the mean; otherwise by the mean of the squares alone.
 Gradients gradients_of(const Set& set, Number epsilon, bool centred, DType dtype) {
   Elements x = set.x;
   if (!centred)
@@ -58,10 +58,11 @@ Gradients gradients_of(const Set& set, Number epsilon, bool centred, DType dtype
   return g;
 }
 
-// Sums of f64 have nothing wider to be added in; those of f32 are no better where they are kept in f64.
+// Sums in f64 have nothing wider to be added in; those in f32 are no better if they are stored in f64.
 Number error_of_sums(DType computed, DType kept, size_t terms) {
   if (computed == DType::f64) return walk(terms);
-  const bool is_half = computed != DType::f32;  // then so many units of f32 are allowed for those of the dtype, which are larger
+  const bool is_half =
+      computed != DType::f32;  // then the error is in units of f32, though those of the dtype, which are larger, are allowed
   return (is_half ? 4 : 1) * (kept == DType::f64 ? 0x1p29L : 1);
 }
 void add_to(Numbers& sums, size_t i, const Normalized& n, Number error) {
@@ -71,7 +72,7 @@ void add_to(Numbers& sums, size_t i, const Normalized& n, Number error) {
 
 // ---------------------------------------------------------------- rows
 
-// dY, X and scale; of LayerNormalization what reaches the outputs Mean and InvStdDev besides.
+// Inputs: dY, X and scale; for LayerNormalization also the gradients of the outputs Mean and InvStdDev.
 std::vector<Numbers> row_gradient(const Call& call, bool centred) {
   const Numbers& x = call[1];
   const auto axis = static_cast<int>(positive_axis(call.i("axis", -1), x.shape.rank()));
@@ -133,7 +134,7 @@ std::vector<Case> row_cases(const std::function<std::string(const std::string& x
     cases.push_back({Kind::odd, with("[5," + std::string(n) + "]", "[" + std::string(n) + "]", "")});
   return cases;
 }
-// The extents of a shape that may have values behind it.
+// Returns the extents of a shape that may be followed by values.
 std::string extents(const std::string& x) {
   return x.substr(0, x.find(']') + 1);
 }
@@ -256,7 +257,7 @@ const std::vector<Image>& images() {
   return all;
 }
 const char* const whole_tensors = "parameters are one number a channel; images have no steps";
-// Channels of numbers apart from the others, beside special ones.
+// Channels of numbers, separate from channels with special ones.
 const char* const special = "[2,4,3] = nan 1 2 4 1 2 0 -0 0 3 3 3 1 2 -inf -1 0 1 1e-3 2e-3 0 -3 -3 -3";
 
 Row batch() {

@@ -8,7 +8,7 @@ namespace heddle::conformance {
 namespace reference_pooling {
 namespace {
 
-// What a window sees: elements of the input, as numbers and positions in their channel, in row-major order.
+// The content of a window: elements of the input, as numbers and positions in their channel, in row-major order.
 struct Seen {
   std::vector<Number> elements;
   Ints positions;
@@ -16,7 +16,7 @@ struct Seen {
 };
 using Pooled = std::function<Number(const Seen&, Number* scale)>;
 
-// The windows of a pool, or one of the whole channel.
+// Returns the windows of a pool, or one over the whole channel.
 Windows pool_windows(const Call& call, bool global) {
   const Shape on = spatial(call[0].shape);
   Shape kernel;
@@ -26,7 +26,7 @@ Windows pool_windows(const Call& call, bool global) {
   return windows;
 }
 
-// Only positions and counts.
+// Fills in positions and counts only.
 Seen seen_by(const Windows& windows, int64_t window) {
   Seen seen;
   const Ints at = position_of(window, windows.count);
@@ -44,7 +44,7 @@ Seen seen_by(const Windows& windows, int64_t window) {
   return seen;
 }
 
-// f of each window of each channel; `visit` learns of which channel and window.
+// Returns f of each window of each channel; `visit` is called with the channel, the window and its content.
 Numbers pooled(const Call& call, bool global, const Pooled& f, const std::function<void(int64_t, int64_t, const Seen&)>& visit = {}) {
   const Numbers& x = call[0];
   const Windows windows = pool_windows(call, global);
@@ -64,7 +64,7 @@ Numbers pooled(const Call& call, bool global, const Pooled& f, const std::functi
   return y;
 }
 
-// The first of the largest elements, in row-major order whatever the order of the indices.
+// Returns the first of the largest elements, in row-major order whatever the order of the indices.
 size_t first_largest(const Seen& seen) {
   size_t largest = 0;
   for (size_t i = 1; i < seen.elements.size(); ++i)
@@ -75,7 +75,7 @@ Number largest(const Seen& seen, Number*) {
   return seen.elements[first_largest(seen)];
 }
 
-// The index of a position of a channel, as a flat one of the whole input. Column-major ones count the last dimension slowest.
+// Returns the index of a position of a channel, as a flat one in the whole input. Column-major indices count the last dimension slowest.
 int64_t index_of(int64_t channel, int64_t position, const Shape& on, bool column_major) {
   if (column_major) {
     const Ints at = position_of(position, on);
@@ -119,7 +119,7 @@ Pooled norm(const Call& call) {
   };
 }
 
-// Calls of every windowed pool. Channels around the width of vectors, for those that work on channels-last memory.
+// Calls of every windowed pool. Channels around the width of vectors, for kernels that work on channels-last memory.
 const std::vector<Case> windowed = {
     {Kind::odd, "T[1,1,7]; kernel_shape=[3]"},
     {Kind::odd, "T[2,3,7,9]; kernel_shape=[3,2]"},
@@ -138,7 +138,7 @@ const std::vector<Case> windowed = {
     {Kind::strided, "T[1,2,10,11]; kernel_shape=[4,3], auto_pad=\"SAME_UPPER\", strides=[2,3]"},
     {Kind::strided, "T[1,2,10,11]; kernel_shape=[4,3], auto_pad=\"SAME_LOWER\", strides=[2,3], dilations=[2,1]"},
     {Kind::strided, "T[1,2,10,11]; kernel_shape=[4,3], auto_pad=\"VALID\", strides=[1,2]"},
-    // The last window sticks out; would begin in the pad behind the input; fits.
+    // The last window sticks out; would begin in the pad after the input; fits.
     {Kind::strided, "T[1,2,8,9]; kernel_shape=[3,2], strides=[2,3], ceil_mode=1"},
     {Kind::strided, "T[1,2,4,2]; kernel_shape=[3,3], strides=[3,3], pads=[1,1,1,1], ceil_mode=1"},
     {Kind::strided, "T[1,2,7,12]; kernel_shape=[3,3], strides=[2,3], pads=[1,0,1,0], dilations=[1,2], ceil_mode=1"},
@@ -156,7 +156,7 @@ const std::vector<Case> whole_channels = {
 const std::map<Kind, std::string> one_input = {{Kind::broadcast, "one input"}};
 const std::map<Kind, std::string> whole = {{Kind::broadcast, "one input"}, {Kind::strided, "the window is the whole channel"}};
 
-// Sums of many numbers of one sign, in groups of which each addition may round by half a unit.
+// Sums of many numbers of one sign, in groups, in which each addition may round by half a unit.
 const std::map<DType, double> sums_in_f32 = {{DType::f16, rounded_once}, {DType::bf16, rounded_once}, {DType::f32, 2}}, exact = {};
 
 std::vector<Case> with(std::vector<Case> cases, const std::vector<Case>& more) {
@@ -170,7 +170,7 @@ Row max_pool_row() {
       .reference = max_pool,
       .cases = with(windowed, {{Kind::odd, "T[1,2,5,4]; kernel_shape=[2,3], storage_order=1"},
                                {Kind::strided, "T[2,1,5,4,3]; kernel_shape=[2,3,1], storage_order=1, strides=[2,1,1], pads=[0,1,0,1,0,0]"},
-                               // Several of the largest: the first of them.
+                               // Among several largest elements the first one wins.
                                {Kind::odd, "T[1,2,3,4] = 3; kernel_shape=[2,2]"},
                                {Kind::odd, "u8[2,3,9,7] = 0..3; kernel_shape=[3,3], pads=[1,1,1,1]"},
                                {Kind::odd, "i8[2,3,9,7] = -2..1; kernel_shape=[3,3], pads=[1,1,1,1], storage_order=1"},

@@ -17,7 +17,7 @@ Windows windows_on(const Call& call, const Shape& x) {
   return windows;
 }
 
-// The taps of a window that are on X, in row-major order; `padded`: those in the pads, too, but not beyond.
+// Returns the taps of a window that are on X, in row-major order; `padded` counts those in the pads, too, but not beyond.
 Ints taps_of(const Windows& windows, int64_t window, int64_t* padded) {
   Ints taps;
   const Ints at = position_of(window, windows.count);
@@ -80,11 +80,11 @@ std::vector<Numbers> of_average(const Call& call) {
 
 struct Setting {
   Kind kind;
-  std::string dtype, x, windows, attributes;  // windows: how many lie along each dimension
+  std::string dtype, x, windows, attributes;  // windows: how many there are along each dimension
 };
 
 Case case_of(const Setting& s, bool is_max, const std::string& more = "") {
-  // The extents of dY: batch and channels as of X.
+  // The extents of dY: batch and channels are those of X.
   const std::string dy = s.x.substr(0, s.x.find(',', s.x.find(',') + 1) + 1) + s.windows;
   std::string shape = s.x;
   for (char& c : shape) c = c == ',' ? ' ' : c;
@@ -119,7 +119,7 @@ const Setting settings[] = {
     {Kind::strided, "T", "1,2,10,11", "5,4", "kernel_shape=[4,3], auto_pad=\"SAME_LOWER\", strides=[2,3], dilations=[2,1]"},
     {Kind::strided, "T", "1,2,10,11", "7,5", "kernel_shape=[4,3], auto_pad=\"VALID\", strides=[1,2]"},
     {Kind::strided, "T", "1,2,11", "3", "kernel_shape=[2], strides=[4]"},
-    // The last window sticks out; would begin in the pad behind the input; fits.
+    // The last window sticks out; would begin in the pad after the input; fits.
     {Kind::strided, "T", "1,2,8,9", "4,3", "kernel_shape=[3,2], strides=[2,3], ceil_mode=1"},
     {Kind::strided, "T", "1,2,4,2", "2,1", "kernel_shape=[3,3], strides=[3,3], pads=[1,1,1,1], ceil_mode=1"},
     {Kind::rank, "T", "2,3,4,3,5", "4,3,6", "kernel_shape=[2,2,3], pads=[1,0,1,0,1,2]"},
@@ -138,7 +138,7 @@ const std::map<DType, double> sums_in_f32 = {{DType::f16, rounded_once}, {DType:
 std::vector<Row> pooling_gradient_rows() {
   using namespace reference_pooling_gradient;
   std::vector<Case> max = {
-      // Several of the largest: the first of them.
+      // Among several largest elements the first one wins.
       {Kind::odd, "T[1,2,3,4] = 3, T[1,2,2,3]; kernel_shape=[2,2]"},
       {Kind::odd, "f32[2,33,5,4] = 3, f32[2,33,5,4]; kernel_shape=[3,3], pads=[1,1,1,1]"},
       {Kind::odd, "T[1,1,7] = -inf -inf 1 inf inf 0 -1, T[1,1,6]; kernel_shape=[2]"},

@@ -1,4 +1,4 @@
-// Random operators, by docs/operators.md, "Random numbers". Called alone they have stream 0 and trip 0.
+// Random operators, by docs/operators.md, "Random numbers". In a call of their own they have stream 0 and trip 0.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,15 +19,15 @@ uint64_t bits_of(double number) {
   std::memcpy(&bits, &number, sizeof(bits));
   return bits;
 }
-// Of all but Dropout the attribute is a number: its bits as f64.
+// For all but Dropout the attribute is a number: its bits as f64.
 Randomness randomness(const Call& call) {
   return {call.given("seed") ? bits_of(call.f("seed", 0)) : call.seed, 0, call.step, 0};
 }
-constexpr uint64_t step_of_calls = 3;  // that the suite makes
+constexpr uint64_t step_of_calls = 3;  // the step of the suite's calls
 
 // ---------------------------------------------------------------- uniform and normal numbers
 
-// With the shape and dtype of the call's output.
+// Returns zeros of the shape and dtype of the call's output.
 Numbers output_of(const Call& call) {
   if (!call.inputs.empty()) return zeros(output_dtype(call, call[0].dtype), call[0].shape);
   Shape shape;
@@ -38,19 +38,19 @@ Number unit(const Randomness& random, DType dtype, size_t i) {
   return dtype == DType::f64 ? random.unit_53(i) : random.unit_24(i);
 }
 
-// The largest number of the dtype below the bound, which is not tiny.
+// Returns the largest number of the dtype below the bound, which is not tiny.
 Number below(DType dtype, Number bound) {
   const Number near = rounded(dtype, bound);
   if (near < bound) return near;
   int exponent = 0;
   const Number mantissa = std::frexp(near, &exponent);
   const int digits = dtype == DType::f64 ? 53 : dtype == DType::f32 ? 24 : dtype == DType::f16 ? 11 : 8;
-  // Powers of two have the numbers below them half as close as those above.
+  // The numbers just below a power of two are half as far apart as those above it.
   return near - std::ldexp(Number{1}, exponent - digits - (mantissa == 0.5L ? 1 : 0));
 }
 
-// low + (high - low) * u with all operations in f64, then rounded, to 16 bits by way of f32; what is rounded up to high becomes the number
-// before it.
+// low + (high - low) * u with all operations in f64, then rounded, to 16 bits through f32; a number that is rounded up to high becomes the
+// number before it.
 std::vector<Numbers> uniform(const Call& call) {
   const Randomness random = randomness(call);
   const double low = call.f("low", 0), high = call.f("high", 1);
@@ -64,7 +64,7 @@ std::vector<Numbers> uniform(const Call& call) {
   return {y};
 }
 
-// Box and Muller's: numbers 2k and 2k + 1 of [0, 1) become two normal ones.
+// The method of Box and Muller: numbers 2k and 2k + 1 of [0, 1) become two normal ones.
 std::vector<Numbers> normal(const Call& call) {
   const Randomness random = randomness(call);
   const Number mean = static_cast<Number>(call.f("mean", 0)), scale = static_cast<Number>(call.f("scale", 1));
@@ -74,7 +74,7 @@ std::vector<Numbers> normal(const Call& call) {
     const Number u = unit(random, y.dtype, i / 2 * 2), v = unit(random, y.dtype, i / 2 * 2 + 1);
     const Number radius = std::sqrt(-2 * std::log(1 - u));
     y.values[i] = mean + scale * radius * (i % 2 == 0 ? std::cos(full_turn * v) : std::sin(full_turn * v));
-    // Narrower dtypes are rounded once from f64. There an angle of up to 2 pi is rounded, to half of 2^-50, then its sine by the radius.
+    // Narrower dtypes are rounded once from f64. In f64 an angle of up to 2 pi is rounded, to half of 2^-50, then its sine by the radius.
     y.scale.push_back((std::fabs(mean) + std::fabs(scale) * radius) * (y.dtype == DType::f64 ? 8 : 1));
   }
   return {y};
@@ -89,7 +89,7 @@ std::vector<Numbers> bernoulli(const Call& call) {
   return {y};
 }
 
-// The first class up to which the probabilities come to more than a number in [0, 1).
+// Returns the first class at which the sum of probabilities exceeds a number in [0, 1).
 std::vector<Numbers> multinomial(const Call& call) {
   const Randomness random = randomness(call);
   const auto classes = static_cast<size_t>(call[0].shape[1]);
@@ -133,7 +133,7 @@ const Shaped shapes[] = {{Kind::odd, "[]"},         {Kind::odd, "[1]"},   {Kind:
                          {Kind::odd, "[65]"},       {Kind::empty, "[0]"}, {Kind::empty, "[3,0,2]"}, {Kind::rank, "[1,2,1,3,2,1,2,3]"},
                          {Kind::large, "[401,257]"}};
 
-// In each dtype that has real numbers; `options`: attributes of several ways to call it.
+// Returns a row with each dtype of real numbers; `options`: attributes of several ways to call it.
 Row generator(const char* type, Reference reference, const std::vector<std::string>& options) {
   std::vector<Case> cases;
   for (const Shaped& one : shapes)
@@ -175,7 +175,7 @@ Row bernoulli_row() {
   for (const int dtype : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16})
     cases.push_back({Kind::odd, "T[3,5,17] = 0..1; seed=-3.0, dtype=" + std::to_string(dtype)});
   cases.push_back({Kind::odd, "T[9] = 0 1 0 1 nan 0 1 -0 0.5; dtype=9"});
-  // Probabilities of just the number drawn, and of the next.
+  // Probabilities equal to the number drawn, and to the next.
   const Randomness drawn{bits_of(2.5), 0, step_of_calls, 0};
   std::string list;
   for (uint64_t i = 0; i < 4; ++i)
@@ -222,13 +222,13 @@ Row dropout_row() {
   }
   cases.push_back({Kind::odd, "T[3,5,17], -, bool[] = 1"});
   cases.push_back({Kind::large, "f32[801,257]"});
-  // Ratios of just the number drawn, and of the next.
+  // Ratios equal to the number drawn, and to the next.
   const Randomness drawn{5, 0, step_of_calls, 0};
   for (const Number next : {0.0L, 0x1p-32L})
     cases.push_back({Kind::odd, fmt::format("f32[1], f64[] = {:.17g}, bool[] = 1; seed=5", static_cast<double>(drawn.unit_32(0) + next))});
-  // What is dropped is 0 whatever it was.
+  // A dropped element is 0 whatever it was.
   cases.push_back({Kind::odd, "T[8] = inf, U[] = 0.75, bool[] = 1; seed=5"});
-  // 1 / (1 - ratio) is rounded, and the product.
+  // 1 / (1 - ratio) and the product are rounded.
   return {.type = "Dropout",
           .reference = dropout,
           .cases = cases,

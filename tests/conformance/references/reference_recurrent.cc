@@ -34,21 +34,21 @@ using Vector = std::vector<Tracked>;
 
 // ---------------------------------------------------------------- one direction
 
-// Weights of a direction, and what all cells do with them. Gates are in the order of W.
+// Weights of a direction, and the functions that all cells share. Gates are in the order of W.
 class Direction {
  public:
   Direction(const Call& call, int64_t direction, int64_t gates, std::vector<Activation> functions)
       : call_(call), direction_(direction), gates_(gates), functions_(std::move(functions)) {}
 
   int64_t hidden() const { return call_[2].shape[2]; }
-  // X W' of gate g, element j; H R' likewise; their biases.
+  // X W' for gate g, element j; H R' likewise; their biases.
   Tracked of_input(int64_t g, int64_t j, const Vector& x) const { return product(call_[0].shape[2], 1, g, j, x); }
   Tracked of_state(int64_t g, int64_t j, const Vector& h) const { return product(hidden(), 2, g, j, h); }
   Tracked input_bias(int64_t g, int64_t j) const { return element(3, 2 * gates_, g, j); }
   Tracked state_bias(int64_t g, int64_t j) const { return element(3, 2 * gates_, gates_ + g, j); }
   Tracked peephole(int64_t g, int64_t j) const { return element(7, 3, g, j); }
-  // Function k of it, and of what is clipped before. ONNX clips "the input of activations"; ONNX Runtime, whose reading this is, takes the
-  // gates for that, and not the cell that LSTM's h is applied to.
+  // Apply function k to x, clipped before or as it is. ONNX clips "the input of activations"; ONNX Runtime, whose reading this is, takes
+  // this as the gates, and not the cell that LSTM's h is applied to.
   Tracked clipped_and_activated(size_t k, Tracked x) const {
     if (call_.given("clip")) {
       const auto most = static_cast<Number>(call_.f("clip", 0));
@@ -81,8 +81,8 @@ class Direction {
   const std::vector<Activation> functions_;
 };
 
-// From x, the state h and, of LSTM, c to the next ones. `sums`: what the gates' functions are applied to and, of GRU, what the hidden
-// gate's R is multiplied with or, with linear_before_reset, that product; gate by gate.
+// Computes the next states from x, the state h and, for LSTM, c. `sums`: the arguments of the gates' functions and, for GRU, the operand of
+// the hidden gate's R or, with linear_before_reset, that product; gate by gate.
 using Cell = void (*)(const Call& call, const Direction& of, const Vector& x, Vector& h, Vector& c, Vector& sums);
 
 void rnn_cell(const Call&, const Direction& of, const Vector& x, Vector& h, Vector&, Vector& sums) {
@@ -190,7 +190,7 @@ std::vector<Numbers> layer(const Call& call, Cell cell, int64_t gates, const std
 
 // ---------------------------------------------------------------- calls
 
-// Weights so small that errors don't grow along the sequence.
+// The weights are so small that errors do not grow along the sequence.
 std::string call_of(const std::string& dtype, int64_t time, int64_t batch, int64_t width, int64_t hidden, int64_t gates,
                     const std::string& direction, const std::string& optional, const std::string& attributes) {
   const int64_t directions = direction == "bidirectional" ? 2 : 1;
@@ -205,7 +205,7 @@ std::string call_of(const std::string& dtype, int64_t time, int64_t batch, int64
   std::string call = dtype + list(batch_first ? Ints{batch, time, width} : Ints{time, batch, width});
   call += ", " + dtype + list({directions, gates * hidden, width}) + range;
   call += ", " + dtype + list({directions, gates * hidden, hidden}) + range;
-  // B, sequence_lens, initial_h, initial_c, P: those whose letter is there.
+  // Writes the inputs B, sequence_lens, initial_h, initial_c, P whose letter is present.
   const auto has = [&](char letter) { return optional.find(letter) != std::string::npos; };
   call += has('B') ? ", " + dtype + list({directions, 2 * gates * hidden}) : ", -";
   call += has('l') ? ", i32" + list({batch}) + "=1.." + std::to_string(time + 1) : ", -";
@@ -251,7 +251,7 @@ Row row(const char* type, Cell cell, int64_t gates, const std::vector<std::strin
   }
   add(Kind::large, "f32", {3, 67, 9, 16}, "bidirectional", "BlhcP");
   add(Kind::large, "f32", {7, 19, 70, 40}, "reverse", "B", "layout=1");
-  // More steps than rows of X are multiplied for at once, of as many batch entries as go through them together and of fewer.
+  // More steps than rows of X are multiplied at once, with as many batch entries as are processed together and with fewer.
   for (const int64_t batch : {1, 24, 26}) add(Kind::large, "f32", {batch == 1 ? 300 : 40, batch, 5, 9}, "bidirectional", "BlhcP");
   add(Kind::large, "f32", {3, 2, 300, 5}, "forward", "");
   return {.type = type,

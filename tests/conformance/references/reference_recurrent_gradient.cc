@@ -1,4 +1,4 @@
-// What the gradients of RNN, GRU and LSTM are made of: cells written onto a tape, which is then read backwards.
+// The operators that make up the gradients of RNN, GRU and LSTM: cells are recorded on a tape, which is then read in reverse.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -13,7 +13,7 @@ enum Input : size_t { in_sums, in_r, in_lengths, in_h, in_dy, in_dy_h, in_arrivi
 
 // ---------------------------------------------------------------- the tape
 
-// Each entry is a number that the entries before it make; `slopes` are its derivatives by its operands.
+// Each entry is a number that is computed from earlier entries; `slopes` are its derivatives by its operands.
 class Tape {
  public:
   using Entry = size_t;
@@ -21,11 +21,11 @@ class Tape {
   Entry write(const Tracked& value) { return append({value, {}, 0, {}, {}}); }
   Entry add(Entry a, Entry b) { return append({at(a) + at(b), {}, 2, {a, b}, {{1}, {1}}}); }
   Entry multiply(Entry a, Entry b) { return append({at(a) * at(b), {}, 2, {a, b}, {at(b), at(a)}}); }
-  // a + b, whose value is given.
+  // a + b, with a given value.
   Entry known(const Tracked& value, Entry a, Entry b) { return append({value, {}, 2, {a, b}, {{1}, {1}}}); }
   // 1 - a
   Entry rest(Entry a) { return append({Tracked{1} + Tracked{-at(a).value, at(a).error}, {}, 1, {a}, {{-1}}}); }
-  // f of it, clipped before to [-most, most] if that is more than 0.
+  // f of the entry, which is first clipped to [-most, most] if `most` is more than 0.
   Entry activate(const Activation& f, Number most, Entry a) {
     constexpr Number step = 1e-6L;
     Tracked x = at(a);
@@ -33,7 +33,7 @@ class Tape {
     if (is_clipped) x.value = std::clamp(x.value, -most, most);
     const Number value = f(x.value), slope = is_clipped ? 0 : f.slope(x.value);
     const Number bend = is_clipped ? 0 : (f.slope(x.value + step) - f.slope(x.value - step)) / (2 * step);
-    // What tanh loses where it is subtracted from 1.
+    // The error that tanh has where it is subtracted from 1.
     const Number lost = f.name == "Tanh" ? 1 : f.name == "ScaledTanh" ? std::fabs(f.alpha * f.beta) : 3 * std::fabs(slope);
     return append({{value, std::fabs(f.slope(x.value)) * x.error + std::fabs(value)},
                    {},
@@ -44,13 +44,13 @@ class Tape {
 
   const Tracked& at(Entry entry) const { return entries_[entry].value; }
   const Tracked& gradient(Entry entry) const { return entries_[entry].gradient; }
-  // Of the entry, beside what it gets from those behind it.
+  // Adds a gradient of the entry to those that come from later entries.
   void arrives(Entry entry, const Tracked& gradient) { accumulate(entry, gradient); }
   void read_back() {
     for (size_t i = entries_.size(); i-- > 0;)
       for (int k = 0; k < entries_[i].operands_count; ++k) {
         const Tracked& slope = entries_[i].slopes[k];
-        const bool passes = std::fabs(slope.value) == 1 && slope.error == 0;  // as it is: nothing is rounded
+        const bool passes = std::fabs(slope.value) == 1 && slope.error == 0;  // passed on unchanged: nothing is rounded
         const Tracked& gradient = entries_[i].gradient;
         accumulate(entries_[i].operands[k], passes ? Tracked{slope.value * gradient.value, gradient.error} : slope * gradient);
       }
@@ -95,9 +95,9 @@ class Unit {
 
   Tape tape;
   Entries peepholes, h, c;
-  // Of the next step: what its gates and its hidden part are said to be.
+  // For the next step: the given values of its gates and its hidden part.
   std::vector<Tracked> sums;
-  // Of the last step: what X came to in the gates.
+  // From the last step: the contribution of X to the gates.
   Entries xw, gates, hidden_part;
 
   int64_t hidden() const { return hidden_; }
@@ -108,13 +108,13 @@ class Unit {
       sum = tape.add(sum, tape.multiply(r_[static_cast<size_t>(row * hidden_ + i)], state[static_cast<size_t>(i)]));
     return sum;
   }
-  // What the gate's function is applied to: it has the value that is given, and is made of X and `others`.
+  // Returns the argument of the gate's function: it has the given value, and depends on X and `others`.
   Entry gate(int64_t g, int64_t j, Entry others) {
     const auto row = static_cast<size_t>(g * hidden_ + j);
     return gates[row] = tape.known(sums[row], xw[row], others);
   }
   Entry part(int64_t j, Entry of) { return tape.known(sums[static_cast<size_t>(gates_ * hidden_ + j)], of, of_nothing_); }
-  // `sum` plus what element j of `state` shows through peephole p.
+  // Returns `sum` plus the contribution of element j of `state` through peephole p.
   Entry seen(Entry sum, int64_t p, int64_t j, Entry state) {
     return tape.add(sum, tape.multiply(peepholes[static_cast<size_t>(p * hidden_ + j)], state));
   }
@@ -293,7 +293,7 @@ class Layer {
 
 // ---------------------------------------------------------------- calls
 
-// sequence_lens, initial_h, dY, dY_h (n), dsums, initial_c, dY_c (m), P: those whose letter is there.
+// Writes the inputs sequence_lens, initial_h, dY, dY_h (n), dsums, initial_c, dY_c (m), P whose letter is present.
 std::string call_of(const std::string& dtype, int64_t time, int64_t batch, int64_t hidden, int64_t gates, const std::string& direction,
                     const std::string& optional, const std::string& attributes) {
   const int64_t directions = direction == "bidirectional" ? 2 : 1;

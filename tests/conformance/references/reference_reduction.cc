@@ -8,7 +8,7 @@ namespace heddle::conformance {
 namespace reference_reduction {
 namespace {
 
-// A number and what its rounding error is relative to.
+// A number and the magnitude that its rounding error is relative to.
 struct Folded {
   Number value = 0, scale = 0;
 };
@@ -16,7 +16,7 @@ using Terms = std::vector<Number>;
 
 // ---------------------------------------------------------------- what a set of numbers becomes
 
-// What folding n numbers is off by, in units of the last place: f64 has nothing wider to fold in.
+// Returns the error of folding n numbers, in units of the last place: f64 has nothing wider to fold in.
 Number error_of(const Terms& x, DType dtype) {
   return dtype == DType::f64 ? walk(x.size()) : 1;
 }
@@ -52,24 +52,24 @@ Folded fold_l2(const Terms& x, DType dtype) {
   const Number root = std::sqrt(sum_of(x, dtype, square).value);
   return {root, root * error_of(x, dtype)};
 }
-// Of integers without the fraction.
+// For integers the fraction is dropped.
 Folded fold_mean(const Terms& x, DType dtype) {
   const Folded sum = sum_of(x, dtype, itself);
   const auto count = static_cast<Number>(x.size());
   return {sum.value / count, sum.scale / count};
 }
-// f32 is multiplied in f32.
+// Products of f32 are computed in f32.
 Folded fold_product(const Terms& x, DType dtype) {
   Number product = 1;
   for (const Number n : x) product *= n;
   return {product, std::fabs(product) * error_of(x, dtype == DType::f32 ? DType::f64 : dtype)};
 }
-// An error of the sum, relative to it, is one of the logarithm.
+// A relative error of the sum is an absolute one of the logarithm.
 Folded fold_log_sum(const Terms& x, DType dtype) {
   const Folded sum = sum_of(x, dtype, itself);
   return {std::log(sum.value), sum.value == 0 ? 0 : sum.scale / std::fabs(sum.value)};
 }
-// exp(x) is a number of long double up to x = 11356. The largest x is usually taken out of the sum, and added to the logarithm of the rest.
+// exp(x) is a number of long double up to x = 11356. Usually the largest x is taken out of the sum, and added to the logarithm of the rest.
 Folded fold_log_sum_exp(const Terms& x, DType dtype) {
   Number largest = -HUGE_VALL, sum = 0;
   for (const Number n : x) {
@@ -78,7 +78,7 @@ Folded fold_log_sum_exp(const Terms& x, DType dtype) {
   }
   return {std::log(sum), std::isfinite(largest) ? std::fabs(largest) + error_of(x, dtype) : 0};
 }
-// The least number of the dtype, which is less than all others: of floats -inf.
+// Returns the least number of the dtype, which is less than all others: -inf for floats.
 Number min_of(DType dtype) {
   if (is_floating(dtype)) return -HUGE_VALL;
   const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
@@ -112,7 +112,7 @@ std::vector<bool> reduced_axes(const Call& call) {
   return reduced;
 }
 
-// All elements of one position of `kept` folded, under another shape.
+// Folds all elements for each position of `kept`; the result has another shape.
 template <Folded (*fold)(const Terms&, DType)>
 Numbers folded_to(const Numbers& x, const Shape& kept, const Shape& shape) {
   std::vector<Terms> terms(static_cast<size_t>(kept.element_count()));
@@ -149,12 +149,12 @@ std::vector<Numbers> reduce(const Call& call) {
 
 // ---------------------------------------------------------------- cases
 
-// The same call in each of the dtypes of floats.
+// Adds the same call in each of the dtypes of floats.
 void add_floats(std::vector<Case>& cases, Kind kind, const std::string& call) {
   for (const char* dtype : {"f16", "bf16", "f32", "f64"}) cases.push_back({kind, dtype + call});
 }
 
-// Calls with numbers of the range, which has none below 0: of unsigned integers these are very large.
+// Returns calls with numbers of the range, which has none below 0: for unsigned integers these would be very large.
 std::vector<Case> reductions(const std::string& range) {
   const std::string s = " = " + range;
   std::vector<Case> cases = {{Kind::odd, "T[]" + s},
@@ -187,7 +187,7 @@ std::vector<Case> reductions(const std::string& range) {
   return cases;
 }
 
-// Numbers of either sign, in what has signs.
+// Adds calls with numbers of either sign, for dtypes with signs.
 void add_signed(std::vector<Case>& cases, const std::string& range) {
   for (const char* dtype : {"i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"}) {
     const std::string t = dtype;
@@ -197,7 +197,7 @@ void add_signed(std::vector<Case>& cases, const std::string& range) {
   }
 }
 
-// `most`: all dtypes, or those whose numbers do.
+// `most`: all dtypes, or those that can hold the numbers.
 void add_large(std::vector<Case>& cases, const std::string& range, const std::vector<std::string>& most = {"T"}) {
   const std::string s = " = " + range;
   for (const std::string& t : most) {
@@ -205,7 +205,7 @@ void add_large(std::vector<Case>& cases, const std::string& range, const std::ve
     cases.push_back({Kind::large, t + "[601,129]" + s + ", i64[1] = 0"});
     cases.push_back({Kind::large, t + "[301,257]" + s + ", i64[1] = 1"});
   }
-  // Rows that tiles and conversions to f32 divide.
+  // Rows that are divided by tiles and by conversions to f32.
   cases.push_back({Kind::large, most[0] + "[7,2,5501]" + s + ", i64[2] = 0 2"});
   cases.push_back({Kind::large, "f32[3,61,401]" + s + ", i64[2] = 0 2"});
   cases.push_back({Kind::large, "f32[5,257,61]" + s + ", i64[1] = 1; keepdims=0"});
@@ -222,7 +222,7 @@ void add_floats_of_nothing(std::vector<Case>& cases) {
   add_floats(cases, Kind::empty, "[3,0,2], i64[1] = 1");
 }
 
-// Numbers that no float of 64 bits holds.
+// Numbers that no float of 64 bits can hold.
 void add_wide(std::vector<Case>& cases) {
   cases.push_back({Kind::odd, "i64[3] = 9007199254740993 -9007199254740995 7"});
   cases.push_back({Kind::odd, "i64[2,2] = 4611686018427387905 7 -4611686018427387907 -9, i64[1] = 1"});
@@ -281,13 +281,13 @@ std::vector<Row> reduction_rows() {
   sums_of_squares = squares;
   for (auto* cases : {&sums, &products, &squares, &sums_of_squares}) add_nothing(*cases);
   extrema = sums;
-  extrema.push_back({Kind::large, "u64[301,257] = -1..200000; keepdims=0"});  // once the largest number
+  extrema.push_back({Kind::large, "u64[301,257] = -1..200000; keepdims=0"});  // the largest number occurs once
   extrema.push_back({Kind::odd, "u64[3] = 18446744073709551614 18446744073709551615 18446744073709551613"});
   Row to_shape = row("SumTo", sum_to, sums_to(), 1);
   to_shape.domain = "heddle";
   to_shape.without = {takes_no_steps};
   return {to_shape, row("ReduceSum", reduce<fold_sum>, sums, 1), row("ReduceMean", reduce<fold_mean>, means, 1),
-          // Of zeros of both signs either is the extremum.
+          // With zeros of both signs, either may be the extremum.
           row("ReduceMax", reduce<fold_max>, extrema, rounded_once), row("ReduceMin", reduce<fold_min>, extrema, rounded_once),
           row("ReduceProd", reduce<fold_product>, products, 1), row("ReduceL1", reduce<fold_l1>, sums, 1),
           row("ReduceL2", reduce<fold_l2>, squares, 1), row("ReduceLogSum", reduce<fold_log_sum>, logarithms, 1),

@@ -1,4 +1,4 @@
-// Operators of shapes: tensors made from one, what it says, and the same elements under another.
+// Operators of shapes: tensors made from a shape, the shape of a tensor, and the same elements under another shape.
 #include <algorithm>
 #include <cmath>
 
@@ -185,7 +185,7 @@ Row unchanged(const std::string& type, const std::string& domain) {
           .without = {one_input, takes_no_steps}};
 }
 
-// What it changes is where the elements lie in memory.
+// The operator changes only the layout of the elements in memory.
 Row reorder() {
   Row row = unchanged("Reorder", "heddle");
   std::erase_if(row.cases, [](const Case& one) { return one.kind == Kind::large; });  // each is run in nine pairs of layouts

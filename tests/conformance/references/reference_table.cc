@@ -1,4 +1,4 @@
-// Rows of a table that are written or combined where indices say, and sums with weights.
+// Rows of a table that are written or combined at indices, and sums with weights.
 #include <algorithm>
 
 #include "conformance/cases/movement.h"
@@ -11,7 +11,7 @@ struct Places {
   explicit Places(const Call& c, size_t indices) : indices_(c[indices]), rows_(static_cast<size_t>(c[0].shape[0])) {
     length = rows_ > 0 ? c[0].values.size() / rows_ : 0;
   }
-  // f(where a row of the table begins, where one of the values does)
+  // Calls f(begin of a row of the table, begin of a row of values).
   template <class F>
   void each(F f) const {
     for (size_t i = 0; i < indices_.values.size(); ++i) {
@@ -35,7 +35,7 @@ std::vector<Numbers> assigned(const Call& c) {
   return {result};
 }
 
-// Rounded to the dtype each time.
+// Products are rounded to the dtype each time.
 Number product(DType dtype, Number a, Number b) {
   return dtype == DType::f64 ? static_cast<double>(a) * static_cast<double>(b) : rounded(dtype, a * b);
 }
@@ -85,7 +85,7 @@ std::vector<Numbers> sum_of_pairs(const Call& c) {
   return {result};
 }
 
-// Of one table that has other shapes: its rows, what is behind them, the indices, and how many there are.
+// The shapes of one table: its rows, the dimensions after them, the indices, and their number.
 struct Shapes {
   Kind kind;
   std::string rows, behind, indices, count;

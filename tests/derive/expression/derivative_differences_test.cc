@@ -1,4 +1,4 @@
-// Symbolic derivatives against differences: of random programs, and of the expression of every operator that has one.
+// Compares symbolic derivatives with differences: of random programs, and of the expression of every operator that has one.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,7 +19,7 @@ struct Count {
   size_t points = 0, compared = 0, not_zero = 0;
 };
 
-// Derivatives by all inputs at one point, with and without the result.
+// Compares derivatives by all inputs at one point, with and without the forward result.
 void compare(const Program& program, const std::vector<double>& at, const std::string& what, Count& count) {
   std::vector<size_t> inputs;
   for (size_t i = 0; i < program.inputs.size(); ++i) inputs.push_back(i);
@@ -61,7 +61,7 @@ TEST(DerivativeDifferences, OfAThousandRandomPrograms) {
       for (size_t i = 0; i < program.inputs.size(); ++i) at.push_back(uniform(state) * 4 - (below(state, 2) ? 2.0 : 0.0));
       compare(program, at, expression::print(program), count);
     }
-    if (count.not_zero == before) continue;  // floor of something, or constant
+    if (count.not_zero == before) continue;  // floor of a value, or constant
     ++programs;
     for (const expression::Instruction& i : program.code) met.insert(i.op);
   }
@@ -74,7 +74,7 @@ TEST(DerivativeDifferences, OfAThousandRandomPrograms) {
         << expression::info(static_cast<Opcode>(op)).name;
 }
 
-// All values of string attributes that the expression asks for, and all subsets of the optional inputs.
+// Covers all values of string attributes that the expression depends on, and all subsets of the optional inputs.
 void compare_operator(const OperatorSchema& schema, Count& count) {
   std::vector<std::vector<Attribute>> settings = {{}};
   for (uint32_t i = 0; i < schema.op->attribute_count; ++i) {

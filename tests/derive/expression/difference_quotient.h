@@ -1,4 +1,4 @@
-// Derivatives of programs by central differences, at points where they can be trusted: the judge of the symbolic ones.
+// Derivatives of programs by central differences, at points where they can be trusted: the reference for the symbolic ones.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace heddle::testing_derive {
 
-// The values of all instructions.
+// Returns the values of all instructions.
 inline std::vector<double> all_values(const expression::Program& program, const std::vector<double>& inputs) {
   using expression::Opcode;
   std::vector<double> values;
@@ -34,7 +34,7 @@ inline std::vector<double> all_values(const expression::Program& program, const 
   return values;
 }
 
-// Which instructions the result depends on, given their values: not the branches of selects that are not taken.
+// Returns which instructions the result depends on, given their values: not the branches of selects that are not taken.
 inline std::vector<bool> used(const expression::Program& program, const std::vector<double>& values) {
   using expression::Opcode;
   std::vector<bool> is_used(program.code.size(), false);
@@ -49,10 +49,10 @@ inline std::vector<bool> used(const expression::Program& program, const std::vec
   return is_used;
 }
 
-// On which of its pieces an operation is that has several: equal numbers are the same one. 0 of those that have one.
+// Returns the piece that a piecewise operation is on: equal numbers mean the same piece. 0 for operations of one piece.
 inline double piece(const expression::Instruction& i, const std::vector<double>& values, double result) {
   using expression::Opcode;
-  if (i.op == Opcode::input || i.op == Opcode::constant) return 0;  // what they have are no operands
+  if (i.op == Opcode::input || i.op == Opcode::constant) return 0;  // their fields are not operands
   const double a = i.a < 0 ? 0 : values[static_cast<size_t>(i.a)], b = i.b < 0 ? 0 : values[static_cast<size_t>(i.b)];
   switch (i.op) {
     case Opcode::min:
@@ -87,7 +87,8 @@ inline double piece(const expression::Instruction& i, const std::vector<double>&
   }
 }
 
-// Exactly where the operation has an infinite derivative, which times the 0 of another one is NaN, or a kink that isn't crossed.
+// Returns true exactly where the operation has an infinite derivative, which times the 0 of another one is NaN, or a kink that is not
+// crossed.
 inline bool is_singular(const expression::Instruction& i, const std::vector<double>& values) {
   using expression::Opcode;
   const auto of = [&](int32_t k) { return values[static_cast<size_t>(k)]; };
@@ -108,8 +109,8 @@ inline bool is_singular(const expression::Instruction& i, const std::vector<doub
   }
 }
 
-// The derivative of the program by input `of`. None where differences tell nothing: beside a kink or a jump, and where values are not
-// finite, too large, or lose too many digits for two step widths to agree. What hides in branches that are not taken doesn't matter.
+// Returns the derivative of the program by input `of`. None where differences are unreliable: beside a kink or a jump, and where values are
+// not finite, too large, or lose too many digits for two step widths to agree. Branches that are not taken do not matter.
 inline std::optional<double> difference_quotient(const expression::Program& program, const std::vector<double>& at, size_t of) {
   constexpr double most = 1e4, width = 1e-3;
   const std::vector<double> values = all_values(program, at);

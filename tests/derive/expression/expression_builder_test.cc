@@ -1,4 +1,4 @@
-// What the builder leaves out and puts together, as text.
+// Tests which operations the builder leaves out and combines, as text.
 #include "derive/expression/expression_builder.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST_F(ExpressionBuilding, FoldsConstants) {
   EXPECT_EQ(text(build.make(Opcode::log, constant(1))), "0");
   EXPECT_EQ(text(build.mul(build.mul(constant(2), a), constant(3))), "mul(a, 6)");
   EXPECT_EQ(text(build.neg(build.mul(a, constant(3)))), "mul(a, -3)");
-  // Not what overflows, or is NaN of an infinite a.
+  // It does not combine constants if the product overflows, or is NaN for an infinite a.
   EXPECT_EQ(text(build.mul(build.mul(a, constant(1e200)), constant(1e200))), "mul(mul(a, 1e+200), 1e+200)");
   EXPECT_EQ(text(build.mul(a, constant(0))), "mul(a, 0)");
   EXPECT_EQ(text(build.mul(build.mul(a, constant(0)), constant(2))), "mul(mul(a, 0), 2)");

@@ -1,4 +1,4 @@
-// Derivatives of expressions as text, at the points where they are a convention, and how long they become.
+// Derivatives of expressions as text, their values at points where they are a convention, and their length.
 #include "derive/expression/expression_derivative.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using expression::Program;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Of x0, x1, ... as far as the text speaks of them.
+// The program has the inputs x0, x1, ... up to the last that the text mentions.
 Program parsed(const std::string& text) {
   Program program;
   for (const std::string& number : expression::mentioned(text, "x"))
@@ -32,13 +32,13 @@ Program parsed(const std::string& text) {
   return program;
 }
 
-// By x<input>.
+// The derivative by x<input>.
 std::string derivative(const std::string& text, size_t input = 0, ResultOfForward result = ResultOfForward::kept) {
   auto program = expression_derivative(parsed(text), input, result);
   return program.ok() ? expression::print(*program) : program.status().text();
 }
 
-// Of dy = 1.
+// The derivative for dy = 1.
 double derivative_at(const std::string& text, std::vector<double> at, size_t input = 0, ResultOfForward result = ResultOfForward::kept) {
   const Program program = parsed(text);
   auto derived = expression_derivative(program, input, result);
@@ -95,15 +95,15 @@ TEST(ExpressionDerivative, IsShort) {
   EXPECT_EQ(derivative("x0 * 1 + 0"), "dy");
   EXPECT_EQ(derivative("-x0 * -3"), "mul(dy, 3)");
   EXPECT_EQ(derivative("2 * (x0 * 3)"), "mul(dy, 6)");
-  EXPECT_EQ(derivative("x0 + floor(x0) * x1"), "dy");  // nothing times the derivative of floor
-  EXPECT_EQ(derivative("x0 * 0"), "mul(dy, 0)");       // which is NaN of an infinite dy
+  EXPECT_EQ(derivative("x0 + floor(x0) * x1"), "dy");  // floor has the derivative zero
+  EXPECT_EQ(derivative("x0 * 0"), "mul(dy, 0)");       // NaN for an infinite dy
   EXPECT_EQ(derivative("select(x1, x0, x0)"), "dy");
   EXPECT_EQ(derivative("select(lt(x0, 0.5), x0 + 1, select(gt(x0, 2), x0 - 1, 0))"), "select(lt(x0, 0.5), dy, select(gt(x0, 2), dy, 0))");
   EXPECT_EQ(derivative("select(x1, x0, select(x1, 3 * x0, 2 * x0))"), "select(x1, dy, mul(dy, 2))");  // one branch is never taken
   EXPECT_EQ(derivative("7 + x0 * 0 - x1", 1), "neg(dy)");
-  // Zero once, and still so when it is doubled.
+  // The derivative of t in one select is zero, and remains so when it is doubled.
   EXPECT_EQ(derivative("t = 2 * x0; select(x1, t, 1) + select(x2, t, 1)"), "mul(add(select(x2, dy, 0), select(x1, dy, 0)), 2)");
-  // The parser copies a result that isn't last.
+  // The parser copies a result that is not last.
   EXPECT_EQ(derivative("t = exp(x0); u = t + x1; t"), "mul(dy, y)");
 }
 
@@ -161,7 +161,7 @@ TEST(ExpressionDerivative, HasPytorchsConventionsAtKinks) {
   EXPECT_EQ(derivative_at("min(max(x0, x1), x2)", {0, 1, 3}, 1), 1);
   EXPECT_EQ(derivative_at("min(max(x0, x1), x2)", {4, 1, 3}, 2), 1);
   EXPECT_EQ(derivative_at("max(x0, -2)", {-2}), 0);
-  // No pair: the inner one has another reader.
+  // There is no pair: the inner one has another reader.
   EXPECT_EQ(derivative_at("t = min(x0, x1); max(t, x2) * t", {2, 2, 1}), 2);
   EXPECT_EQ(derivative_at("t = max(x0, 0); min(t, 2) + t", {0}), 0);
   EXPECT_EQ(derivative_at("sqrt(x0)", {0}), infinity);
@@ -175,7 +175,7 @@ TEST(ExpressionDerivative, HasPytorchsConventionsAtKinks) {
   EXPECT_EQ(derivative_at("pow(0, x0)", {2}), 0);
   for (const char* flat : {"floor(x0)", "ceil(x0)", "round(x0)", "sign(x0)", "lt(x0, 1)", "and(x0, 1)", "isnan(x0)", "select(x0, 2, 3)"})
     EXPECT_EQ(derivative(flat), "0") << flat;
-  // Kinks that cancel.
+  // The kinks of the two terms cancel each other.
   EXPECT_EQ(derivative_at("max(x0, 0) + log1p(exp(-abs(x0)))", {0}), 0.5);
   EXPECT_EQ(derivative_at("log1p(exp(-abs(3 * x0))) + max(0, 3 * x0)", {0}), 1.5);
   EXPECT_EQ(derivative_at("max(x0, x1) + log1p(exp(-abs(x0 - x1)))", {1, 1}, 1), 0.5);
@@ -191,14 +191,14 @@ TEST(ExpressionDerivative, PassesNanOnLikePytorch) {
   EXPECT_TRUE(std::isnan(derivative_at("x0 * x0", {nan})));
 }
 
-// 0 * inf is NaN: the branch that is not taken must not be multiplied by.
+// 0 * inf is NaN: the derivative must not be multiplied by the branch that is not taken.
 TEST(ExpressionDerivative, HasNothingOfBranchesThatAreNotTaken) {
   EXPECT_EQ(derivative_at("select(gt(x0, 0), sqrt(x0), 0)", {0}), 0);
   EXPECT_EQ(derivative_at("select(gt(x0, 0), sqrt(x0), 0)", {-1}), 0);
   EXPECT_EQ(derivative_at("select(le(x0, 0), 2 * x0, log(x0))", {0}), 2);
   EXPECT_EQ(derivative_at("select(le(x0, 0), 2 * x0, x0 * log(x0))", {0}), 2);
   EXPECT_EQ(derivative_at("select(lt(x0, 100), x0, exp(exp(x0)))", {20}), 1);
-  // One value in two branches, and deeper within.
+  // One value is used in two branches, and further inside.
   const std::string two = "t = sqrt(x0); select(x1, t, 1) + select(x2, t, 1)";
   EXPECT_EQ(derivative_at(two, {0, 0, 0}), 0);
   EXPECT_EQ(derivative_at(two, {4, 1, 0}), 0.25);
@@ -209,7 +209,7 @@ TEST(ExpressionDerivative, HasNothingOfBranchesThatAreNotTaken) {
   EXPECT_EQ(derivative_at(nested, {0, 1, 0}), 2);
   EXPECT_EQ(derivative_at(nested, {1, 0, 1}), 3);
   EXPECT_EQ(derivative_at(nested, {1, 1, 1}), 0.5);
-  // The side of a max that is not chosen, a base that is not of interest.
+  // The side of a max that is not chosen, and a base whose exponent is 0.
   EXPECT_EQ(derivative_at("max(sqrt(x0), x1)", {0, 1}), 0);
   EXPECT_EQ(derivative_at("max(sqrt(x0), 2)", {0}), 0);
   EXPECT_EQ(derivative_at("pow(sqrt(x0), x1)", {0, 0}), 0);
@@ -240,7 +240,7 @@ TEST(DerivativeRules, KnowEveryOpcode) {
   }
 }
 
-// What a program of the longest chain that is fused becomes.
+// Measures the derivatives of programs as long as the longest fused chain.
 TEST(ExpressionDerivative, IsBounded) {
   uint64_t state = 64;
   RandomPrograms random(state);
@@ -255,7 +255,7 @@ TEST(ExpressionDerivative, IsBounded) {
       most = std::max(most, one.code.size());
       sum += one.code.size();
       ++count;
-      // It is handed on as text.
+      // The derivative is passed on as text.
       Program again;
       again.inputs = one.inputs;
       std::string error;
@@ -274,7 +274,7 @@ TEST(ExpressionDerivative, IsBounded) {
   EXPECT_EQ(longest, 64u);
   EXPECT_LE(most, 300u);
   most = 0;
-  // Choices within choices, each of which reads all that was before: a select for each on the way of each.
+  // Nested choices, each of which reads all earlier values: each value passes one select for each choice.
   std::string nested = "t0 = x0";
   for (int k = 0; k < 15; ++k)
     nested += "; t" + std::to_string(k + 1) + " = select(gt(x1, " + std::to_string(k + 2) + "), t" + std::to_string(k) + " * x0, x0)";

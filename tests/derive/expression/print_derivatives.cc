@@ -1,7 +1,7 @@
-// Random programs, points, and the values of the programs and of their derivatives there, for against_pytorch.py:
+// Prints random programs, points, and the values of the programs and of their derivatives there, for against_pytorch.py:
 //
 //   heddle_print_derivatives PROGRAMS SEED
-//   program TEXT      then for each of its points a line   at X0 ... value Y derivatives D0 ... (of dy = 1)
+//   program TEXT      then for each of its points a line   at X0 ... value Y derivatives D0 ... (for dy = 1)
 #include <cstdio>
 #include <cstdlib>
 
@@ -22,7 +22,7 @@ int main(int count, char** words) {
     expression::Program program = random.whole(1 + below(state, 3), 4 + below(state, 16));
     std::printf("program %s\n", expression::print(program).c_str());
     for (int point = 0; point < 6; ++point) {
-      // Whole numbers are where the kinks are.
+      // The kinks are at whole numbers.
       std::vector<double> at;
       for (size_t i = 0; i < program.inputs.size(); ++i)
         at.push_back(below(state, 4) == 0 ? static_cast<double>(below(state, 5)) - 2 : uniform(state) * 4 - 2);

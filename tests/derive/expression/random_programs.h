@@ -1,4 +1,4 @@
-// Seeded random programs over floats, of all operations that floats have.
+// Seeded random programs over floats, with all operations that floats have.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace heddle::testing_derive {
 
-// In [0, 1).
+// Returns a number in [0, 1).
 inline double uniform(uint64_t& state) {
   return static_cast<double>(next_random(state) >> 11) * 0x1p-53;
 }
@@ -30,7 +30,8 @@ class RandomPrograms {
       if (is_of_floats(static_cast<expression::Opcode>(op))) all_.push_back(static_cast<expression::Opcode>(op));
   }
 
-  // With that many instructions. Operands are earlier ones, those just made more often than others; not all of them are needed.
+  // Returns a program with that many instructions. Operands are earlier ones, recent ones more often than others; not all of them are
+  // needed.
   expression::Program any(size_t inputs, size_t instructions) {
     expression::Program program = with_inputs(inputs);
     while (program.code.size() < instructions)
@@ -41,7 +42,7 @@ class RandomPrograms {
     return program;
   }
 
-  // With at most that many instructions, all of which the result needs.
+  // Returns a program with at most that many instructions, all of which the result needs.
   expression::Program whole(size_t inputs, size_t instructions) {
     expression::Program program = with_inputs(inputs);
     std::vector<size_t> unread;
@@ -74,7 +75,7 @@ class RandomPrograms {
   void push(expression::Program& program, Operand operand) {
     using expression::Opcode;
     constexpr double constants[] = {0, 1, 2, 0.5, -1, 3, 0.25, -0.75};
-    // Most of what expressions are made of.
+    // The operations that most expressions consist of.
     constexpr Opcode usual[] = {Opcode::add, Opcode::sub, Opcode::mul, Opcode::div,  Opcode::max,     Opcode::min,
                                 Opcode::neg, Opcode::exp, Opcode::abs, Opcode::tanh, Opcode::sigmoid, Opcode::select};
     if (below(state_, 8) == 0) {

@@ -1,4 +1,4 @@
-// What make_parity.py has written: initial values, batches, and what PyTorch has trained.
+// The data that make_parity.py has written: initial values, batches, and the results of PyTorch's training.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace heddle::testing_derive {
 
 struct Numbers {
-  Shape shape;  // of what stands by itself
+  Shape shape;  // only if stored on its own
   std::vector<double> data;
 };
 using NamedNumbers = std::map<std::string, Numbers>;
@@ -28,16 +28,16 @@ struct ParityRun {
   std::vector<std::pair<std::string, double>> settings;
   std::vector<std::string> dense;
   std::vector<std::pair<std::string, std::vector<double>>> losses;  // by step
-  NamedNumbers variables;                                           // in the end; without shapes
+  NamedNumbers variables;                                           // at the end; without shapes
 };
 
 struct ParityFile {
-  NamedNumbers variables;             // in the beginning
+  NamedNumbers variables;             // at the beginning
   std::vector<NamedNumbers> batches;  // by input
   std::vector<ParityRun> runs;
 };
 
-// f(key, value) for each member.
+// Calls f(key, value) for each member.
 template <class F>
 void each_member(JsonValue object, F f) {
   for (auto member = object.begin(); member != object.end(); ++member) {

@@ -1,5 +1,5 @@
-// The nets of make_parity.py, by the same names of inputs, variables and losses. Their variables are of a file's contents; their batch is
-// a symbol.
+// The nets of make_parity.py, with the same names of inputs, variables and losses. The contents of their variables come from a file; their
+// batch is a symbol.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace heddle::testing_derive {
 
 class ParityNet : public NetBuilder {
  public:
-  // The content of a variable, by its name.
+  // Returns the content of a variable by its name.
   using Contents = std::function<std::shared_ptr<const Blob>(const std::string&)>;
   ParityNet(const std::string& name, Contents contents) : NetBuilder(name), contents_(std::move(contents)) {
     if (name == "mlp") mlp();
@@ -56,7 +56,7 @@ class ParityNet : public NetBuilder {
     cross_entropy("loss", scores, labels);
   }
 
-  // By the batch; the running statistics <name>.mean and <name>.variance move.
+  // Normalises by the batch; updates the running statistics <name>.mean and <name>.variance.
   ValueId normalized_by_batch(const std::string& name, ValueId x) {
     const ValueId mean = variable(name + ".mean", contents_(name + ".mean"));
     const ValueId variance = variable(name + ".variance", contents_(name + ".variance"));
@@ -171,7 +171,7 @@ class ParityNet : public NetBuilder {
     cross_entropy("loss", add1("Gemm", "scores", {flat, trainable("w"), trainable("b")}), labels);
   }
 
-  // Two lookups of one table, of which one has weights that are computed, and one of another.
+  // Two lookups in one table, one of them with computed weights, and one in another table.
   void bags() {
     const ValueId x = batch("x", DType::f64, {2}), first = batch("first", DType::i64, {3}), second = batch("second", DType::i64, {2});
     const ValueId third = batch("third", DType::i64, {5}), labels = batch("labels", DType::i64, {}), table = trainable("table1");

@@ -1,4 +1,4 @@
-// Training beside PyTorch's, in f64: losses of every step and variables after the last, of small nets under every optimizer.
+// Compares training with PyTorch's, in f64: losses of every step and variables after the last, for small nets under every optimizer.
 #include <cstring>
 #include <set>
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing_derive;
 
-// To 1e-9 of the largest.
+// Compares to 1e-9 of the largest.
 void expect_close(const std::string& what, const std::vector<double>& is, const std::vector<double>& expected) {
   ASSERT_EQ(is.size(), expected.size()) << what;
   double largest = 0, worst = 0;

@@ -1,4 +1,4 @@
-// Training of parity_nets.h from what make_parity.py has written.
+// Trains parity_nets.h with the data that make_parity.py has written.
 #pragma once
 
 #include "derive/derived_run.h"
@@ -48,7 +48,7 @@ class Feed {
   std::vector<TensorView> views_;
 };
 
-// The first `count` outputs, scalars.
+// Returns the first `count` outputs, which are scalars.
 inline std::vector<double> losses_of(Session& session, const Feed& feed, size_t count) {
   const auto ran = session.run(feed.views());
   EXPECT_TRUE(ran.ok()) << ran.status().text();

@@ -56,7 +56,7 @@ Row grid_sample() {
   std::vector<Case> cases = {{Kind::odd, "T[1,2,5,7], U[1,3,5,2] = -1.2..1.2"},
                              {Kind::odd, "f32[1,1,2,2], f32[1,1,5,2] = 0 0 -1 -1 1 1 -1 1 0.5 -0.5"},
                              {Kind::odd, "f32[2,17,9,8], f32[2,3,7,2] = -1.1..1.1"},
-                             // Halfway between two elements: to the even one.
+                             // Halfway between two elements it takes the even one.
                              {Kind::odd, "T[1,1,1,4], T[1,1,5,2] = -0.5 0 0 0 0.5 0 -1 0 1 0; mode=\"nearest\""},
                              {Kind::odd, "T[1,1,5,1], T[1,1,4,2] = 0 -0.75 0 -0.25 0 0.25 0 0.75; mode=\"nearest\", align_corners=1"},
                              {Kind::odd, "f32[1,1,2,2] = nan 1 2 inf, f32[1,1,3,2] = -0.5 -0.5 0.5 -0.5 -0.5 0.5; mode=\"nearest\""},
@@ -88,7 +88,7 @@ Row grid_sample() {
 
 // ---------------------------------------------------------------- RoiAlign
 
-// The mean of the samples, or the largest of all weighted pixels: "max" is defined by ONNX's reference so, not as the largest sample.
+// Returns the mean of the samples, or the largest of all weighted pixels: ONNX's reference defines "max" so, not as the largest sample.
 Number pooled_bin(const Number* channel, const Call& call, const Points& down, const Points& across, Number* scale) {
   const int64_t height = call[0].shape[2], width = call[0].shape[3];
   const bool largest = call.s("mode", "avg") == "max";
@@ -139,7 +139,7 @@ Row roi_align() {
       {Kind::odd, "f32[2,17,9,8], f32[5,4]" + rois + ", i64[5] = 0 1 1 0 1; output_height=7, output_width=3, spatial_scale=0.75"},
       {Kind::odd, "T[1,2,1,7] = 1..2, T[2,4] = 1 0 4 1 0.5 0 6 0.75, i64[2] = 0; output_width=3"},
       {Kind::odd, "T[1,2,7,1] = 1..2, T[2,4] = 0 1 1 4 0 0.5 0.75 6, i64[2] = 0; output_height=3"},
-      // A region of no extent: one element where no pixel is shifted.
+      // A region of no extent covers one element if pixels are not shifted.
       {Kind::odd, "T[1,2,5,7], T[2,4] = 2 2 2 2 4 3 1 1, i64[2] = 0; coordinate_transformation_mode=\"output_half_pixel\", output_width=2"},
       {Kind::odd, "T[1,1,3,3], T[1,4] = 10 10 12 12, i64[1] = 0; sampling_ratio=2"},
       // Points less than an element outside count as the pixels at the border.
@@ -184,7 +184,7 @@ Number intersection_over_union(const Box& a, const Box& b) {
   return height * width / (a.area() + b.area() - height * width);
 }
 
-// The boxes of one class that are kept, best first.
+// Returns the boxes of one class that are kept, best first.
 Ints kept(const std::vector<Box>& boxes, const Number* scores, int64_t most, Number overlap, const std::optional<Numbers>& least) {
   Ints candidates;
   for (size_t i = 0; i < boxes.size(); ++i)
@@ -229,12 +229,13 @@ Row non_max_suppression() {
                     {Kind::odd, "f32[1,9,4] = 0..1, f32[1,1,9], i64[1] = 9, -, f32[1] = 0"},
                     {Kind::odd, "f32[1,9,4] = 0..1, f32[1,2,9]"},
                     {Kind::odd, "f32[3,33,4] = 0.1..1, f32[3,2,33], i64[1] = 7, f32[1] = 0.25; center_point_box=1"},
-                    // Ties of scores: the first box. Overlap of just the threshold, score of just the least. Boxes of no area.
+                    // Ties of scores: the first box wins. An overlap equal to the threshold, and a score equal to the least. Boxes of no
+                    // area.
                     {Kind::odd, "f32[1,5,4] = 0 0 1 1 0 0 1 1 0 2 1 3 5 5 6 6 0 0.1 1 1.1, f32[1,1,5] = 0.5, i64[1] = 5, f32[1] = 0.5"},
                     {Kind::odd, "f32[1,2,4] = 0 0 1 2 0 1 1 2, f32[1,1,2] = 0.5 0.25, i64[1] = 5, f32[1] = 0.5, f32[1] = 0.25"},
                     {Kind::odd, "f32[1,2,4] = 0 0 1 2 0 1 1 2, f32[1,1,2] = 0.5 0.25, i64[1] = 5, f32[1] = 0.5, f32[1] = 0"},
                     {Kind::odd, "f32[1,3,4] = 0 0 0 2 0 0 0 2 1 1 1 1, f32[1,1,3] = 0.5 0.25 1, i64[1] = 5, f32[1] = 0"},
-                    // Corners in either order.
+                    // The corners of a box may be in either order.
                     {Kind::odd, "f32[1,3,4] = 1 1 0 0 0 1 1 0.25 2 3 1 2, f32[1,1,3] = 0.5 0.25 1, i64[1] = 5, f32[1] = 0.5"},
                     {Kind::empty, "f32[1,0,4], f32[1,2,0], i64[1] = 3, f32[1] = 0.5"},
                     {Kind::empty, "f32[0,5,4], f32[0,2,5], i64[1] = 3, f32[1] = 0.5"},

@@ -1,4 +1,4 @@
-// What the gradients of GridSample and RoiAlign are made of.
+// The operators that make up the gradients of GridSample and RoiAlign.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ struct Sums {
     scale[static_cast<size_t>(at)] += error;
     ++terms[static_cast<size_t>(at)];
   }
-  // Added in f32, or in f64 if it is f64.
+  // Sums are added in f32, or in f64 if the dtype is f64.
   Numbers rounded_as(DType dtype, const Shape& shape) const {
     Numbers numbers = zeros(dtype, shape);
     numbers.values = value;
@@ -40,7 +40,7 @@ Shape shape_in(const Call& call, size_t input) {
 
 // ---------------------------------------------------------------- GridSample
 
-// f(n, output position, offset into a channel, taps of all axes) for all that lies inside.
+// Calls f(n, output position, offset into a channel, taps of all axes) for all taps inside.
 template <class F>
 void each_sample(const Call& call, const Numbers& grid, const Shape& x, F&& f) {
   const Shape on = spatial(x);
@@ -95,7 +95,7 @@ std::vector<Numbers> grid_gradient(const Call& call) {
   const Numbers &dy = call[0], &x = call[1], &grid = call[2];
   const int64_t channels = x.shape[1], inputs = spatial(x.shape).element_count();
   const bool wide = grid.dtype == DType::f64;
-  // Where positions are rounded as the result is, weights are off by it, in units of a position as large as the largest extent.
+  // Where positions are rounded like the result, weights are off by the rounding of a position as large as the largest extent.
   const Shape on = spatial(x.shape);
   const auto of_positions = static_cast<Number>(on.rank() == 0 ? 0 : 2 * *std::max_element(on.begin(), on.end()));
   Numbers changes = zeros(grid.dtype, grid.shape);

@@ -14,7 +14,7 @@ struct Axis {
   Number scale = 1, start = 0, end = 1;  // the part of the input in tf_crop_and_resize
 };
 
-// Extents, scales and parts of all axes; those that `axes` leaves out stay as they are.
+// Returns extents, scales and parts of all axes; axes that `axes` leaves out are unchanged.
 std::vector<Axis> axes_of(const Call& call) {
   const Shape& shape = call[0].shape;
   std::vector<Axis> all;
@@ -50,7 +50,7 @@ std::vector<Axis> axes_of(const Call& call) {
   return all;
 }
 
-// Where output position x lies on the input. The length of the output is what the scale says, before it was rounded down.
+// Returns the place of output position x on the input. The length of the output is the one that the scale gives, before it is rounded down.
 Number coordinate(const Axis& axis, const std::string& mode, Number x) {
   const auto input = static_cast<Number>(axis.input), output = static_cast<Number>(axis.output), length = axis.scale * input;
   const Number half_pixel = (x + 0.5L) / axis.scale - 0.5L;
@@ -83,10 +83,10 @@ Number cubic(Number x, Number a) {
 struct Tap {
   int64_t index;
   Number weight;
-  Number of_weight = 0;  // what the weight's own error is relative to, beside the weight
+  Number of_weight = 0;  // magnitude of the weight's own error, in addition to the weight
 };
 
-// What one position of the output is made of along one axis; nothing where it lies outside of a cropped input.
+// Returns the taps of one output position along one axis; none where it is outside of a cropped input.
 std::vector<Tap> taps_of(const Call& call, const Axis& axis, int64_t position) {
   const std::string coordinates = call.s("coordinate_transformation_mode", "half_pixel"), mode = call.s("mode", "nearest");
   const Number x = coordinate(axis, coordinates, static_cast<Number>(position)), last = static_cast<Number>(axis.input - 1);
@@ -114,7 +114,7 @@ std::vector<Tap> taps_of(const Call& call, const Axis& axis, int64_t position) {
   return taps;
 }
 
-// To integers: to the nearest, ties to even, within their range.
+// Rounds to integers: to the nearest, ties to even, within their range.
 Number saturated(DType dtype, Number x) {
   if (is_floating(dtype)) return x;
   const int bits = static_cast<int>(8 * byte_width(dtype));
@@ -123,8 +123,8 @@ Number saturated(DType dtype, Number x) {
   return std::clamp(std::nearbyint(x), low, high);
 }
 
-// f(position of the output, of the input, weight, what the weight's error is relative to) for all that each position reads; of the input
-// -1 stands for the outside of a cropped one.
+// Calls f(position of the output, of the input, weight, magnitude of the weight's error) for all elements that each position reads; input
+// position -1 means the outside of a cropped input.
 template <class F>
 Shape each_tap(const Call& call, F&& f) {
   const std::vector<Axis> axes = axes_of(call);
@@ -172,7 +172,7 @@ std::vector<Numbers> resized(const Call& call) {
   return {y};
 }
 
-// The call of Resize that it is the gradient of, whose input has the given extents.
+// Returns the Resize call whose gradient this is; its input has the given extents.
 std::vector<Numbers> resize_gradient(const Call& call) {
   Shape shape;
   for (const int64_t extent : call.list(1)) shape.push_back(extent);
@@ -204,7 +204,7 @@ std::vector<Case> all_modes() {
       const auto add = [&](const std::string& x, const std::string& roi, const std::string& to, const std::string& more = "") {
         cases.push_back({Kind::odd, x + ", " + (crops ? roi : "-") + ", " + to + "; " + attributes + more});
       };
-      // Odd extents, so that no integer is halfway between two but where all numbers are exact.
+      // Odd extents, so that no coordinate is halfway between two integers unless all numbers are exact.
       add("T[2,3,5,7]", "f32[8] = 0 0 0 0 1 1 1 1", "-, i64[4] = 2 3 9 5");
       add("T[1,1,4,8]", "f32[8] = 0 0 0.25 0 1 1 1.25 1", "f32[4] = 1 1 2 0.5", crops ? ", extrapolation_value=9.0" : "");
       add("T[1,3,5]", "f32[6] = 0 0 -0.25 1 1 0.75", "f32[3] = 1 1 2.7", crops ? ", extrapolation_value=7.0" : "");
@@ -231,7 +231,7 @@ std::vector<Case> all_modes() {
 Row resize() {
   std::vector<Case> cases = {
       {Kind::odd, "T[1,1,3], U[6] = 0 0 0.25 1 1 0.75, f32[3] = 1 1 2; coordinate_transformation_mode=\"tf_crop_and_resize\""},
-      // Backwards, to the same extents.
+      // Reversed, to the same extents.
       {Kind::odd, "T[2,1,7], f32[6] = 0 0 1 1 1 0, f32[3] = 1 1 1; coordinate_transformation_mode=\"tf_crop_and_resize\""},
       {Kind::odd, "f32[2,3], f16[0], f32[2] = 2 3"},
       {Kind::odd, "T[7], -, f32[1] = 3"},
@@ -244,13 +244,13 @@ Row resize() {
       {Kind::odd, "i8[1,6] = -128 127 -128 127 127 -128, -, f32[2] = 1 4; mode=\"cubic\""},
       {Kind::odd, "i16[1,6] = -32768 32767 -32768 32767 32767 0, -, f32[2] = 1 4; mode=\"cubic\""},
       {Kind::odd, "u32[1,6] = 0 4294967295 0 4294967295 4294967295 0, -, f32[2] = 1 4; mode=\"cubic\""},
-      // Halves: to the even one.
+      // Halves are rounded to the even integer.
       {Kind::odd, "i64[1,5] = -1 2 3 -4 6, -, -, i64[2] = 1 9; mode=\"linear\", coordinate_transformation_mode=\"align_corners\""},
       {Kind::odd, "f32[2,4,6], -, -, i64[2] = 7 9; axes=[1,2], keep_aspect_ratio_policy=\"not_larger\""},
       {Kind::odd, "f32[2,4,6], -, -, i64[2] = 7 9; axes=[-1,-2], keep_aspect_ratio_policy=\"not_larger\", mode=\"linear\""},
       {Kind::odd, "f32[2,4,6], -, -, i64[2] = 7 9; axes=[1,2], keep_aspect_ratio_policy=\"not_smaller\", mode=\"linear\""},
       {Kind::odd, "f32[3,8,12], -, -, i64[3] = 3 3 4; keep_aspect_ratio_policy=\"not_smaller\""},
-      // Extents halfway: up.
+      // Extents halfway between two integers are rounded up.
       {Kind::odd, "f32[5,4], -, -, i64[2] = 4 2; keep_aspect_ratio_policy=\"not_larger\", mode=\"linear\""},
       {Kind::odd, "f32[3,4], -, -, i64[2] = 1 6; keep_aspect_ratio_policy=\"not_smaller\", mode=\"linear\""},
       {Kind::odd, "f32[7,3], -, -, i64[2] = 4 4; keep_aspect_ratio_policy=\"not_larger\", mode=\"cubic\", antialias=1"},

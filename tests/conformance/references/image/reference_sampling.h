@@ -1,4 +1,4 @@
-// Where GridSample and RoiAlign read, for the references of both and of their gradients.
+// The places where GridSample and RoiAlign read, for the references of both and of their gradients.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace heddle::conformance {
 
-// What a rounded position may move a sum by, as a scale: units of a position as large as `position`, at a slope of `slope`. 16-bit types
-// compute positions in f32, whose units are nothing beside their own.
+// Returns, as a scale, how much a rounded position may change a sum: units of a position as large as `position`, at a slope of `slope`.
+// 16-bit types compute positions in f32, whose units are negligible beside their own.
 inline Number of_position(DType dtype, Number position, Number slope) {
   return dtype == DType::f32 || dtype == DType::f64 ? (std::fabs(position) + 1) * slope : 0;
 }
@@ -19,10 +19,10 @@ inline Number of_position(DType dtype, Number position, Number slope) {
 struct SampleTap {
   int64_t index;  // -1: a zero
   Number weight, of_position;
-  Number slope;  // of the weight by the coordinate
+  Number slope;  // derivative of the weight by the coordinate
 };
 
-// Mirrored until it lies between low and high.
+// Mirrors x until it is between low and high.
 inline Number mirrored(Number x, Number low, Number high) {
   if (high <= low) return low;
   while (x < low || x > high) x = x < low ? 2 * low - x : 2 * high - x;
@@ -37,7 +37,7 @@ inline int64_t brought_inside(int64_t index, int64_t extent, const std::string& 
   return static_cast<int64_t>(std::nearbyint(mirrored(static_cast<Number>(index), -half, static_cast<Number>(extent - 1) + half)));
 }
 
-// Keys' kernel of a = -0.75.
+// Keys' kernel with a = -0.75.
 inline Number cubic(Number x) {
   constexpr Number a = -0.75L;
   x = std::fabs(x);
@@ -50,8 +50,8 @@ inline Number cubic_slope(Number x) {
   return x <= 1 ? (3 * (a + 2) * x - 2 * (a + 3)) * x : x < 2 ? (3 * a * x - 10 * a) * x + 8 * a : 0;
 }
 
-// Along one axis, of a coordinate from -1 to 1. It is the taps that are brought inside, as PyTorch and ONNX Runtime do it: of a cubic
-// interpolation beside the border some may lie inside.
+// Returns the taps along one axis for a coordinate from -1 to 1. The taps are moved inside, not the coordinate, as in PyTorch and ONNX
+// Runtime: some taps of a cubic interpolation beside the border may be inside.
 inline std::vector<SampleTap> taps_at(const Call& call, Number coordinate, int64_t extent) {
   const std::string mode = call.s("mode", "linear"), padding = call.s("padding_mode", "zeros");
   const bool align_corners = call.i("align_corners", 0) != 0;
@@ -77,7 +77,7 @@ inline std::vector<SampleTap> taps_at(const Call& call, Number coordinate, int64
   return taps;
 }
 
-// The pixels around a point with their weights; none where it lies more than an element outside.
+// The pixels around a point with their weights; none where it is more than an element outside.
 struct Corner {
   int64_t pixel;
   Number weight;
@@ -95,11 +95,11 @@ inline std::vector<Corner> corners_of(Number y, Number x, int64_t height, int64_
   return corners;
 }
 
-// Points of a bin along one dimension.
+// The points of a bin along one dimension.
 struct Points {
   std::vector<Number> at;
 };
-// Along one dimension, of all bins.
+// Returns the points of all bins along one dimension.
 inline std::vector<Points> points_of(const Call& call, Number start, Number end, int64_t bins) {
   const bool half_pixel = call.s("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   const auto scale = static_cast<Number>(call.f("spatial_scale", 1));

@@ -1,4 +1,4 @@
-// Operators that read where indices say.
+// Operators that read at indices.
 #include <cmath>
 
 #include "conformance/cases/movement.h"
@@ -7,7 +7,7 @@ namespace heddle::conformance {
 namespace reference_indexing {
 namespace {
 
-// Dimensions [begin, end).
+// Returns the dimensions [begin, end).
 Ints dims_between(const Shape& shape, int begin, int end) {
   Ints dims;
   for (int axis = begin; axis < end; ++axis) dims.push_back(shape[axis]);
@@ -148,7 +148,7 @@ Row gather_nd() {
 
 std::vector<Numbers> one_hot_reference(const Call& c) {
   const Shape& indices = c[0].shape;
-  // What is no integer is cut off to one.
+  // A depth that is not an integer is truncated to one.
   const auto depth = static_cast<int64_t>(c[1].values[0]);
   const auto axis = static_cast<int>(positive_axis(c.i("axis", -1), indices.rank() + 1));
   const Shape shape = shape_of(joined(joined(dims_between(indices, 0, axis), {depth}), dims_between(indices, axis, indices.rank())));

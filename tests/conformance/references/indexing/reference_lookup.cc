@@ -1,4 +1,4 @@
-// Lookups in tables, by bags, and what their gradients are made of.
+// Lookups in tables, by bags, and the operators that make up their gradients.
 #include <cmath>
 
 #include "conformance/cases/movement.h"
@@ -8,7 +8,7 @@ namespace heddle::conformance {
 namespace reference_lookup {
 namespace {
 
-// Where an operator has its inputs; `lengths`: the list says how many lookups each bag has, else where it begins.
+// The inputs of an operator; `lengths`: the list gives the number of lookups of each bag, otherwise the begin of each.
 struct Ports {
   size_t indices, list, weights;
   bool lengths;
@@ -26,7 +26,7 @@ Shape with_rows(const Shape& shape, int64_t rows) {
   return shape_of(dims);
 }
 
-// How many lookups each bag has.
+// Returns the number of lookups of each bag.
 Ints counts_of(const Call& c, const Ports& ports) {
   const Numbers& indices = c[ports.indices];
   if (!c.has(ports.list)) return Ints(static_cast<size_t>(indices.shape[0]), indices.shape[1]);

@@ -1,4 +1,4 @@
-// Operators that write where indices say.
+// Operators that write at indices.
 #include <algorithm>
 #include <cmath>
 
@@ -8,18 +8,18 @@ namespace heddle::conformance {
 namespace reference_scatter {
 namespace {
 
-// One update of one element: rounded to the dtype each time, as the specification's `output[at] = f(output[at], update)` is.
+// One update of one element, rounded to the dtype each time, like the specification's `output[at] = f(output[at], update)`.
 Number combined(const std::string& reduction, DType dtype, Number old, Number update) {
   if (reduction == "none") return update;
   if (dtype == DType::f64) {
-    // The long double's rounding before that to f64 would show: once in 2048 times they are not the same as one.
+    // Rounding to long double first and then to f64 would show: once in 2048 times the result differs from that of one rounding.
     const auto a = static_cast<double>(old), b = static_cast<double>(update);
     if (reduction == "add") return a + b;
     if (reduction == "mul") return a * b;
   }
   if (reduction == "add") return rounded(dtype, old + update);
   if (reduction == "mul") return rounded(dtype, old * update);
-  // NumPy's maximum and minimum: NaN if either is one.
+  // NumPy's maximum and minimum: NaN if either is NaN.
   if (std::isnan(old) || std::isnan(update)) return old + update;
   return reduction == "max" ? std::max(old, update) : std::min(old, update);
 }

@@ -1,4 +1,4 @@
-// Operators that look for elements: the largest, the distinct, those that are not 0 or that a condition names.
+// Operators that search for elements: the largest, the distinct, those that are not 0 or that a condition selects.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@ namespace heddle::conformance {
 namespace reference_selection {
 namespace {
 
-// Numbers below `count` in no particular order, as elements are written: so are ties of floats.
+// Returns numbers below `count` in no particular order, in the text form of elements; read as floats they have ties.
 std::string digits(int64_t size, int64_t count) {
   std::string text;
   uint32_t state = 12345;
@@ -28,7 +28,7 @@ Shape with_extent(Shape shape, int64_t axis, int64_t extent) {
   return shape;
 }
 
-// The elements at coordinates `taken` along the axis.
+// Returns the elements at coordinates `taken` along the axis.
 Numbers slices(const Numbers& data, int64_t axis, const Ints& taken) {
   return moved(data, with_extent(data.shape, axis, static_cast<int64_t>(taken.size())), [&](Ints at) {
     at[axis] = taken[at[axis]];
@@ -36,7 +36,7 @@ Numbers slices(const Numbers& data, int64_t axis, const Ints& taken) {
   });
 }
 
-// NaN is above all numbers, and every NaN the same, as in NumPy; the specification leaves it open.
+// NaN is above all numbers, and all NaNs are equal, as in NumPy; the specification leaves it open.
 bool less(Number a, Number b) {
   return std::isnan(b) ? !std::isnan(a) : a < b;
 }
@@ -63,7 +63,7 @@ std::vector<Numbers> top_k_reference(const Call& c) {
     std::vector<Number> elements;
     for (at[axis] = 0; at[axis] < count; ++at[axis]) elements.push_back(x.values[flat_of(at, x.shape)]);
     Ints order = counted(count);
-    // Of equal ones the first stays the first.
+    // Equal elements keep their order.
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return largest ? less(elements[b], elements[a]) : less(elements[a], elements[b]); });
     for (int64_t i = 0; i < k; ++i) {
@@ -101,7 +101,7 @@ Row top_k() {
   for (const std::string call : {"T[401,157] = 0..99, i64[1] = 5", "f32[60001], i64[1] = 100", "i8[60001] = 0..99, i64[1] = 257; largest=0",
                                  "i32[157,401] = 0..99, i64[1] = 9; axis=0", "f64[7,33,257], i64[1] = 33; axis=1, largest=0",
                                  "i16[3,20001] = 0..999, i64[1] = 20001",
-                                 // So long a line is ordered in another way, that can be called off.
+                                 // So long a line is sorted in another way, which can be cancelled.
                                  "i8[3200017] = 0..99, i64[1] = 7"})
     cases.push_back({Kind::large, call});
   return {.type = "TopK", .reference = top_k_reference, .cases = cases, .without = {one_input}};
@@ -119,7 +119,7 @@ std::vector<Numbers> unique_reference(const Call& c) {
   Ints order = counted(count);
   if (c.i("sorted", 1) != 0)
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return earlier(entries[a], entries[b]); });
-  // In that order each that was not there before.
+  // Lists each element that has not occurred before, in that order.
   Ints first, inverse(static_cast<size_t>(count)), counts;
   std::map<std::vector<Number>, size_t, decltype(&earlier)> known(&earlier);
   for (const int64_t i : order) {
@@ -169,7 +169,7 @@ Row unique() {
                                               {Kind::large, "i64[20001,3] = 0..5; axis=0, "},
                                               {Kind::large, "u8[3,10001,2] = 0..3; axis=1, "}})
       cases.push_back({more.kind, more.call + sorted});
-  // So much is ordered in another way, that can be called off.
+  // So many elements are sorted in another way, which can be cancelled.
   cases.push_back({Kind::large, "i8[1201,1403] = 0..2; axis=0"});
   return {.type = "Unique", .reference = unique_reference, .cases = cases, .without = {one_input}, .one_tile = true};
 }

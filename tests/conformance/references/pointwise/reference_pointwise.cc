@@ -1,4 +1,4 @@
-// Operators of one element of each of two inputs: arithmetic, comparisons, logic, bits. Beside them IsInf, IsNaN and Not.
+// Operators of two inputs, element by element: arithmetic, comparisons, logic, bits. Also IsInf, IsNaN and Not.
 #include <cmath>
 
 #include "conformance/cases/pointwise_cases.h"
@@ -11,7 +11,7 @@ namespace {
 // The reference's 64 bits are themselves rounded, which shows in f64 next to a tie.
 const std::map<DType, double> rounded_twice = {{DType::f64, 0.01}};
 
-// Integers that neither f64 (2^53) nor an int64_t (2^63) holds.
+// Integers that neither f64 (2^53) nor an int64_t (2^63) can hold.
 Cases large_integers(const std::string& attributes = "") {
   return {{Kind::odd,
            "i64[5] = 9007199254740993 -9007199254740993 4611686018427387905 9223372036854775807 -9223372036854775807, "
@@ -67,7 +67,7 @@ Row mul() {
                {Kind::odd, "u64[2] = 4294967295 6148914691236517205, u64[2] = 4294967295 3"}}}));
 }
 
-// Integers toward zero; by zero they give 0, as the declaration says.
+// Integers round toward zero; division by zero gives 0, as the declaration says.
 Row div() {
   const auto quotient = [](const Call& c) {
     const bool whole = !is_floating(c[0].dtype);
@@ -106,11 +106,11 @@ Row mod() {
   return {.type = "Mod", .reference = remainder, .cases = cases, .ulps = 0.5, .without = no_strides};
 }
 
-// The power of a base that is an integer loses its fraction.
+// The power of an integer base loses its fraction.
 Row pow() {
   const Names all = joined({float_names, signed_integer_names, unsigned_integer_names});
   Cases cases = special_pairs();
-  // Powers take the reference long: large tensors of some dtypes only.
+  // Powers take the reference a long time: large tensors of some dtypes only.
   for (const Case& one : two_inputs("0..3", "0..5"))
     if (one.kind != Kind::large) cases.push_back(one);
 
@@ -137,7 +137,7 @@ Row pow() {
 
 // ---------------------------------------------------------------- comparisons
 
-// Random floats are rarely equal: few numbers, of which each meets each.
+// Random floats are rarely equal, so these are few numbers, each of which is compared with each.
 Cases ties(const std::string& attributes = "") {
   const Names all = joined({float_names, signed_integer_names, unsigned_integer_names});
   const std::string some = repeated({"0", "1", "2", "1", "3"}, 999), others = repeated({"1", "1", "0", "2"}, 999);
@@ -192,7 +192,7 @@ uint64_t bits(Number x) {
   return x < 0 ? uint64_t{0} - static_cast<uint64_t>(-x) : static_cast<uint64_t>(x);
 }
 
-// Low bits are those of any width, and `rounded` keeps them as the dtype's.
+// The low bits are right for any width: `rounded` keeps those of the dtype.
 Cases all_bits() {
   return {{Kind::odd, "i8[99] = -128..128, i8[99] = -128..128"},
           {Kind::odd, "i16[99] = -32768..32768, i16[99] = -32768..32768"},
@@ -218,7 +218,7 @@ Row bitwise_not() {
           .without = one_input_only};
 }
 
-// Of the width or more: nothing is left.
+// A shift by the width or more leaves nothing.
 Row bit_shift() {
   const auto shifted = [](const Call& c) {
     const bool left = c.s("direction", "") == "LEFT";

@@ -8,13 +8,13 @@ namespace heddle::conformance {
 namespace reference_pointwise_activation {
 namespace {
 
-// A result, and what its rounding error is relative to where that is not itself.
+// A result, and the magnitude that its rounding error is relative to if that is not the result.
 struct Term {
   Number value, scale = 0;
 };
 using Activation = std::function<Term(Number)>;
 
-// The activation that the call's attributes make, of each element.
+// Returns the reference that applies the activation of the call's attributes to each element.
 Reference of_elements(const std::function<Activation(const Call&)>& made) {
   return [made](const Call& c) {
     const Activation f = made(c);
@@ -25,7 +25,7 @@ Reference of_elements(const std::function<Activation(const Call&)>& made) {
   };
 }
 
-// All shapes without attributes; with each of the lists of attributes given a few, among them a large one.
+// Returns all shapes without attributes, and for each of the lists of attributes a few, one of them large.
 Cases calls(const std::string& range, const Names& attributes) {
   Cases cases = joined({one_input_cases(range), over_special(Kind::odd, "T[18] = SPECIAL"),
                         each(float_names, Kind::odd, "T[9] = -3 -2 -1 -0.5 -0.25 0.25 0.5 1 3")});
@@ -87,7 +87,7 @@ Term hard_swish(Number x) {
   return {x * greater(0, lesser(1, x / 6 + Number(0.5))), std::fabs(x) * (std::fabs(x / 6) + Number(0.5))};
 }
 
-// A slope for each element that it broadcasts to.
+// The slope is broadcast to the elements.
 Row prelu() {
   Cases cases = over_special(Kind::broadcast, "T[18,1] = SPECIAL, T[1] = 0.25");
   const auto add = [&](Kind kind, const std::string& x, const std::string& slope) {
@@ -107,7 +107,7 @@ Row prelu() {
           .ulps_of = {{DType::f64, 0.01}}};
 }
 
-// Where the least is above the most, the most.
+// If the minimum is above the maximum, the maximum wins.
 Row clip() {
   const auto clipped = [](const Call& c) {
     Numbers result = c[0];

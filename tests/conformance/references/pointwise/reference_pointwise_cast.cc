@@ -15,7 +15,7 @@ struct Named {
   DType dtype;
   const char* name;
   int onnx;           // TensorProto.DataType
-  const char* range;  // random numbers for a cast from it, of which the fraction is dropped
+  const char* range;  // random numbers for a cast from it, whose fraction is dropped
 };
 constexpr Named dtypes[] = {{DType::f16, "f16", 10, "0..99"},
                             {DType::bf16, "bf16", 16, "0..99"},
@@ -35,12 +35,12 @@ bool is_unsigned(DType dtype) {
   return dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32 || dtype == DType::u64;
 }
 
-// Floats that say something of a cast between floats: ties to even and what lies next to them, the ends of each dtype's range, denormals.
-// One place behind a tie of f16 or bf16 lies beyond f32 in f64.
+// Returns floats that reveal mistakes in a cast between floats: ties to even and their neighbours, the ends of each dtype's range,
+// denormals. For f64, one place after a tie of f16 or bf16 is beyond the precision of f32.
 std::string telling_floats(const Named& from) {
   std::string list = "nan inf -inf 0 -0 1 -1 0.1 -3.25 65504 1e-7 6e-8 -6e-5";
   if (from.dtype == DType::f16) return list;
-  list += " 65520 65519 -65536 1e-9 3e38 -3e38 1e-38 1e-40";  // about the largest f16, and below its least
+  list += " 65520 65519 -65536 1e-9 3e38 -3e38 1e-38 1e-40";  // about the largest f16, and below its minimum
   if (from.dtype == DType::bf16) return list;
   list += " 1.00048828125 1.00146484375 -1.00048828125";  // 1 + 2^-11: ties of f16
   list += " 1.00390625 1.01171875 -1.01171875";           // 1 + 2^-8: ties of bf16
@@ -51,7 +51,7 @@ std::string telling_floats(const Named& from) {
   return list;
 }
 
-// Floats within the integer's range, with fractions that are dropped, up to where the floats have none.
+// Returns floats within the integer's range, with fractions that are dropped, up to where the floats have none.
 std::string within(const Named& from, const Named& to) {
   std::string list = "0 -0 0.5 0.75 1 1.25 1.5 1.75 2.5 99.5 126.5 127";
   if (!is_unsigned(to.dtype)) list += " -0.5 -0.75 -1 -1.5 -1.75 -2.5 -99.5 -127 -128";
@@ -66,7 +66,8 @@ std::string within(const Named& from, const Named& to) {
   return list;
 }
 
-// Integers next to ties of the floats with less bits, and the ends of the range; some of them lie on a tie only when rounded once before.
+// Returns integers next to ties of the floats with less bits, and the ends of the range; some of them are on a tie only when rounded once
+// before.
 std::string telling_integers(const Named& from) {
   const bool below = !is_unsigned(from.dtype);
   std::string list = below ? "0 1 -1 127 -128" : "0 1 2 127 255";
@@ -93,8 +94,8 @@ std::string telling(const Named& from, const Named& to) {
   return is_floating(to.dtype) || to.dtype == DType::boolean ? telling_floats(from) : within(from, to);
 }
 
-// Of which it takes so many elements that not every pair can have them: one pair for each width beside each other, and those with ways of
-// their own.
+// Returns true for pairs that get a case of several tiles, which takes too many elements to give every pair one: one pair for each width
+// beside each other, and those with code of their own.
 bool several_tiles(const Named& from, const Named& to) {
   const std::string pair = std::string(from.name) + ' ' + to.name;
   for (const char* one :
@@ -103,13 +104,13 @@ bool several_tiles(const Named& from, const Named& to) {
   return false;
 }
 
-// `end` is what the call says behind its first input.
+// `end` is the rest of the call after its first input.
 void add_pair(Cases& cases, const Named& from, const Named& to, const std::string& end) {
   const std::string name = from.name, list = telling(from, to),
                     range = is_floating(from.dtype) && !is_unsigned(to.dtype) ? "-99..99" : from.range;
   const Names words = words_of(list);
   cases.push_back({Kind::odd, name + "[" + std::to_string(words.size()) + "] = " + list + end});
-  // Fewer than a vector holds, which may be converted in another way.
+  // Fewer elements than a vector holds may be converted in another way.
   for (size_t at = 0; at < words.size(); at += 7) {
     const Names few(words.begin() + static_cast<ptrdiff_t>(at), words.begin() + static_cast<ptrdiff_t>(std::min(at + 7, words.size())));
     const auto count = static_cast<int>(few.size());

@@ -1,4 +1,4 @@
-// Operators of any number of inputs, Max, Min, Sum and Mean, and Where.
+// Operators of any number of inputs (Max, Min, Sum and Mean), and Where.
 #include <cmath>
 
 #include "conformance/cases/pointwise_cases.h"
@@ -10,14 +10,14 @@ namespace {
 
 // ---------------------------------------------------------------- any number of inputs
 
-// `count` inputs of the shapes given, in turn.
+// Returns the text of `count` inputs of the given shapes, in turn.
 std::string inputs(const Names& shapes, int count, const std::string& range = "") {
   std::string text;
   for (int i = 0; i < count; ++i) text += (i > 0 ? ", T" : "T") + shapes[static_cast<size_t>(i) % shapes.size()] + range;
   return text;
 }
 
-// A kernel may fold many inputs in several steps: numbers of them about powers of two.
+// A kernel may fold many inputs in several steps, so there are numbers of inputs about powers of two.
 Cases of_any_number(const std::string& range) {
   Cases cases = {{Kind::empty, inputs({"[3,0,2]"}, 1)},
                  {Kind::empty, inputs({"[3,1,2]", "[0,1]"}, 3)},
@@ -34,7 +34,7 @@ Cases of_any_number(const std::string& range) {
     for (const int count : {1, 2, 3, 5}) cases.push_back({Kind::odd, inputs({shape}, count, range)});
   for (const int count : {31, 32, 33, 63, 64, 65, 126, 127, 128, 129, 190, 191, 300})
     cases.push_back({Kind::odd, inputs({"[37]"}, count, range)});
-  // Several tiles, of some dtypes: it takes the reference long.
+  // Several tiles, for some dtypes only, because the reference takes long.
   cases = joined({cases, each({"f16", "f32"}, Kind::large, inputs({"[71,1021]"}, 66, range)),
                   each({"f64"}, Kind::large, inputs({"[71,1021]", "[71,1]"}, 130, range)),
                   over_special(Kind::broadcast, "T[18,1] = SPECIAL, T[18] = SPECIAL")});
@@ -58,7 +58,7 @@ Row extreme(const std::string& type, Number (*of_two_numbers)(Number, Number)) {
   return {.type = type, .reference = fold, .cases = cases, .without = no_strides};
 }
 
-// Sums are f32, or f64 of f64: what is beyond them has no mean.
+// Sums are f32, or f64 for f64: sums beyond these have no mean.
 Row sum(const std::string& type, bool divided) {
   const auto added = [divided](const Call& c) {
     const auto divisor = static_cast<Number>(divided ? c.inputs.size() : 1);

@@ -9,7 +9,7 @@ namespace heddle::conformance {
 namespace reference_pointwise_program {
 namespace {
 
-// The inputs: of the shapes given, in turn.
+// The inputs have the given shapes, in turn.
 std::string call_of(const PointwiseProgram& program, const std::string& dtype, const Names& shapes) {
   std::string text;
   for (size_t i = 0; i < program.ranges.size(); ++i) {
@@ -59,7 +59,7 @@ Cases particular() {
   }
   cases = joined(
       {cases, each({"f16", "f32", "f64"}, Kind::large, "T[301,257] = -4..4; program=\"0.5 * x0 * (1 + erf(0.7071067811865476 * x0))\"")});
-  // f16 bf16 f32 f64, i8 ... u64, bool: what they are in dtype=.
+  // The numbers of f16 bf16 f32 f64, i8 ... u64, bool in dtype=.
   for (int to = static_cast<int>(DType::f16); to <= static_cast<int>(DType::boolean); ++to) {
     const std::string end = ", dtype=" + std::to_string(to);
     const Names numbers = joined({float_names, signed_integer_names, unsigned_integer_names});
@@ -77,11 +77,11 @@ const PointwiseProgram& program_of(const std::string& text) {
   return constant;
 }
 
-// In the arithmetic of the inputs, f32 for 16-bit floats; the result in another dtype is converted from that.
+// Computes in the arithmetic of the inputs, f32 for 16-bit floats; a result of another dtype is converted from that.
 std::vector<Numbers> evaluated(const Call& c) {
   const PointwiseProgram& program = program_of(c.s("program", ""));
   const auto given = static_cast<DType>(c.i("dtype", static_cast<int>(DType::none)));
-  DType arithmetic = DType::boolean;  // of bools alone, or nothing: that of the output
+  DType arithmetic = DType::boolean;  // with only bools, or no inputs: that of the output
   for (const auto& input : c.inputs)
     if (input->dtype != DType::boolean) arithmetic = input->dtype;
   const DType dtype = given != DType::none ? given : program.is_predicate ? DType::boolean : arithmetic;

@@ -1,4 +1,4 @@
-// Operators whose value is a mathematical function of their input: Abs ... Tanh.
+// Operators that compute a mathematical function of their input: Abs ... Tanh.
 #include <cmath>
 #include <cstdio>
 
@@ -12,7 +12,7 @@ namespace {
 struct Function {
   const char* type;
   Number (*of)(Number);
-  // Of the input; the first for all shapes.
+  // Ranges of the input; the first is for all shapes.
   Names ranges;
   double ulps_f32, ulps_f64;
 };
@@ -50,7 +50,7 @@ const std::vector<Function>& functions() {
   return all;
 }
 
-// The f32 nearest to multiples of pi/2: sine, cosine and tangent are so small, or large, there that the reduction of their argument shows.
+// The f32 nearest to multiples of pi/2: there sine, cosine and tangent are so small, or large, that the reduction of their argument shows.
 Cases about_their_zeros(const std::string& type) {
   if (type != "Sin" && type != "Cos" && type != "Tan") return {};
   Names words;

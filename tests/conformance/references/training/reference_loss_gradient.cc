@@ -11,7 +11,7 @@ bool counts(const Call& call, int64_t label) {
   return !(call.given("ignore_index") && label == call.i("ignore_index", 0));
 }
 
-// f(the position's label, or -1 where it does not count; weight * dloss; where the scores' class c is).
+// Calls f(the position's label, or -1 where it does not count; weight * dloss; the place of the scores' class c).
 void each_position(const Call& call, const std::function<void(int64_t, Number, const std::function<size_t(int64_t)>&)>& f) {
   const Numbers &labels = call[1], &dloss = call[2];
   const int64_t classes = call[0].shape[1], step = labels.size() / std::max<int64_t>(1, call[0].shape[0]);
@@ -50,7 +50,8 @@ std::vector<Numbers> cross_entropy_gradient(const Call& call) {
     for (int64_t c = 0; c < classes; ++c) {
       const Number difference = x.values[at(c)] - largest, probability = std::exp(difference) / sum;
       dx.values[at(c)] = (probability - (c == label ? 1 : 0)) * factor;
-      // What the exponent is off by, the exponential is, relatively. In f64 that is of the logarithm of the sum, too.
+      // The absolute error of the exponent is the relative error of the exponential. In f64 the logarithm of the sum contributes to it,
+      // too.
       const Number exponent = x.dtype == DType::f64 ? std::fabs(x.values[at(c)]) + std::fabs(largest) : std::fabs(difference);
       const Number of_sum = x.dtype == DType::f64 ? walk(static_cast<size_t>(classes)) : 1;
       const Number scale = probability == 0 ? 0 : probability * (1 + exponent + of_sum);

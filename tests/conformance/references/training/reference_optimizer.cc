@@ -1,4 +1,4 @@
-// Optimizers: of whole tensors and, of tables, of the rows that indices name. As torch.optim defines them.
+// Optimizers of whole tensors and, for tables, of the rows that indices name, as torch.optim defines them.
 #include <cmath>
 #include <functional>
 
@@ -14,7 +14,7 @@ size_t states_of(Rule rule) {
   return rule == Rule::sgd ? 0 : rule == Rule::adam ? 2 : 1;
 }
 
-// A number, and what its error is relative to.
+// A number, and the magnitude that its error is relative to.
 struct Value {
   Number value = 0, scale = 0;
 };
@@ -39,7 +39,7 @@ struct Element {
 
 class Optimizer {
  public:
-  // `by_rows`: as torch.optim.SparseAdam.
+  // `by_rows`: like torch.optim.SparseAdam.
   Optimizer(const Call& call, Rule rule, size_t rate_at, bool by_rows) : call_(call), rule_(rule), by_rows_(by_rows) {
     rate_ = call[rate_at].values[0];
     if (rule == Rule::adam) step_ = call[rate_at + 1].values[0];
@@ -61,7 +61,7 @@ class Optimizer {
     e.states[0] = keep * e.states[0] + add * (g * g);
     move(e, quotient(g, e.states[0], 1, f("epsilon", rule_ == Rule::adagrad ? 1e-10 : 1e-8)));
   }
-  // With one sum of squares, which is up to date.
+  // Updates an element with one sum of squares, which is up to date.
   void update_rowwise(Element& e, const Value& g, const Value& squares) const {
     move(e, quotient(with_decay(g, e.w), squares, 1, f("epsilon", 1e-10)));
   }
@@ -91,7 +91,7 @@ class Optimizer {
   Number rate_ = 0, step_ = 0;
 };
 
-// The new weights and states, as they are before.
+// Returns the weights and states to update, with their values before the update.
 std::vector<Numbers> variables(const Call& call, Rule rule) {
   std::vector<Numbers> all;
   for (size_t i = 0; i <= states_of(rule); ++i) {
@@ -167,7 +167,7 @@ std::vector<Numbers> by_rows(const Call& call, Rule rule) {
 
 // ---------------------------------------------------------------- cases
 
-// Squares are not negative.
+// Squares must not be negative.
 std::string states(Rule rule, const std::string& dtype, const std::string& shape) {
   const std::string plain = ", " + dtype + shape;
   return rule == Rule::sgd ? "" : rule == Rule::momentum ? plain : rule == Rule::adam ? plain + plain + " = 0..2" : plain + " = 0..2";
@@ -236,7 +236,7 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
     add(Kind::rank, "T", "3", ",2,1,3,2,1,2,3", "i64[4] = 2 0 2 2", "4", behind, rowwise);
     add(Kind::large, "T", "801", ",33", "i64[3001] = 0..801", "3001", ", f32[1] = 0.001" + step(rule, "100000") + attribute, rowwise);
   }
-  // Values of bags.
+  // Values for bags.
   const std::string number = step(rule, "3"), with_bags = ", U[] = 0.5" + number + ", i32[6] = 0 2 0 1 1 2";
   add(Kind::odd, "T", "5", ",7", "i64[6] = 3 -1 0 3 4 -2", "3", with_bags, false);
   add(Kind::odd, "T", "5", ",7", "i64[6] = 3 -1 0 3 4 -2", "3", with_bags + ", T[6] = -1..1", false);
@@ -245,10 +245,10 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
   add(Kind::empty, "T", "3", ",5", "i64[0]", "4", ", f32[] = 0.5" + number + ", i32[0], T[0]", false);
   add(Kind::large, "T", "801", ",33", "i64[3001] = 0..801", "200", ", f32[1] = 0.001" + number + ", i32[3001] = 0..200, T[3001] = -1..1",
       false);
-  // One row alone, and rows that are all others' neighbours.
+  // Only one row, and a few rows, each of which is a neighbour of all others.
   for (const char* indices : {"i64[5003] = 7", "i32[5003] = 0..9"})
     add(Kind::large, "f32", "9", ",17", indices, "5003", ", f32[] = 0.001" + step(rule, "7"), false);
-  // As many as there are rows.
+  // As many indices as rows.
   add(Kind::odd, "T", "2", ",3", "i32[2] = 1 0", "2", ", f32[] = 0.5" + step(rule, "1"), false);
   return {.type = type,
           .reference = [rule](const Call& call) { return by_rows(call, rule); },
@@ -256,7 +256,7 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
           .ulps = 2,
           .domain = "heddle",
           .without = {{Kind::broadcast, "a row of values for each index or bag"}},
-          // Sums of thousands of gradients, in the dtype itself.
+          // Sums of thousands of gradients are computed in the dtype itself.
           .ulps_of = {{DType::f32, 8}, {DType::f64, 8}},
           .signed_zeros = false};
 }

@@ -9,12 +9,12 @@ namespace {
 
 // ---------------------------------------------------------------- losses
 
-// What sums of n terms are off by, in units of the last place: f64 has nothing wider to add in.
+// Returns the error of sums of n terms, in units of the last place: f64 has nothing wider to add in.
 Number error_of(DType dtype, int64_t n) {
   return dtype == DType::f64 ? walk(static_cast<size_t>(n)) : 1;
 }
 
-// Logarithms of the probabilities of all classes, which are dimension 1.
+// Returns the logarithms of the probabilities of all classes, which are dimension 1.
 Numbers log_softmax(const Numbers& scores) {
   Numbers y = scores;
   y.scale = y.values;
@@ -33,7 +33,8 @@ Numbers log_softmax(const Numbers& scores) {
     for (int64_t c = 0; c < classes; ++c) {
       const Number difference = scores.values[at(c)] - largest;
       y.values[at(c)] = difference - std::log(sum);
-      // In f64 it is the difference of the score and the logarithm of the sum of all exponentials, which are as large as the scores.
+      // In f64 the result is the difference of the score and the logarithm of the sum of all exponentials, which are as large as the
+      // scores.
       const Number terms = y.dtype == DType::f64 ? std::fabs(scores.values[at(c)]) + std::fabs(largest) : std::fabs(difference);
       y.scale[at(c)] = once_rounded(y.dtype, terms + std::max(error_of(y.dtype, classes), std::log(sum)));
     }
@@ -41,7 +42,7 @@ Numbers log_softmax(const Numbers& scores) {
   return y;
 }
 
-// Of logarithms of probabilities with the scale of their errors: the loss at each label's position, summed or averaged.
+// Takes logarithms of probabilities with the scale of their errors, and returns the loss at each label's position, summed or averaged.
 Numbers loss_of(const Call& call, const Numbers& logarithms) {
   const Numbers& labels = call[1];
   const int64_t classes = logarithms.shape[1], step = labels.size() / std::max<int64_t>(1, logarithms.shape[0]);
@@ -101,7 +102,7 @@ std::vector<Case> loss_cases() {
     add(Kind::large, "301", "257", "", ", T[257] = 0.25..2" + r);
     cases.push_back({Kind::large, "f32[3,7,61,67], i64[3,61,67] = 0..7" + r + ", ignore_index=3"});
     cases.push_back({Kind::large, "f32[77003,2], i64[77003] = 0..2" + r});
-    // Nothing but ignored labels, and labels that are no class.
+    // Only ignored labels, and labels that are no class.
     cases.push_back({Kind::odd, "T[3,2], U[3] = 1" + r + ", ignore_index=1"});
     cases.push_back({Kind::odd, "T[4,2] = -1 -2 nan nan -3 -4 -5 -6, U[4] = 0 -100 1 0" + r + ", ignore_index=-100"});
     cases.push_back({Kind::odd, "T[4,3] = -1 -2 0 -3 -inf -1 -0 -inf -inf inf 0 1, U[4] = 0 1 0 1, T[3] = 0.5 2 0" + r});
@@ -120,7 +121,7 @@ Row loss(const char* type, Reference reference) {
 
 // ---------------------------------------------------------------- updates
 
-// A variable, what it is updated by, and `more` behind them.
+// Returns calls with a variable and the value that updates it, followed by `more`.
 std::vector<Case> updates(const std::string& more) {
   const auto call = [&](const std::string& x) { return "T" + x + ", T" + x + more; };
   std::vector<Case> cases = {{Kind::odd, call("[]")},         {Kind::odd, call("[7]")},     {Kind::odd, call("[3,5,17]")},
