@@ -1,4 +1,4 @@
-// The CUDA plugin: GPUs as devices, and kernels for them. It calls nothing of NVIDIA's before a device is asked for. docs/cuda.md.
+// The CUDA plugin: GPUs as devices, and kernels for them. It calls no NVIDIA library until a device is requested. docs/cuda.md.
 #include "device/cuda_device.h"
 #include "heddle/op.h"
 #include "kernels/kernel_families.h"

@@ -1,5 +1,4 @@
-// What tests of reductions, softmaxes and normalisations have in common: random tensors, and tensors as lines of elements that belong
-// together.
+// Helpers of the tests of reductions, softmaxes and normalisations: random tensors, and tensors as lines of elements that belong together.
 #pragma once
 
 #include <cmath>
@@ -18,7 +17,7 @@ using conformance::Number;
 using conformance::Numbers;
 using Elements = std::vector<Number>;
 
-// A number, and what its rounding error is relative to.
+// A number, and the magnitude that its rounding error is relative to.
 struct Scaled {
   Number value = 0, scale = 0;
 };
@@ -27,7 +26,7 @@ inline constexpr DType float_kinds[] = {DType::f16, DType::bf16, DType::f32, DTy
 inline constexpr DType number_kinds[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
                                          DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
 
-// Uniform numbers of the range, as the dtype holds them.
+// Returns uniform numbers of the range, rounded to the dtype.
 inline Tensor random_tensor(DType dtype, const Shape& shape, double low, double high, uint64_t seed) {
   std::mt19937_64 dice(seed);
   Numbers numbers = conformance::zeros(dtype, shape);
@@ -46,7 +45,7 @@ inline Tensor integers(const std::vector<int64_t>& values) {
   return Blob::copy_of(DType::i64, Shape{static_cast<int64_t>(values.size())}, values.data());
 }
 
-// Which line each element belongs to, by its position, where the dimensions in `set` are those of a line; lines in row-major order.
+// Gives the line of each element by its position, where a line spans the dimensions in `set`; lines are in row-major order.
 struct Lines {
   Shape kept;  // with 1 in place of those dimensions
   std::vector<size_t> line_of;

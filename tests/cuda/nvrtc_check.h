@@ -19,7 +19,7 @@ namespace heddle::cuda {
 
 class Nvrtc {
  public:
-  // Null: it is not installed; `why` says what was tried. Kept while the process lives.
+  // Returns null if it is not installed; `why` receives what was tried. Kept while the process lives.
   static const Nvrtc* open(std::string* why) {
     static Nvrtc library;
     static const std::string problem = library.load_any();
@@ -27,7 +27,8 @@ class Nvrtc {
     return problem.empty() ? &library : nullptr;
   }
 
-  // Empty, or the compiler's log, its warnings too, or what ptx_check.h finds. `contract`: products and sums round once.
+  // Returns an empty string, or the compiler's log, including warnings, or the findings of ptx_check.h. `contract`: products and sums round
+  // once.
   // NOLINTBEGIN(clang-analyzer-core.CallAndMessage): open() has found every function
   std::string compile(const std::string& text, bool contract = false) const {
     Program program = nullptr;

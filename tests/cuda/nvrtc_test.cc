@@ -78,14 +78,14 @@ void compiles(std::vector<GridCase> cases, size_t per_program = 12) {
   compile();
 }
 
-// What NVRTC 13.0 makes of `(unsigned)a < (unsigned)b ? (unsigned)a : (unsigned)b`, and of min().
+// The PTX that NVRTC 13.0 makes of `(unsigned)a < (unsigned)b ? (unsigned)a : (unsigned)b`, and of min().
 TEST(PtxCheck, ChoicesThatTheAssemblerGetsWrongAreFound) {
   const std::string head =
       ".visible .entry sums(\n)\n{\n\tld.param.u64 \t%rd5, [sums_param_0+16];\n\tcvt.u32.u64 \t%r8, %rd6;\n\tcvt.u32.u64 \t%r9, %rd5;\n";
   EXPECT_EQ(narrowed_choices(head + "\tsetp.lt.u32 \t%p1, %r9, %r8;\n\tselp.b64 \t%rd7, %rd5, %rd6, %p1;\n\tcvt.u32.u64 \t%r1, %rd7;\n"),
             "sums:\tcvt.u32.u64 \t%r1, %rd7;\n");
   EXPECT_EQ(narrowed_choices(head + "\tmin.u32 \t%r1, %r9, %r8;\n"), "");
-  // By another comparison it is right.
+  // With another comparison it is right.
   EXPECT_EQ(narrowed_choices(head + "\tsetp.eq.s32 \t%p1, %r2, 0;\n\tselp.b64 \t%rd7, %rd5, %rd6, %p1;\n\tcvt.u32.u64 \t%r1, %rd7;\n"), "");
 }
 
@@ -278,7 +278,7 @@ TEST(Nvrtc, TakesResizes) {
   std::vector<GridCase> cases;
   const std::vector<float> scales = {1, 1.5f, 1, 2};
   const Tensor given = Blob::copy_of(DType::f32, Shape{4}, scales.data());
-  // Every two of dtype, mode and coordinates together; of f32 all three.
+  // All pairs of dtype, mode and coordinates; for f32 all triples.
   int shift = 0;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8,
                             DType::u16, DType::u32, DType::u64, DType::boolean}) {
@@ -405,7 +405,7 @@ TEST(Nvrtc, TakesRecurrentCells) {
   int number = 0;
   for (const DType dtype : {DType::f32, DType::f64})
     for (const RecurrentCell cell : {RecurrentCell::rnn, RecurrentCell::gru, RecurrentCell::lstm})
-      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {  // a variant; everything else that there may be; products in each step
+      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {  // bits: a variant; all other options; products in each step
         const bool full = flags / 2 % 2 != 0;
         RecurrentLaunches launches;
         launches.cell = cell;

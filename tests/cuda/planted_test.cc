@@ -1,5 +1,5 @@
-// Mistakes that are planted into the texts of kernels, one at a time, are found: what runs then gives other numbers than the text as it is,
-// or does not end.
+// Mistakes that are planted into the texts of kernels, one at a time, are found: the changed text gives other numbers than the original, or
+// does not end.
 #include <gtest/gtest.h>
 
 #include "generate/image/grid_sample_launches.h"
@@ -16,7 +16,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// A piece of text that occurs once in a kernel's source, and what stands in its place.
+// A piece of text that occurs once in a kernel's source, and its replacement.
 struct Planted {
   const char* what;
   std::string piece, instead;
@@ -28,7 +28,7 @@ size_t occurrences(const std::string& text, const std::string& piece) {
   return count;
 }
 
-// The bytes of output 0, or what was wrong, for each order of threads.
+// Returns the bytes of output 0, or the error, for each order of threads.
 std::vector<std::string> results(const GridCase& one, const std::vector<Tensor>& outputs, const Planted* planted, uint64_t last) {
   std::vector<std::string> all;
   KernelSource source;
@@ -45,7 +45,7 @@ std::vector<std::string> results(const GridCase& one, const std::vector<Tensor>&
     const auto plan = std::make_unique<LaunchPlan>();
     if (!module || !one.launches->plan(operated.operands(), plan.get()).ok()) return {};
     const Blob& output = *outputs[0];
-    // Of a tensor that is for the most part not there the end is looked at.
+    // Only the end of a sparse tensor is compared.
     const int64_t shown = std::min<int64_t>(output.bytes, 1 << 16);
     auto* const end = const_cast<std::byte*>(output.data) + output.bytes - shown;
     std::memset(end, 0xa5, static_cast<size_t>(shown));
@@ -67,7 +67,7 @@ Tensor room(DType dtype, const Shape& shape) {
   std::byte* data = nullptr;
   return Blob::allocate(dtype, shape, &data);
 }
-// A tensor of fewer rows than its memory holds: what reads one element too many is wrong, and no more than that.
+// Returns a tensor of fewer rows than its memory holds: reading one element too many gives a wrong result, and does no other harm.
 Tensor with_more_behind(const Tensor& x, int64_t rows) {
   auto fewer = std::make_shared<Blob>(*x);
   fewer->shape = Shape{rows, x->shape[1]};
@@ -177,7 +177,7 @@ TEST(Planted, APartThatIsAddedTwice) {
            {"a part that is added twice", "const Index end = first + (Index)p.part,", "const Index end = first + (Index)p.part + 1,"});
 }
 
-// Of an output like the input.
+// Makes a case whose output is like the input.
 GridCase numbers_like(const Tensor& x, double low, double high) {
   auto launches = std::make_unique<NumbersLaunches>();
   launches->numbers = {false, low, high - low, high};

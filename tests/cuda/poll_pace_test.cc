@@ -1,4 +1,4 @@
-// When the poller looks, by a clock that the test moves: how late the end of a stream's work is seen, and how many looks that takes.
+// When the poller checks, by a clock that the test moves: how late the end of a stream's work is seen, and how many checks that takes.
 #include "device/poll_pace.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 using Time = PollPace::Time;
 
-// A machine on which a look takes 300 ns and a sleep 32 µs longer than asked, as on Linux with a timer slack of 1 ns.
+// A machine on which a check takes 300 ns and a sleep 32 µs longer than requested, as on Linux with a timer slack of 1 ns.
 class Machine {
  public:
   struct Seen {
@@ -59,14 +59,14 @@ TEST(PollPace, WorkThatLastsAsLongAsBeforeIsSeenAtOnceAndSleptThrough) {
       const Machine::Seen seen = machine.wait(work);
       late.push_back(seen.late);
       EXPECT_GE(seen.sleeps, 1) << lasts;
-      // A processor is kept for the first 20 µs and, at most, for 500 µs around the expected end.
+      // A processor is kept busy for the first 20 µs and, at most, for 500 µs around the expected end.
       EXPECT_LE(seen.looks, (20 + 500) * 1000 / 300 + seen.sleeps) << lasts;
     }
     EXPECT_LE(median(late), microseconds(1)) << lasts;
   }
 }
 
-// A run with a fence in its middle waits twice on its stream, for times of its own.
+// A run with a fence in its middle waits twice on its stream, for different times.
 TEST(PollPace, AStreamMayHaveWaitsOfSeveralLengths) {
   Machine machine;
   std::vector<Time> late;
@@ -77,7 +77,7 @@ TEST(PollPace, AStreamMayHaveWaitsOfSeveralLengths) {
   EXPECT_LE(*std::max_element(late.begin(), late.end()), microseconds(1));
 }
 
-// What was never seen is slept through in short naps: late by one of them at most.
+// Waits of unknown length are slept through in short naps: late by one of them at most.
 TEST(PollPace, WorkOfAnUnknownLengthIsLateByANap) {
   Machine machine;
   EXPECT_EQ(machine.wait(microseconds(15)).sleeps, 0);

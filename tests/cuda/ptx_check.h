@@ -1,8 +1,8 @@
-// What NVIDIA's assembler is known to get wrong, looked for in the PTX that it is given.
+// Finds in PTX the code that NVIDIA's assembler is known to compile wrongly.
 //
-// ptxas 13.0 takes a 64-bit choice of the smaller or larger of two values, by their lower halves, which is then narrowed to 32 bits, for
-// one of 32 bits, and moves 16 bits of it to where all 32 are read: the upper half is what the register held before. Seen on an H200 as
-// loops that ran too far and read outside of their input.
+// ptxas 13.0 treats a 64-bit choice of the smaller or larger of two values, by their lower halves, which is then narrowed to 32 bits, as
+// one of 32 bits, and moves only 16 bits of it to where all 32 are read: the upper half is what the register held before. Seen on an H200
+// as loops that ran too far and read outside of their input.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace heddle::cuda {
 
-// The instructions that narrow such a choice, with the kernel; empty: none.
+// Returns the instructions that narrow such a choice, with the kernel; empty if there are none.
 inline std::string narrowed_choices(const std::string& ptx) {
   static const std::regex kernel(R"(\.visible \.entry (\w+)\()"), narrowed(R"(\s+cvt\.u32\.u64\s+(%r\d+), (%rd\d+);)"),
       compared(R"(\s+setp\.\w+\.[us]32\s+(%p\d+), (%r\d+), (%r\d+);)"), chosen(R"(\s+selp\.b64\s+(%rd\d+), (%rd\d+), (%rd\d+), (%p\d+);)");
@@ -24,7 +24,7 @@ inline std::string narrowed_choices(const std::string& ptx) {
   std::map<std::string, bool> chooses;               // 64-bit registers
   std::istringstream lines(ptx);
   while (std::getline(lines, line)) {
-    // Most lines are none of these: an expression costs a hundred times what looking for a word does.
+    // Most lines match none of these, and a regular expression costs a hundred times what a search for a word does.
     const auto has = [&](const char* word) { return line.find(word) != std::string::npos; };
     if (!has("selp.b64") && !has("setp.") && !has("cvt.u32.u64") && !has(".entry")) continue;
     std::smatch m;

@@ -1,4 +1,4 @@
-// Tensors of more than 2^31 elements, of which next to none are ever touched, and the last blocks of kernels on them.
+// Tensors of more than 2^31 elements, almost none of which are ever accessed, and the last blocks of kernels on them.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace heddle::cuda::grid_test {
 
-// Zeros where nothing was written. Null: there are not so many addresses.
+// Returns a tensor of zeros where nothing was written. Null: there is not enough address space.
 inline std::shared_ptr<Blob> sparse_tensor(DType dtype, const Shape& shape) {
   const auto bytes = static_cast<size_t>(shape.element_count() * byte_width(dtype));
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -31,7 +31,7 @@ T* elements_of(const Blob& blob) {
 
 inline constexpr int64_t beyond = (int64_t{1} << 31) + 4096;
 
-// Runs the last blocks of what the launches make of the tensors.
+// Runs the last blocks of the launches for the tensors.
 inline void run_last(Launches& launches, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs, uint64_t last = 2) {
   for (const Tensor& tensor : inputs)
     if (!tensor) GTEST_SKIP() << "there are not so many addresses";

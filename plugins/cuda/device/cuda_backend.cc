@@ -1,4 +1,4 @@
-// The backend of CUDA's devices, function by function as heddle/device_plugin.h lists them.
+// Implements the functions of the CUDA devices' backend, in the order in which heddle/device_plugin.h lists them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ heddle_status answer(const heddle_call* call, const Status& status) {
   return status.code;
 }
 
-// A call for an open device. What it answers of a sticky error makes the device lost.
+// Runs `body` for an open device and answers the call with its status. A sticky error makes the device lost.
 template <class F>
 heddle_status with(void* handle, const heddle_call* call, const F& body) {
   Device& device = device_of(handle);
@@ -40,7 +40,7 @@ heddle_status with(void* handle, const heddle_call* call, const F& body) {
   return answer(call, {HEDDLE_ERROR_DEVICE_LOST, device.loss.text()});
 }
 
-// The same, with the device made current on this thread.
+// Does the same as with(), with the device made current on this thread.
 template <class F>
 heddle_status with_current(void* handle, const heddle_call* call, const F& body) {
   return with(handle, call, [&](Device& device) -> Status {
@@ -52,8 +52,8 @@ heddle_status with_current(void* handle, const heddle_call* call, const F& body)
 
 // ---------------------------------------------------------------- devices
 
-// What CUDA has opened in a process does not work in its forked children, where each call fails with no word of why. Zero: nothing was
-// opened yet.
+// The process that opened CUDA; 0 if nothing was opened yet. CUDA does not work in forked children of that process: each call fails there
+// without saying why.
 std::atomic<pid_t> opened_in{0};
 
 bool is_forked_child() {
@@ -111,7 +111,7 @@ heddle_status open(int32_t index, void** handle, const heddle_call* call) {
   return HEDDLE_OK;
 }
 
-// Of a lost device nothing can be given back: every call fails, and CUDA takes it all when the process ends.
+// Frees nothing on a lost device: every call fails, and CUDA reclaims everything when the process ends.
 void close(void* handle) {
   delete &device_of(handle);
 }
@@ -132,7 +132,7 @@ heddle_status memory_info(void* handle, uint64_t* free_bytes, uint64_t* total_by
 
 heddle_status properties(void* handle, heddle_device_properties* p, const heddle_call* call) {
   return with_current(handle, call, [&](Device&) -> Status {
-    int least = 0, greatest = 0;  // CUDA's lower numbers go first
+    int least = 0, greatest = 0;  // CUDA runs lower numbers first
     HEDDLE_CUDA_CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest);
     p->flags = HEDDLE_DEVICE_SHARED_EVENTS;
     if (Api::get().described) p->flags |= HEDDLE_DEVICE_DESCRIBED;
@@ -178,7 +178,7 @@ void unregister_host(void* handle, void* memory) {
   PinnedMemory::all().leave(memory, static_cast<bool>(device_of(handle).loss));
 }
 
-// Asked while plans are made: access is turned on where there is any, to memory of either kind.
+// Called while plans are made: turns on peer access where the hardware has it, to memory of both kinds.
 int32_t reaches(void* handle, void* source) {
   const Api& api = Api::get();
   const int to = device_of(handle).index, from = device_of(source).index;
@@ -187,7 +187,8 @@ int32_t reaches(void* handle, void* source) {
   const CurrentDevice current(to);
   if (!current.status().ok()) return 0;
   const bool direct = api.cudaDeviceCanAccessPeer(&can, to, from) == cudaSuccess && can != 0;
-  // Where it is not, and where access is on already, the error is nobody's to see: then the driver copies by the host, in one call.
+  // Without direct access, or where access is on already, the error is cleared so that no one else sees it: the driver then copies through
+  // the host, in one call.
   if (!direct || !device_of(source).memory.open_to(to)) api.cudaGetLastError();
   if (direct && api.cudaDeviceEnablePeerAccess(from, 0) != cudaSuccess) api.cudaGetLastError();
   return 1;
@@ -195,19 +196,19 @@ int32_t reaches(void* handle, void* source) {
 
 // ---------------------------------------------------------------- streams, events
 
-// Who asks to be called back mostly records too, or asks at the end of a stream. A run that asks for more at once makes what it needs,
-// which stays.
+// Reserves events for callbacks. A user of callbacks mostly records events too, or requests a callback at the end of a stream. A run that
+// requests more at once creates the events that it needs, and they stay.
 Status reserve_callbacks(Device& device) {
-  constexpr size_t at_once = 4;  // of a stream
+  constexpr size_t at_once = 4;  // for each stream
   size_t callbacks = 0;
   {
     const std::lock_guard<std::mutex> lock(device.mutex);
-    callbacks = device.events + at_once * (device.streams.size() + 1);  // and the one that is made now
+    callbacks = device.events + at_once * (device.streams.size() + 1);  // and the stream that is created now
   }
   return device.poller.reserve(callbacks);
 }
 
-// A stream that the embedding program made is worked with as it is.
+// A stream that the embedding program created is used unchanged.
 heddle_status create_stream(void* handle, const heddle_stream_request* request, void** stream, const heddle_call* call) {
   return with_current(handle, call, [&](Device& device) -> Status {
     HEDDLE_PLUGIN_CHECK(reserve_callbacks(device));
@@ -223,7 +224,7 @@ void destroy_stream(void* handle, void* stream) {
   Device& device = device_of(handle);
   auto* const s = static_cast<cudaStream_t>(stream);
   device.poller.forget(s);
-  // The buffers of its copies are used until it has passed them, and go with this.
+  // The staging buffers of its copies are in use until the stream has passed them, and are freed with `known`.
   const std::optional<Device::Stream> known = device.let_go(s);
   if (!known || device.loss || (!known->made && !known->staging)) return;
   const CurrentDevice current(device.index);
@@ -260,7 +261,7 @@ Staging& staging_of(Device& device, cudaStream_t stream) {
 }
 
 Status copy(Device& device, cudaStream_t stream, const heddle_copy& asked) {
-  constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // from pageable memory, by CUDA itself (device/pinned_staging.h)
+  constexpr uint64_t taken_during_the_call = uint64_t{64} << 10;  // for pageable memory, by CUDA itself (device/pinned_staging.h)
   const bool is_between = asked.kind == HEDDLE_COPY_DEVICE_TO_DEVICE && asked.source_device && asked.source_device != &device;
   switch (asked.kind) {
     case HEDDLE_COPY_VALUE_TO_DEVICE:
@@ -296,10 +297,11 @@ Status enqueue_now(Device& device, cudaStream_t stream, const heddle_work& work)
   return {};
 }
 
-// Launches want their stream's device to be current (Programming Guide, Multi-Device System: Stream and Event Behavior), and so do copies:
-// "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling thread's
-// current context. This is not necessary for cudaMemcpyPeerAsync" (Stream Ordered Memory Allocator: cudaMemcpyAsync Current Context/Device
-// Sensitivity). It is made current where the host says that it may not be; kernels, which run between two of these calls, leave it so.
+// Launches require that the device of their stream is current (Programming Guide, Multi-Device System: Stream and Event Behavior), and so
+// do copies: "Any async memcpy involving memory from cudaMallocAsync should be done using the specified stream's context as the calling
+// thread's current context. This is not necessary for cudaMemcpyPeerAsync" (Stream Ordered Memory Allocator: cudaMemcpyAsync Current
+// Context/Device Sensitivity). The device is made current where the host reports that it may not be; kernels, which run between two of
+// these calls, keep it current.
 heddle_status enqueue(void* handle, void* stream, const heddle_work* work, const heddle_call* call) {
   return with(handle, call, [&](Device& device) -> Status {
     auto* const s = static_cast<cudaStream_t>(stream);
@@ -337,10 +339,11 @@ heddle_status query(void* handle, void* stream, const heddle_call* call) {
   });
 }
 
-// CUDA does not say what failed. With HEDDLE_CUDA_BLOCKING one thing at a time is under way.
+// Returns the label of the work that failed. CUDA does not report it, so it is known only with HEDDLE_CUDA_BLOCKING, where one piece of
+// work is in progress at a time.
 uint64_t failed_label(void* handle, void* stream) {
   Device& device = device_of(handle);
-  // The poller may have seen the failure before whoever waits for the work has.
+  // The poller may have seen the failure before the thread that waits for the work.
   const std::lock_guard<std::recursive_mutex> alone(device.one_at_a_time);
   return std::exchange(device.stream_of(static_cast<cudaStream_t>(stream)).failed, UINT64_MAX);
 }

@@ -36,7 +36,7 @@ Status noted(Device& device, cudaStream_t stream, Status status) {
     if (is_sticky(behind))
       status = {HEDDLE_ERROR_DEVICE_LOST, status.text + "; " + error_text("the stream", behind)};
     else
-      api.cudaGetLastError();  // nobody else is to take it for his
+      api.cudaGetLastError();  // clears the error, so that no other code takes it for its own
   }
   if (status.code == HEDDLE_ERROR_DEVICE_LOST) device.loss.happened(status.text);
   return status;

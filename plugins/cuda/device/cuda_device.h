@@ -1,4 +1,4 @@
-// One GPU, as the table of the backend and the kernels see it. Its address is heddle_create_context::device_handle.
+// The state of one GPU for the backend table and the kernels. Its address is heddle_create_context::device_handle.
 #pragma once
 
 #include <map>
@@ -27,28 +27,29 @@ struct Device {
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   std::string description;
-  const std::shared_ptr<DeviceLoss> shared_loss = std::make_shared<DeviceLoss>();  // what outlives this asks it too
+  const std::shared_ptr<DeviceLoss> shared_loss = std::make_shared<DeviceLoss>();  // shared with objects that outlive this and check it too
   DeviceLoss& loss = *shared_loss;
   DeviceMemoryPool memory{loss};
   Poller poller{index, loss};
-  std::shared_ptr<const Program> store_program;  // store_value.h
+  std::shared_ptr<const Program> store_program;  // see store_value.h
   cudaKernel_t store_kernel = nullptr;
-  // HEDDLE_CUDA_TF32=1: products of f32 numbers, in matrices and convolutions, are of their first 10 bits, with sums in f32 (tensor cores).
+  // HEDDLE_CUDA_TF32=1: products of f32 numbers, in matrices and convolutions, use only their first 10 bits, with sums in f32 (tensor
+  // cores).
   bool tf32 = false;
-  // HEDDLE_CUDA_BLOCKING=1: work is enqueued and waited for, one piece at a time, so that it is known which failed.
+  // HEDDLE_CUDA_BLOCKING=1: work is enqueued and waited for one piece at a time, so that the piece that failed is known.
   bool blocking = false;
-  std::recursive_mutex one_at_a_time;  // then
-  bool has_failed = false;             // then: what fails now follows from what failed before. Under one_at_a_time
+  std::recursive_mutex one_at_a_time;  // used if `blocking`
+  bool has_failed = false;             // if `blocking`: later failures follow from the first. Guarded by one_at_a_time
 
-  // What a stream is worked with. Calls for one stream never overlap.
+  // The state kept for a stream. Calls for one stream never overlap.
   struct Stream {
-    bool made = false;                 // by this plugin, which destroys it
-    int adopted = 0;                   // by so many contexts, as the embedding program's. Both: CUDA gives addresses again
-    uint64_t label = UINT64_MAX;       // of what is enqueued now, while `blocking`
-    uint64_t failed = UINT64_MAX;      // of what failed
-    std::unique_ptr<Staging> staging;  // where memory of the host's was not pinned
+    bool made = false;             // created by this plugin, which destroys it
+    int adopted = 0;               // number of contexts that adopted it from the embedding program. Both may hold: CUDA reuses addresses
+    uint64_t label = UINT64_MAX;   // of the work being enqueued, while `blocking`
+    uint64_t failed = UINT64_MAX;  // label of the work that failed
+    std::unique_ptr<Staging> staging;  // for host memory that is not pinned
   };
-  std::mutex mutex;  // of what follows; entries of the map stay where they are
+  std::mutex mutex;  // guards the members below; entries of the map do not move
   size_t events = 0;
   std::map<cudaStream_t, Stream> streams;
 
@@ -61,7 +62,8 @@ struct Device {
     Stream& known = streams[stream];
     adopted ? void(++known.adopted) : void(known.made = true);
   }
-  // One who knows it is gone. Where nobody does any more, what was known of it: to be kept until the stream has passed its copies.
+  // Called when one user of the stream is gone. If it was the last, returns the stream's state, which the caller must keep until the stream
+  // has passed its copies.
   std::optional<Stream> let_go(cudaStream_t stream) {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = streams.find(stream);
@@ -71,14 +73,14 @@ struct Device {
   }
 };
 
-// One line for people, of an open device.
+// Returns a one-line description of an open device for users.
 std::string describe_device(const Device& device);
 
-// What work for the stream failed with. On a device that had a fault each library fails in its own way: the runtime knows what is behind
-// it. It may have been told, and else the stream tells it. From then on the device is lost.
+// Returns the status to report for work that failed on the stream. After a device fault each library fails in its own way, and only the
+// runtime knows the cause: it is recorded already, or is read from the stream. The device is lost from then on.
 plugin::Status noted(Device& device, cudaStream_t stream, plugin::Status status);
 
-// Enqueues by `work`, and waits for it where the device is `blocking`.
+// Enqueues work by calling `work`, and waits for it if the device is `blocking`.
 template <class Work>
 plugin::Status enqueue_on(Device& device, cudaStream_t stream, const Work& work) {
   if (!device.blocking) return noted(device, stream, work());
@@ -95,7 +97,7 @@ inline Device& device_of(void* handle) {
   return *static_cast<Device*>(handle);
 }
 
-// What the backend's functions are (heddle/device_plugin.h); `host` stays.
+// Returns the backend's functions (heddle/device_plugin.h). `host` must stay valid.
 heddle_device_backend backend(const heddle_host* host);
 
 }  // namespace heddle::cuda

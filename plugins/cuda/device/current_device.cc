@@ -4,7 +4,7 @@ namespace heddle::cuda {
 namespace {
 
 constexpr int none = -1;
-thread_local int before = none;  // the first enter()
+thread_local int before = none;  // the device that was current before the first enter()
 thread_local int current = none;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which device is current on the calling thread belongs to the embedding program: whatever changes it puts it back.
+// Changes the current device of the calling thread, which belongs to the embedding program: each class here restores it.
 #pragma once
 
 #include "device/errors.h"
@@ -16,7 +16,7 @@ class CurrentDevice {
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
-  // Errors: CUDA's.
+  // Errors: those of CUDA.
   const plugin::Status& status() const { return status_; }
 
  private:
@@ -34,8 +34,8 @@ class CurrentDevice {
   const plugin::Status status_;
 };
 
-// Over the calls of one thread's stay in a run: enter() before work for a device, leave() after the last, which puts back what was current
-// before the first.
+// Brackets the calls that one thread makes during a run: enter() before work for a device, leave() after the last of it. leave() restores
+// the device that was current before the first enter().
 class EnteredDevice {
  public:
   static plugin::Status enter(int device);

@@ -1,4 +1,4 @@
-// Whether a device is lost, by whichever thread was told first.
+// Records whether a device is lost. Any thread may report the loss first.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace heddle::cuda {
 
 class DeviceLoss {
  public:
-  // The first cause stays.
+  // Marks the device lost. The first cause is kept.
   void happened(const std::string& cause) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (cause_.empty()) cause_ = cause;

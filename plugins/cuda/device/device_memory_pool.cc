@@ -75,7 +75,7 @@ void DeviceMemoryPool::release(void* memory) {
   api.cudaFreeAsync(memory, stream_);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (--pieces_ > 0) return;
-  // What is still to be freed can not be given back to the driver.
+  // Memory that is not freed yet cannot be returned to the driver, so the stream is waited for first.
   if (api.cudaStreamSynchronize(stream_) == cudaSuccess) api.cudaMemPoolTrimTo(pool_, 0);
 }
 

@@ -1,4 +1,4 @@
-// What CUDA's errors are to the host.
+// Converts errors of CUDA to those of the host.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace heddle::cuda {
 
-// After one of these every call of the process for the device fails with the same: its context is gone (CUDA C++ Programming Guide, "Error
-// checking"; the runtime API's documentation says of each that the process has to be ended to use CUDA again).
+// Returns true for errors after which every call of the process for the device fails with the same error: its context is gone (CUDA C++
+// Programming Guide, "Error checking"; the runtime API's documentation says of each that the process has to be ended to use CUDA again).
 inline bool is_sticky(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -39,20 +39,20 @@ inline heddle_status status_of(cudaError_t error) {
   return is_sticky(error) ? HEDDLE_ERROR_DEVICE_LOST : HEDDLE_ERROR_DEVICE;
 }
 
-// "cudaMallocAsync: out of memory (cudaErrorMemoryAllocation)"
+// Returns, for example, "cudaMallocAsync: out of memory (cudaErrorMemoryAllocation)".
 inline std::string error_text(const char* call, cudaError_t error) {
   const Api& api = Api::get();
   return std::string(call) + ": " + api.cudaGetErrorString(error) + " (" + api.cudaGetErrorName(error) + ")";
 }
 
-// Of a call that failed. CUDA keeps its error for whoever asks the thread for its last one, the embedding program too: it is told here, and
-// nobody else is to take it for his.
+// Returns the status of a call that failed, and clears the thread's last error. CUDA keeps that error for the next caller of
+// cudaGetLastError, which may be the embedding program.
 inline plugin::Status failed(const char* call, cudaError_t error) {
   if (!is_sticky(error)) Api::get().cudaGetLastError();
   return {status_of(error), error_text(call, error)};
 }
 
-// Calls a function of the runtime through the table; leaves the enclosing function, which gives a Status, when it fails.
+// Calls a function of the runtime through the table. If it fails, returns from the enclosing function, which must return a Status.
 #define HEDDLE_CUDA_CALL(name, ...)                                                                  \
   do {                                                                                               \
     const cudaError_t heddle_cuda_error_ = ::heddle::cuda::Api::get().name(__VA_ARGS__);             \

@@ -8,8 +8,8 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr uintptr_t pinned_page = 4096;   // memory is pinned by whole pages, of this size or a multiple of it
-constexpr size_t max_seen_ranges = 256;  // then all are forgotten, and looked at anew
+constexpr uintptr_t pinned_page = 4096;  // memory is pinned by whole pages, of this size or a multiple of it
+constexpr size_t max_seen_ranges = 256;  // beyond this all are forgotten and checked again
 constexpr uint64_t min_buffer = uint64_t{64} << 10, piece_bytes = uint64_t{2} << 20;
 
 }  // namespace
@@ -58,7 +58,8 @@ void PinnedMemory::leave(void* memory, bool lost) {
   uintptr_t registered = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    // Which of several was entered at the address nobody says: first those that hold nothing, so that nothing goes too early.
+    // The caller does not say which of several entries at the address it leaves. Entries without a registration go first, so that no
+    // registration ends too early.
     const auto [begin, end] = entered_.equal_range(reinterpret_cast<uintptr_t>(memory));
     if (begin == end) return;
     const auto left = std::min_element(begin, end, [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -71,7 +72,7 @@ void PinnedMemory::leave(void* memory, bool lost) {
   if (!lost) Api::get().cudaHostUnregister(reinterpret_cast<void*>(registered));
 }
 
-// The one in which all of that lies.
+// Returns the piece that contains all of those bytes; end() if there is none.
 std::map<uintptr_t, PinnedMemory::Piece>::iterator PinnedMemory::piece_of(uintptr_t first, uint64_t bytes) {
   const auto behind = pieces_.upper_bound(first);
   if (behind == pieces_.begin()) return pieces_.end();
@@ -124,7 +125,7 @@ Staging::~Staging() {
   if (beside_.stream) api.cudaStreamDestroy(beside_.stream);
 }
 
-// Room for a copy of one piece, or for two pieces.
+// Makes room for a copy of one piece, or for two pieces if the copy is longer.
 plugin::Status Staging::reserve(uint64_t bytes) {
   const uint64_t needed = bytes <= piece_bytes ? bytes : 2 * piece_bytes;
   if (buffer_bytes_ >= needed) return {};
@@ -160,7 +161,7 @@ plugin::Status Staging::call(cudaStream_t stream, void* destination, const void*
   const cudaError_t error = Api::get().cudaLaunchHostFunc(stream, copy, piece);
   if (error == cudaSuccess) return {};
   const std::lock_guard<std::mutex> lock(mutex_);
-  idle_.push_back(piece);  // nobody comes to it
+  idle_.push_back(piece);  // it was not enqueued
   return failed("cudaLaunchHostFunc", error);
 }
 
@@ -172,12 +173,12 @@ plugin::Status Staging::make_beside() {
   return {};
 }
 
-// All steps of a copy of several pieces by `enqueue_pieces`. What the copies' stream does next comes after all functions on the host, also
-// where not every piece could be enqueued: who drains that stream has drained both.
+// Performs a copy of several pieces, whose steps `enqueue_pieces` enqueues. The next work on the copies' stream waits for all host
+// functions, also where not every piece could be enqueued: draining that stream drains both.
 template <class EnqueuePieces>
 plugin::Status Staging::in_pieces(cudaStream_t stream, const EnqueuePieces& enqueue_pieces) {
   HEDDLE_PLUGIN_CHECK(make_beside());
-  // What the stream did before may have written what is copied, and used the buffer.
+  // Earlier work on the stream may have written the source, and used the buffer.
   HEDDLE_CUDA_CALL(cudaEventRecord, beside_.begun, stream);
   HEDDLE_CUDA_CALL(cudaStreamWaitEvent, beside_.stream, beside_.begun, 0);
   const plugin::Status status = enqueue_pieces();

@@ -1,6 +1,6 @@
-// PollPace: when to look whether a stream has passed an event. A look at once costs a processor, a sleep ends late: Linux rounds 20 µs up
-// to 50 or more. Runs of one net take about as long each time, so the pace looks without sleeping at the beginning, and around the times
-// that the stream's last waits took, and sleeps in between.
+// PollPace decides when to check whether a stream has passed an event. Checking continuously costs a processor, and a sleep ends late:
+// Linux rounds 20 µs up to 50 or more. Runs of one net take about the same time each, so the pace checks without sleeping at the beginning,
+// and around the times that the stream's last waits took, and sleeps in between.
 #pragma once
 
 #include <algorithm>
@@ -9,29 +9,29 @@
 
 namespace heddle::cuda {
 
-// Of one stream; the time is the caller's, so that a test can have one of its own. Not thread-safe.
+// The pace of one stream. The caller passes the time, so that a test can supply its own. Not thread-safe.
 class PollPace {
  public:
-  using Time = std::chrono::nanoseconds;  // since any one moment
+  using Time = std::chrono::nanoseconds;  // since any fixed moment
 
-  static constexpr Time eager_begin = std::chrono::microseconds(20);  // of each wait, which most short runs end within
+  static constexpr Time eager_begin = std::chrono::microseconds(20);  // of each wait; most short runs end within it
   static constexpr Time nap = std::chrono::microseconds(20);
 
-  // The stream's next event is waited for from now on.
+  // Starts the wait for the stream's next event.
   void begin(Time now) { began_ = now; }
-  // The event has passed: what the wait took is expected of the next ones.
+  // The event has passed: the next waits are expected to take as long as this one.
   void end(Time now) {
     lasted_[next_] = now - began_;
     next_ = (next_ + 1) % kept;
   }
-  // How long to sleep before the next look; zero: look again at once.
+  // Returns how long to sleep before the next check; zero: check again at once.
   Time pause(Time now) const {
     const Time waited = now - began_;
     if (waited < eager_begin) return Time::zero();
     Time until = nap;
     for (const Time lasted : lasted_) {
       if (lasted == Time::zero()) continue;
-      // A tenth to either side, which in long waits is no gain worth a processor.
+      // The margin is a tenth to either side; in long waits more would not be worth a processor.
       const Time margin = std::min<Time>(lasted / 10, std::chrono::microseconds(200));
       const Time earliest = lasted - margin - oversleep, latest = lasted + margin + eager_begin;
       if (waited >= earliest && waited < latest) return Time::zero();
@@ -42,7 +42,7 @@ class PollPace {
 
  private:
   static constexpr size_t kept = 4;                                 // a run may wait for its stream more than once
-  static constexpr Time oversleep = std::chrono::microseconds(60);  // what a nap may take beyond what was asked
+  static constexpr Time oversleep = std::chrono::microseconds(60);  // how much longer than requested a sleep may take
 
   Time began_{0};
   Time lasted_[kept] = {};

@@ -104,7 +104,7 @@ bool Poller::look_at(cudaStream_t stream, std::unique_lock<std::mutex>& lock) {
     const cudaError_t state = Api::get().cudaEventQuery(first.event);
     lock.lock();
     if (state == cudaErrorNotReady) return any;
-    // The callback may begin the next run at once, which needs the event again.
+    // The event is free again before the callback, which may begin the next run at once and need it.
     free_events_.push_back(first.event);
     found->second.pace.end(now());
     lock.unlock();
@@ -112,7 +112,7 @@ bool Poller::look_at(cudaStream_t stream, std::unique_lock<std::mutex>& lock) {
     if (is_sticky(state)) loss_.happened(text);
     first.callback(first.user, status_of(state), text.data(), text.size());
     lock.lock();
-    // It stands there as long as its callback is under way: that is what drain() waits for.
+    // The entry stays in the queue until its callback has returned: drain() waits for that.
     found->second.pop();
     found->second.pace.begin(now());
     called_.notify_all();
@@ -142,7 +142,7 @@ PollPace::Time Poller::pause() const {
 
 void Poller::run() {
   ::prctl(PR_SET_NAME, "heddle-cuda");
-  ::prctl(PR_SET_TIMERSLACK, 1);  // nanoseconds: what Linux may add to a sleep is 50 microseconds otherwise
+  ::prctl(PR_SET_TIMERSLACK, 1);  // in nanoseconds: by default Linux may add 50 microseconds to a sleep
   Api::get().cudaSetDevice(device_);
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {

@@ -1,5 +1,5 @@
-// Poller: calls the host back when a stream has come to a place. CUDA's own callbacks are not called behind an error, and may not call
-// CUDA; so an event stands at the place, and a thread of the plugin's asks for it.
+// Poller calls the host back when a stream has reached a given place. CUDA's own callbacks are not called after an error, and may not call
+// CUDA; therefore an event is recorded at the place, and a thread of the plugin polls it.
 #pragma once
 
 #include <condition_variable>
@@ -18,19 +18,19 @@ namespace heddle::cuda {
 
 class Poller {
  public:
-  // `loss` is told when the device is lost, and outlives this.
+  // `loss` is set when the device is lost, and must outlive this.
   Poller(int device, DeviceLoss& loss) : device_(device), loss_(loss) {}
-  // Waits until nothing is asked for any more; events are destroyed.
+  // Waits until no callback is pending, and destroys the events.
   ~Poller();
-  // Before events are asked for: there are as many as this, so that calling back makes none. Those that are made later stay too.
+  // Creates events in advance, up to this number, so that notify() need not create any. Events that are created later are kept too.
   plugin::Status reserve(size_t events);
-  // Once for each time, when the stream has passed what is enqueued on it now. Calls for one stream come in order.
+  // Calls `callback` once, when the stream has passed the work enqueued on it so far. Callbacks of one stream are called in order.
   plugin::Status notify(cudaStream_t stream, heddle_stream_callback callback, void* user);
-  // Whether callbacks of the stream are still to come, or under way.
+  // Returns true if callbacks of the stream are still to come, or in progress.
   bool pending(cudaStream_t stream);
-  // Waits for them: behind the end of what the stream does.
+  // Waits for the callbacks of the stream, that is, until after the end of its work.
   void drain(cudaStream_t stream);
-  // Of a stream that is to be destroyed, or was let go.
+  // Forgets a stream that is to be destroyed, or was released.
   void forget(cudaStream_t stream);
 
  private:
@@ -39,7 +39,8 @@ class Poller {
     heddle_stream_callback callback;
     void* user;
   };
-  // Of one stream, in order. It keeps its memory, so that calling back allocates nothing once as many were asked for at a time.
+  // The callbacks of one stream, in order. It keeps its memory, so that once as many were requested at a time calling back allocates
+  // nothing.
   class Queue {
    public:
     bool empty() const { return first_ == waiting_.size(); }
@@ -53,19 +54,19 @@ class Poller {
     PollPace pace;
 
    private:
-    static constexpr size_t max_passed = 64;  // of a queue that is never empty
+    static constexpr size_t max_passed = 64;  // for a queue that is never empty
     std::vector<Waiting> waiting_;
     size_t first_ = 0;
   };
   void run();
   plugin::Status make_event(cudaEvent_t* event);
-  // One look at the first of each stream. Whether any was done.
+  // Checks the first event of each stream once. Returns true if any was done.
   bool look(std::unique_lock<std::mutex>& lock);
-  // Looks at the stream until its first is not done yet.
+  // Checks the stream until its first event is not done yet. Returns true if any was done.
   bool look_at(cudaStream_t stream, std::unique_lock<std::mutex>& lock);
-  // Whether anything is asked for.
+  // Returns true if any callback is pending.
   bool waits() const;
-  // How long to sleep before the next look; zero: not at all.
+  // Returns how long to sleep before the next check; zero: do not sleep.
   PollPace::Time pause() const;
 
   const int device_;
@@ -73,10 +74,10 @@ class Poller {
   std::mutex mutex_;
   std::condition_variable asked_, called_;
   std::map<cudaStream_t, Queue> waiting_;
-  std::vector<cudaStream_t> looked_at_;  // the thread's own, during a look
-  bool sleeps_ = false;                  // the thread, until it is notified
+  std::vector<cudaStream_t> looked_at_;  // used by the thread alone, during a check
+  bool sleeps_ = false;                  // true while the thread waits to be notified
   std::vector<cudaEvent_t> free_events_;
-  size_t events_ = 0;  // that there are
+  size_t events_ = 0;  // number of events that exist
   std::thread thread_;
   bool ends_ = false;
 };

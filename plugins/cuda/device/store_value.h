@@ -1,5 +1,5 @@
-// A few bytes of the host's, taken during the call and written on the device in stream order: they travel as a kernel's parameter, so that
-// no host memory has to stay.
+// Writes a few bytes from the host to the device in stream order. They are read during the call and travel as a kernel's parameter, so the
+// host memory need not stay valid.
 #pragma once
 
 #include "device/cuda_device.h"
@@ -8,7 +8,7 @@ namespace heddle::cuda {
 
 constexpr uint64_t max_value_bytes = 64;
 
-// When the device is opened.
+// Must be called when the device is opened.
 plugin::Status prepare_store_value(Device& device);
 plugin::Status store_value(Device& device, cudaStream_t stream, void* destination, const void* value, uint64_t bytes);
 

@@ -1,5 +1,5 @@
-// What profilers show of the host's side of a launch: a range of NVTX's with the operator's name. Nothing where the toolkit has no NVTX;
-// with it, nothing but a look at a pointer while no profiler is there.
+// Shows the host's side of a launch in profilers: an NVTX range with the operator's name. Does nothing where the toolkit has no NVTX; with
+// NVTX and without a profiler it costs a check of a pointer.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ class TraceRange {
   ~TraceRange() {
     nvtxRangePop();
   }
-  // Before threads make ranges side by side: NVTX looks for a profiler at the first call, and is not made for two first calls at once.
+  // Must be called before threads make ranges concurrently: NVTX looks for a profiler at the first call, and two first calls at once are
+  // not safe.
   static void prepare() {
     [[maybe_unused]] static const bool done = (nvtxInitialize(nullptr), true);
   }

@@ -1,11 +1,11 @@
-// What the dtypes are called in text/element.cuh.
+// Gives the names of the dtypes in text/element.cuh.
 #pragma once
 
 #include "heddle/abi.h"
 
 namespace heddle::cuda {
 
-// The type that lies in memory; null: none is known by that number.
+// Returns the type stored in memory; null if no dtype with that number is known.
 inline const char* stored_type(heddle_dtype dtype) {
   switch (dtype) {
     case HEDDLE_F16:
@@ -39,7 +39,7 @@ inline const char* stored_type(heddle_dtype dtype) {
   }
 }
 
-// The type that is computed in: 16-bit floats in float, narrow integers in i32, u32 in i64, as the host's kernels do.
+// Returns the type used in computation: float for 16-bit floats, i32 for narrow integers, i64 for u32, as in the host's kernels.
 inline const char* compute_type(heddle_dtype dtype) {
   switch (dtype) {
     case HEDDLE_F16:
@@ -58,7 +58,7 @@ inline const char* compute_type(heddle_dtype dtype) {
   }
 }
 
-// What brings a result back into the range of a narrower integer; null: nothing has to.
+// Returns the function that wraps a result into the range of a narrower integer; null if none is needed.
 inline const char* wrap_of(heddle_dtype dtype) {
   switch (dtype) {
     case HEDDLE_I8:

@@ -1,4 +1,4 @@
-// The files of text/, which kernels' sources begin with, by name without ".cuh".
+// Returns the files of text/, with which kernels' sources begin, by name without ".cuh".
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// ArgMax and ArgMin along one axis.
+// Implements ArgMax and ArgMin along one axis.
 #include <memory>
 
 #include "generate/reduce/reduce_launches.h"

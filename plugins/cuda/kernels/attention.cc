@@ -1,4 +1,4 @@
-// cuda::Attention, the rules that find it in nets of ONNX's operators, and its kernels.
+// Implements cuda::Attention: the operator, the rules that find it in nets of ONNX's operators, and its kernels.
 #include "kernels/common/attention_kernels.h"
 #include "kernels/kernel_families.h"
 #include "shared/dims.h"
@@ -46,7 +46,7 @@ void attention_cost(CostContext& context) {
 
 // ---------------------------------------------------------------- rules
 
-// Nodes of a rule's net, one after the other.
+// Writes the nodes of a rule's net, one after the other.
 class RuleText {
  public:
   explicit RuleText(const char* dtype) : dtype_(dtype) {}
@@ -55,7 +55,7 @@ class RuleText {
     add(&values_, std::string(R"({"name": ")") + name + R"(", "kind": "input", "dtype": ")" + dtype_ + R"(", "dims": [)" + dims + "]}");
     return *this;
   }
-  // `inputs` as `"a", "b"`; `attributes` as `"axis": {"int": -1}`. Its output has its name.
+  // `inputs` is written as `"a", "b"`; `attributes` as `"axis": {"int": -1}`. The output has the node's name.
   RuleText& node(const char* type, const char* name, const char* inputs, const std::string& attributes = "", const char* domain = "") {
     add(&nodes_, std::string(R"({"type": ")") + type + R"(", "domain": ")" + domain + R"(", "name": ")" + name + R"(", "inputs": [)" +
                      inputs + R"(], "outputs": [")" + name + R"("], "attributes": {)" + attributes + "}}");
@@ -111,7 +111,7 @@ std::string replacement_of(const AttentionRule& rule) {
       .net("output");
 }
 
-// The host keeps pointers to what rules are made of.
+// Static, because the host keeps pointers to the rules' texts.
 void add_rules(Builder& plugin) {
   struct Text {
     std::string name, pattern, replacement;

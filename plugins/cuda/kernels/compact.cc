@@ -1,4 +1,4 @@
-// Compress and NonZero.
+// Implements Compress and NonZero.
 #include <memory>
 
 #include "generate/select/compact_launches.h"

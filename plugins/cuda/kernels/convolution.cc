@@ -1,8 +1,8 @@
-// Conv and ConvTranspose by cuDNN's graphs: the convolution, or for a transposed one the gradient of a convolution's data, with as much of
-// bias and fused operators as cuDNN has an engine for. The rest is one pointwise kernel behind it, in the same step, which reads and writes
-// the output in place. A bias of 16-bit numbers that is left to that kernel is added to f32 sums in scratch, so that they are rounded once,
-// as by the CPU's operators. Where an output goes further than any element of the input reaches, cuDNN writes a corner of it, with the
-// strides of the whole, into zeros.
+// Implements Conv and ConvTranspose by cuDNN's graphs: the convolution, or for a transposed one the gradient of a convolution's data, with
+// as much of the bias and fused operators as cuDNN has an engine for. The rest is one pointwise kernel afterwards, in the same step, which
+// reads and writes the output in place. A bias of 16-bit numbers that is left to that kernel is added to f32 sums in scratch, so that they
+// are rounded once, as by the CPU's operators. If an output extends further than any element of the input reaches, cuDNN writes a corner of
+// it, with the strides of the whole, and the remainder is zeros.
 #include <algorithm>
 #include <memory>
 
@@ -27,7 +27,7 @@ using operators::WindowAttributes;
 
 constexpr uint64_t workspace_alignment = WidenedConvolution::alignment;
 
-// Where cuDNN takes two dimensions of space at least, a third one of extent 1 stands before the only one.
+// cuDNN takes at least two spatial dimensions: a single one is preceded by another of extent 1.
 TensorShape tensor_shape(const int64_t* dims, int rank, bool channels_last, heddle_dtype dtype) {
   TensorShape shape;
   shape.dtype = cudnn::data_type(dtype);
@@ -72,14 +72,14 @@ class ConvolutionKernel : public GpuKernel {
   Status read_shapes(PrepareContext& context);
   Status choose_plan(PrepareContext& context);
   bool has_bias(const PrepareContext& context) const;
-  // The graph of the convolution and the first `count` epilogue ops.
   static Status operand_shape(const PrepareContext& context, const ConvolutionEpilogueOp& op, TensorShape* shape);
+  // Plans the graph of the convolution and the first `count` epilogue ops.
   Status plan_with(PrepareContext& context, size_t count);
   Status prepare_rest(PrepareContext& context);
-  // What cuDNN reads, and writes.
+  // Returns the shape that cuDNN reads, and writes.
   TensorShape read_shape(const heddle_tensor& operand) const { return tensor_shape(is_widened_ ? widened(operand) : operand); }
   TensorShape written_shape(const heddle_tensor& y) const;
-  uint64_t scratch_bytes() const;  // with the plan's workspace
+  uint64_t scratch_bytes() const;  // including the plan's workspace
 
   const bool transposed_;
   WindowAttributes attributes_;
@@ -91,20 +91,20 @@ class ConvolutionKernel : public GpuKernel {
   ConvolutionShape shape_;
   bool is_empty_ = false;              // the output has no element
   bool sums_nothing_ = false;          // the input has none, or none reaches the output: sums are 0
-  bool is_cut_ = false;                // cuDNN writes a corner of the output alone, of these extents
-  int64_t reached_[3] = {1, 1, 1};     // as shape_ has its dimensions of space
+  bool is_cut_ = false;                // cuDNN writes only a corner of the output, of the extents below
+  int64_t reached_[3] = {1, 1, 1};     // in the order of shape_'s spatial dimensions
   std::unique_ptr<PlannedCall> call_;  // null where nothing is summed
-  std::vector<uint32_t> call_inputs_;  // whose addresses stand before the output's
-  size_t done_ = 0;                    // epilogue ops of the plan
+  std::vector<uint32_t> call_inputs_;  // whose addresses come before the output's
+  size_t done_ = 0;                    // epilogue ops that the plan computes
   bool is_widened_ = false;            // cuDNN reads and writes f32 in scratch, for operands that are of 16 bits
   WidenedConvolution widened_;
   bool has_rest_ = false;
-  std::vector<uint32_t> rest_inputs_;  // behind the output itself, or the sums
+  std::vector<uint32_t> rest_inputs_;  // inputs after the output itself, or after the sums
   PointwiseLaunch rest_;
 };
 
-// For 16-bit numbers engines read channels-last, and transpose what lies otherwise; for the others, whose products no tensor core makes as
-// they are, they read channels in front.
+// Returns the preferred formats. For 16-bit numbers engines read channels-last, and transpose other layouts; other numbers, which no tensor
+// core multiplies as they are, are read with channels first.
 std::vector<heddle_format> ConvolutionKernel::formats(const CreateContext& context) {
   heddle_format row_major = {};
   row_major.struct_size = sizeof(row_major);
@@ -144,8 +144,8 @@ Status ConvolutionKernel::read_shapes(PrepareContext& context) {
     shape_.pad_begin[i + shift] = window.pad_begin[i];
     shape_.pad_end[i + shift] = window.pad_end[i];
     if (!transposed_) continue;
-    // The convolution whose gradient this is has to have as many outputs as there are inputs here. Of an output that goes a stride or more
-    // beyond what they reach it would have more: then cuDNN writes what is reached, and zeros stand beyond.
+    // The convolution whose gradient this is must have as many outputs as there are inputs here. If the output extends a stride or more
+    // beyond what they reach, it would have more: then cuDNN writes the reached part, and the rest is zeros.
     const int64_t wanted = (window.input[i] - 1) * stride + window.reach(i) - window.pad_begin[i];
     shape_.pad_end[i + shift] = std::max<int64_t>(0, wanted - window.output[i]);
     const bool is_beyond = window.output[i] - wanted >= stride;
@@ -164,7 +164,7 @@ TensorShape ConvolutionKernel::written_shape(const heddle_tensor& y) const {
   return shape;
 }
 
-// A bias is one number for each channel, whatever its rank.
+// Returns true if there is a bias: one number for each channel, whatever its rank.
 bool ConvolutionKernel::has_bias(const PrepareContext& context) const {
   return !epilogue_ops_.empty() && epilogue_ops_[0].input == 2 && context.input(2)->rank == 1;
 }
@@ -243,8 +243,8 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
   return {};
 }
 
-// With all epilogue ops that cuDNN may have, else with the bias, else alone. Behind a corner of the output they are left to the rest, which
-// goes over the whole.
+// Tries all epilogue ops that cuDNN may have, then the bias, then the convolution alone. If cuDNN writes only a corner of the output, they
+// are left to the pointwise kernel, which covers the whole.
 Status ConvolutionKernel::choose_plan(PrepareContext& context) {
   Status status;
   size_t last = epilogue_ops_.size() + 1;

@@ -1,4 +1,4 @@
-// CumSum.
+// Implements CumSum.
 #include <memory>
 
 #include "generate/select/scan_launches.h"

@@ -1,4 +1,4 @@
-// RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial and Dropout.
+// Implements RandomNormal, RandomUniform, their -Like forms, Bernoulli, Multinomial and Dropout.
 #include <memory>
 
 #include "generate/operators/random_launches.h"

@@ -1,4 +1,4 @@
-// Einsum: matrix products by cuBLASLt, other sums by a kernel of this plugin.
+// Implements Einsum: matrix products by cuBLASLt, other sums by a kernel of this plugin.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -47,7 +47,7 @@ class Einsum {
     if (product_ && is_product(context, &problem, &swapped)) {
       const Status status = product_->prepare(context, std::move(problem), swapped);
       multiplies_ = status.ok();
-      // What cuBLASLt has no algorithm for is a sum like others.
+      // If cuBLASLt has no algorithm, the generated kernel computes the sum.
       if (status.code != HEDDLE_ERROR_UNSUPPORTED) return status;
     }
     return sum_.prepare(context);
@@ -57,7 +57,7 @@ class Einsum {
   }
 
  private:
-  // More calls than this, for batches that have no common step, are slower than the other kernel's one (estimated, not measured).
+  // With more calls than this, for batches that have no common step, the other kernel's single call is faster (estimated, not measured).
   static constexpr int64_t max_calls = 64;
 
   bool is_product(PrepareContext& context, operators::MatMulProblem* problem, bool* swapped) const {

@@ -1,4 +1,4 @@
-// ConstantOfShape, EyeLike and Range.
+// Implements ConstantOfShape, EyeLike and Range.
 #include <cstring>
 #include <memory>
 

@@ -1,6 +1,6 @@
-// Operators that move elements where indices say: Gather, GatherElements, GatherND, ReverseSequence, OneHot, ScatterElements, ScatterND. An
-// index that names nothing, or a length longer than its sequence, which the host refuses, gives zeros where elements are picked, and leaves
-// the update out where they are scattered; nothing out of bounds is read or written.
+// Implements operators that move elements by indices: Gather, GatherElements, GatherND, ReverseSequence, OneHot, ScatterElements,
+// ScatterND. An index that is out of range, or a length longer than its sequence, which the host refuses, gives zeros where elements are
+// picked, and leaves the update out where they are scattered; nothing out of bounds is read or written.
 #include <memory>
 
 #include "generate/move/pick_launches.h"

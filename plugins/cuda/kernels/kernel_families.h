@@ -1,4 +1,4 @@
-// The families of kernels, one function in a file each.
+// Declares the families of kernels, one function for each file.
 #pragma once
 
 #include "heddle/op.h"

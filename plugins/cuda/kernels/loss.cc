@@ -1,4 +1,4 @@
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. A label that names no class, which the host refuses, gives NaN here.
+// Implements NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. A label that names no class, which the host refuses, gives NaN here.
 #include <memory>
 
 #include "generate/operators/loss_launches.h"

@@ -1,4 +1,4 @@
-// MatMul and Gemm.
+// Implements MatMul and Gemm.
 #include <string>
 
 #include "kernels/common/product_kernel.h"
@@ -23,7 +23,7 @@ class MatMul : public ProductKernel {
   }
   static bool accepts_epilogue(const CreateContext& context) {
     const heddle_type *a = context.input(0), *b = context.input(1);
-    // The last dimension of y is the matrix's columns only when b has some.
+    // The last dimension of y is the matrix's columns only if b has columns.
     return a && b && a->rank >= 2 && b->rank >= 2 && ProductKernel::accepts_epilogue(context);
   }
 };
@@ -47,7 +47,7 @@ class Gemm : public ProductKernel {
         operators::resolve_gemm(transpose_a_, transpose_b_, dims_of(*context.input(0)), dims_of(*context.input(1)), &problem));
     std::vector<EpilogueOp> epilogue_ops;
     int32_t matrix = -1;
-    // A row is a bias to cuBLASLt. Where nothing is multiplied, C alone is left.
+    // cuBLASLt takes a row as a bias. If nothing is multiplied, only C is left.
     if (has_c_ && (problem.depth == 0 || (beta_ == 1 && is_row(*context.input(2), problem))))
       epilogue_ops.push_back({text_of_c(), 2, is_row(*context.input(2), problem) ? HEDDLE_OPERAND_LAST_DIMENSION : HEDDLE_OPERAND_NONE});
     else if (has_c_)

@@ -1,5 +1,5 @@
-// Operators that move elements by their positions: Transpose, Reorder, Slice, Expand, Tile, DepthToSpace, SpaceToDepth, Concat, Split, Pad
-// and Trilu; and views where they have to be copies.
+// Implements operators that move elements by their positions: Transpose, Reorder, Slice, Expand, Tile, DepthToSpace, SpaceToDepth, Concat,
+// Split, Pad and Trilu; and views that must be copies.
 #include <memory>
 
 #include "generate/move/box_launches.h"
@@ -14,7 +14,7 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr double bytes_per_ns = 2000;  // about what a large device moves
+constexpr double bytes_per_ns = 2000;  // about the bandwidth of a large device
 
 class Transpose : public PlannedKernel {
  public:

@@ -1,5 +1,5 @@
-// LayerNormalization, RMSNormalization, LpNormalization, MeanVarianceNormalization, GroupNormalization, InstanceNormalization,
-// BatchNormalization of inference, and LRN.
+// Implements LayerNormalization, RMSNormalization, LpNormalization, MeanVarianceNormalization, GroupNormalization, InstanceNormalization,
+// BatchNormalization for inference, and LRN.
 #include <memory>
 
 #include "generate/operators/channel_launches.h"
@@ -13,14 +13,14 @@
 namespace heddle::cuda {
 namespace {
 
-// What all of these have: epilogue ops behind them.
+// The common base of all of these, with epilogue ops.
 class Normalization : public PlannedKernel {
  public:
   static bool accepts_epilogue(const CreateContext& context) { return takes_epilogue_ops(context); }
 
  protected:
   Status begin_rows(const CreateContext& context, std::unique_ptr<RowLaunches> launches) {
-    // The precision of the first stage is f32 at least; f64 where that is asked for.
+    // The precision of the first stage is at least f32; f64 if that is requested.
     if (context.attributes.declares("stash_type") && operators::dtype_from_onnx(context.attributes.i("stash_type")) == HEDDLE_F64)
       launches->shape.working = HEDDLE_F64;
     if (context.attributes.declares("epsilon")) launches->epsilon = context.attributes.f("epsilon");

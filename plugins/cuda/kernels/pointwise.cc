@@ -1,5 +1,5 @@
-// Pointwise programs on a GPU: heddle::Pointwise, and so every operator of any plugin that has a pointwise text and no kernel of its own
-// for "cuda"; Cast, CastLike, Sum, Mean, Max and Min, which have no such text, by one that is made for each call.
+// Runs pointwise programs on a GPU: heddle::Pointwise, and so every operator of any plugin that has a pointwise text and no kernel of its
+// own for "cuda"; Cast, CastLike, Sum, Mean, Max and Min, which have no such text, by a program that is made for each call.
 #include <algorithm>
 #include <string>
 
@@ -26,7 +26,7 @@ class ProgramKernel : public GpuKernel {
   }
 
  protected:
-  // Of the first `inputs` inputs, called x0, x1, ...
+  // Creates the program of the first `inputs` inputs, called x0, x1, ...
   Status create_program(const CreateContext& context, uint32_t inputs, const std::string& text) {
     HEDDLE_PLUGIN_CHECK(on(context));
     if (inputs > max_inputs) return unsupported(std::to_string(inputs) + " inputs, whose addresses are more than a launch takes");
@@ -55,7 +55,7 @@ class Pointwise : public ProgramKernel {
   Status create(const CreateContext& context) { return create_program(context, context.input_count(), context.attributes.s("program")); }
 };
 
-// CastLike too: what its second input holds is never looked at.
+// Implements Cast and CastLike, whose second input is never read.
 class Cast : public ProgramKernel {
  public:
   Status create(const CreateContext& context) {
@@ -68,8 +68,8 @@ class Pow : public ProgramKernel {
  public:
   Status create(const CreateContext& context) {
     conversion_ = {operators::pow_arithmetic(context.input(0)->dtype, context.input(1)->dtype), true};
-    // CUDA's pow errs by up to 2 units (the CUDA C++ programming guide, mathematical functions), so 9^0.5 may be just below 3, and what
-    // becomes an integer toward zero would lose a whole one.
+    // CUDA's pow errs by up to 2 units (the CUDA C++ programming guide, mathematical functions), so 9^0.5 may be just below 3, and
+    // truncation to an integer would lose a whole one.
     const bool truncates = conversion_.arithmetic == HEDDLE_F64 && !(float_dtypes & HEDDLE_DTYPE_BIT(context.input(0)->dtype));
     return create_program(context, 2,
                           truncates ? "p = pow(x0, x1); r = round(p); select(le(abs(p - r), 4.5e-16 * abs(r)), r, p)" : "pow(x0, x1)");

@@ -1,4 +1,4 @@
-// MaxPool, AveragePool and LpPool. Their global forms are reductions (kernels/reduce.cc).
+// Implements MaxPool, AveragePool and LpPool. Their global forms are reductions (kernels/reduce.cc).
 #include <memory>
 
 #include "generate/image/pool_launches.h"

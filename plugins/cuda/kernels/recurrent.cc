@@ -1,8 +1,8 @@
-// RNN, GRU and LSTM: X of all steps times W as one product, and in each step the states times R and a launch that makes new states of both;
-// or, where R is small, one launch for all steps.
+// Implements RNN, GRU and LSTM: X of all steps times W as one product, and in each step the states times R and a launch that computes new
+// states from both; or, if R is small, one launch for all steps.
 //
-// The directions are a batch of their products. The product of a step does not add to what X gave, although cuBLASLt could: the rows of a
-// step of two directions have no common distance, and the launch behind it reads both.
+// The directions are a batch of their products. The product of a step does not add to the product of X, although cuBLASLt could: the rows
+// of a step of two directions have no common distance, and the launch that follows reads both.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -22,7 +22,7 @@ using operators::dims_of;
 using operators::RecurrentActivation;
 using Kind = RecurrentActivation::Kind;
 
-// What the cells' attributes are called, and their functions when none are named.
+// Names the cells' attributes, and their default functions.
 template <RecurrentCell cell>
 struct Names;
 template <>
@@ -47,14 +47,14 @@ class RecurrentKernel : public GpuKernel {
   Status run(const RunContext& context, int64_t, int64_t) const;
 
  protected:
-  // In create.
+  // Called in create.
   Status begin(const CreateContext& context, RecurrentCell cell, const char* variant, const std::vector<Kind>& activations);
 
  private:
   using Kernel = RecurrentLaunches::Kernel;
   Status compile(const Operands& operands);
   Status choose_products(uint64_t budget);
-  // Rows of states or of X with `m` rows of weights, each of `depth` elements; the rows that come out lie `width` apart.
+  // Returns the product of rows of states or of X with `m` rows of weights, each of `depth` elements; the resulting rows lie `width` apart.
   ProductShape product(int64_t m, int64_t rows, int64_t depth, int64_t width) const;
   Status step(const RunContext& context, int64_t time, MatrixProduct::Operands operands) const;
 
@@ -62,7 +62,7 @@ class RecurrentKernel : public GpuKernel {
   Needed<ProductLibrary> library_;
   heddle_dtype dtype_ = HEDDLE_F32;
   bool multiplies_input_ = false;
-  MatrixProduct input_, state_, hidden_;  // hidden_: GRU's with the state that was reset
+  MatrixProduct input_, state_, hidden_;  // hidden_: GRU's, with the state that was reset
   uint64_t workspace_ = 0;
   std::shared_ptr<const Program> program_;
   std::array<cudaKernel_t, 3> kernels_ = {};
@@ -158,7 +158,7 @@ Status RecurrentKernel::prepare(PrepareContext& context) {
   return {};
 }
 
-// What is in `operands` already: the workspace.
+// `operands` already holds the workspace.
 Status RecurrentKernel::step(const RunContext& context, int64_t time, MatrixProduct::Operands operands) const {
   const operators::RecurrentShape& s = launches_.shape;
   const RecurrentLaunches::Scratch& at = launches_.scratch();

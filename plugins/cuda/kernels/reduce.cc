@@ -1,4 +1,4 @@
-// ReduceSum and its like, and the global pools, which are reductions of all dimensions behind the channels.
+// Implements ReduceSum and similar operators, and the global pools, which are reductions of all dimensions after the channels.
 #include <memory>
 
 #include "generate/pointwise/epilogue_expression.h"

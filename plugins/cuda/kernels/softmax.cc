@@ -1,4 +1,4 @@
-// Softmax, LogSoftmax and Hardmax along one axis.
+// Implements Softmax, LogSoftmax and Hardmax along one axis.
 #include <memory>
 
 #include "generate/pointwise/epilogue_expression.h"

@@ -1,4 +1,4 @@
-// Resize, GridSample and RoiAlign.
+// Implements Resize, GridSample and RoiAlign.
 #include <memory>
 
 #include "generate/image/grid_sample_launches.h"

@@ -1,4 +1,4 @@
-// TopK.
+// Implements TopK.
 #include <memory>
 
 #include "generate/select/topk_launches.h"

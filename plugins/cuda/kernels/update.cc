@@ -1,4 +1,4 @@
-// SgdUpdate, Assign, AccumulateAdd and StepIncrement.
+// Implements SgdUpdate, Assign, AccumulateAdd and StepIncrement.
 #include <memory>
 
 #include "generate/operators/update_launches.h"

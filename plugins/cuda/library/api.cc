@@ -10,7 +10,7 @@
 namespace heddle::cuda {
 namespace {
 
-// Symbols by the names that headers give functions: some are macros for others.
+// Symbols are looked up by the names that the headers give functions: some are macros for others.
 #define HEDDLE_SYMBOL_(name) #name
 #define HEDDLE_SYMBOL(name) HEDDLE_SYMBOL_(name)
 
@@ -25,7 +25,8 @@ std::vector<std::string> folders_of(const char* list) {
   return folders;
 }
 
-// In the folders of HEDDLE_CUDA_LIBRARIES alone; without it, where the loader looks and where the toolkit's installer puts it.
+// Looks only in the folders of HEDDLE_CUDA_LIBRARIES; without it, where the loader looks and where the toolkit's installer puts the
+// library.
 void* open_library(const std::vector<std::string>& names, std::string* why) {
   std::string told;
   const auto attempt = [&](const std::string& file) {
@@ -76,9 +77,9 @@ void Api::load() {
 
 namespace {
 
-std::mutex choice_mutex;              // of what follows
-bool chosen = false;                  // the table is made, or about to be
-std::string* described_by = nullptr;  // the text
+std::mutex choice_mutex;              // guards the variables below
+bool chosen = false;                  // the table is made, or about to be made
+std::string* described_by = nullptr;  // the text of the description
 DeviceDescription description;
 
 }  // namespace

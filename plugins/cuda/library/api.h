@@ -1,6 +1,6 @@
-// The one table through which the plugin calls NVIDIA's libraries. They are found and opened when a device is asked for, never when the
-// plugin is loaded, and the plugin links to none of them: it loads where there is no driver and no toolkit, and says why there is no
-// device. HEDDLE_CUDA_STANDIN names a library that stands in for all of them (tests/cuda/standin); library/described.h does for plans.
+// The one table through which the plugin calls NVIDIA's libraries. They are found and opened when a device is requested, never when the
+// plugin is loaded, and the plugin links to none of them: it loads where there is no driver and no toolkit, and reports why there is no
+// device. HEDDLE_CUDA_STANDIN names a library that replaces all of them (tests/cuda/standin); library/described.h replaces them for plans.
 #pragma once
 
 #include <cublasLt.h>
@@ -14,13 +14,14 @@
 
 namespace heddle::cuda {
 
-// Pointers by name: api.cudaMallocAsync(...). Of a library that is not there all are null; missing(library) says why.
+// The functions by name: api.cudaMallocAsync(...). All functions of a library that is not installed are null; missing(library) says why.
 struct Api {
 #define HEDDLE_CUDA_FUNCTION(library, name) decltype(&::name) name = nullptr;
 #include "library/functions.inc"
 #undef HEDDLE_CUDA_FUNCTION
 
-  // Empty: the library is there, whole. The runtime and NVRTC have to be, the others only where an operator needs them.
+  // Each returns why the library is missing, or an empty string if it is complete. The runtime and NVRTC are required, the others only by
+  // operators that use them.
   const std::string& missing_cudart() const {
     return missing_[0];
   }
@@ -34,12 +35,12 @@ struct Api {
     return missing_[3];
   }
 
-  // Of what is not here; null: the libraries are NVIDIA's.
+  // The described device, where the real one is not present; null: the libraries are NVIDIA's.
   const DeviceDescription* described = nullptr;
 
-  // Opened on first use and kept while the process lives: NVIDIA's libraries do not survive being closed. Any thread.
+  // Returns the table, opened on first use and kept while the process lives: NVIDIA's libraries do not survive being closed. Thread-safe.
   static const Api& get();
-  // From now on get() is the table of library/described.h. Errors: invalid, when it has been another.
+  // Makes get() return the table of library/described.h from now on. Errors: invalid, if get() has returned another one.
   static plugin::Status describe(std::string_view text);
 
  private:

@@ -5,7 +5,7 @@ namespace heddle::cuda::cudnn {
 Status failed(const std::string& what, cudnnStatus_t status) {
   const Api& api = Api::get();
   char more[512] = "";
-  api.cudnnGetLastErrorString(more, sizeof(more));  // of this thread; forgotten with this
+  api.cudnnGetLastErrorString(more, sizeof(more));  // the text of this thread's last error, which the call clears
   const std::string text = "cuDNN: " + what + ": " + api.cudnnGetErrorString(status) + (*more ? std::string(" (") + more + ")" : "");
   if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return plugin::unsupported(text);
   if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED || status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)

@@ -1,4 +1,4 @@
-// One descriptor of cuDNN's backend API, and what its errors are to the host.
+// Wraps one descriptor of cuDNN's backend API, and converts its errors to those of the host.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace heddle::cuda::cudnn {
 
 using plugin::Status;
 
-// "cuDNN: convolution: CONVOLUTION_PRE_PADDINGS: CUDNN_STATUS_BAD_PARAM (1 != elemCount)". What cuDNN does not support is unsupported.
+// Returns an error such as "cuDNN: convolution: CONVOLUTION_PRE_PADDINGS: CUDNN_STATUS_BAD_PARAM (1 != elemCount)". Anything that cuDNN
+// does not support is reported as unsupported.
 Status failed(const std::string& what, cudnnStatus_t status);
 
-// Owns a descriptor. Set, then finalized, then read-only; a finalized one may be read by any number of threads.
+// Owns a descriptor, which is set, then finalized, then read-only; a finalized one may be read by any number of threads.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -30,13 +31,13 @@ class Descriptor {
     return *this;
   }
 
-  // `what`: what errors call it; a literal.
+  // `what` is its name in errors, and must be a literal.
   static Status make(cudnnBackendDescriptorType_t type, const char* what, Descriptor* made);
-  // `name`: of the attribute, for errors.
+  // `name` is the attribute's name in errors.
   Status set(cudnnBackendAttributeName_t attribute, const char* name, cudnnBackendAttributeType_t type, int64_t count, const void* values);
   Status set(cudnnBackendAttributeName_t attribute, const char* name, const Descriptor& value);
   Status finalize();
-  // How many there are; at most `most` of them are written.
+  // Returns how many elements there are, and writes at most `most` of them.
   Status get(cudnnBackendAttributeName_t attribute, const char* name, cudnnBackendAttributeType_t type, int64_t most, int64_t* count,
              void* values) const;
   cudnnBackendDescriptor_t get() const { return descriptor_; }
@@ -50,10 +51,10 @@ class Descriptor {
   const char* what_ = "descriptor";
 };
 
-// Sets attribute CUDNN_ATTR_name of type CUDNN_TYPE_type; leaves the enclosing function, which gives a Status, when it fails.
+// Sets attribute CUDNN_ATTR_name of type CUDNN_TYPE_type. On failure returns from the enclosing function, which must return a Status.
 #define HEDDLE_CUDNN_SET(descriptor, name, type, count, values) \
   HEDDLE_PLUGIN_CHECK((descriptor).set(CUDNN_ATTR_##name, #name, CUDNN_TYPE_##type, static_cast<int64_t>(count), values))
-// The same of an attribute that is a descriptor.
+// Does the same for an attribute that is a descriptor.
 #define HEDDLE_CUDNN_SET_DESCRIPTOR(descriptor, name, value) HEDDLE_PLUGIN_CHECK((descriptor).set(CUDNN_ATTR_##name, #name, value))
 
 }  // namespace heddle::cuda::cudnn

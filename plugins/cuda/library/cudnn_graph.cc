@@ -89,7 +89,7 @@ Status Graph::add_pointwise(const PointwiseShape& shape, int64_t x, int64_t b, i
   HEDDLE_CUDNN_SET(pointwise, POINTWISE_MODE, POINTWISE_MODE, 1, &shape.mode);
   HEDDLE_CUDNN_SET(pointwise, POINTWISE_MATH_PREC, DATA_TYPE, 1, &shape.compute);
   if (shape.mode == CUDNN_POINTWISE_RELU_FWD) {
-    // A NaN stays one, as in the operators' own texts.
+    // A NaN remains a NaN, as in the operators' own texts.
     const int propagate = 1;
     HEDDLE_CUDNN_SET(pointwise, POINTWISE_NAN_PROPAGATION, NAN_PROPOGATION, 1, &propagate);
     if (shape.lower != 0) HEDDLE_CUDNN_SET(pointwise, POINTWISE_RELU_LOWER_CLIP, DOUBLE, 1, &shape.lower);
@@ -140,8 +140,8 @@ Status Graph::finish(const Target& target) {
 
 namespace {
 
-// What an engine does to numbers, where that is more than rounding sums in another order. Results that differ from run to run, sums of
-// fewer bits and large Winograd tiles are never taken.
+// Checks the numerical notes of an engine, which tell what it does beyond rounding sums in another order. Engines whose results differ from
+// run to run, that use sums of fewer bits or large Winograd tiles are never used.
 Status check_notes(const Descriptor& engine, const PlanRules& rules) {
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {};
   int64_t count = 0;
@@ -158,7 +158,7 @@ Status check_notes(const Descriptor& engine, const PlanRules& rules) {
   return {};
 }
 
-// No other engine does better then: there is no memory, or the device or the call is at fault.
+// Returns true if no other engine would do better: there is no memory, or the device or the call is at fault.
 bool is_failure(const Status& status) {
   return !status.ok() && status.code != HEDDLE_ERROR_UNSUPPORTED;
 }

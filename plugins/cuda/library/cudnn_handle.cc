@@ -27,7 +27,7 @@ Status check_library() {
 
 Handle::Handle(Device& device, cudaStream_t stream) : device_(device), status_(make_handle(device, stream, &handle_)) {}
 
-// A handle belongs to the device that was current when it was made. On a lost device cuDNN's call might block or print.
+// Destroys the handle, which belongs to the device that was current when it was made. On a lost device cuDNN's call might block or print.
 Handle::~Handle() {
   if (!handle_ || device_.loss) return;
   const CurrentDevice current(device_.index);

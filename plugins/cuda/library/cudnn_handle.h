@@ -1,4 +1,4 @@
-// cuDNN's handles, as resources: one of each device that plans are made with, and one of each stream that they are run with.
+// Provides cuDNN's handles as resources: one for each device that plans are made with, and one for each stream that they are run with.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace heddle::cuda::cudnn {
 inline constexpr const char* planner_name = "cuda.cudnn_planner";
 inline constexpr const char* stream_name = "cuda.cudnn_stream";
 
-// Empty, or why cuDNN is not to be had.
+// Returns an empty string, or why cuDNN is not available.
 Status check_library();
 
 // A handle, made with its device current.
@@ -33,7 +33,7 @@ class Handle {
   Status status_;
 };
 
-// Of device scope. A handle is used by one thread at a time.
+// A handle of device scope, used by one thread at a time.
 class Planner {
  public:
   explicit Planner(const plugin::ResourceRequest& request) : device_(device_of(request.device_handle())), handle_(device_, nullptr) {}
@@ -47,8 +47,8 @@ class Planner {
   Handle handle_;
 };
 
-// A plan as a kernel runs it: its tensors by number. Each stream keeps the addresses that it was last run with, for as long as `life` says
-// that the call is there: a pointer alone could be that of a later call in the same place.
+// A plan that a kernel runs: its tensors by number. Each stream keeps the addresses that it was last run with, for as long as `life` shows
+// that the call exists: a pointer alone could be that of a later call at the same address.
 struct PlannedCall {
   static constexpr int max_tensors = 12;
   Plan plan;
@@ -57,13 +57,13 @@ struct PlannedCall {
   const std::shared_ptr<const std::monostate> life = std::make_shared<const std::monostate>();
 };
 
-// Of stream scope; calls for one stream never overlap.
+// A handle of stream scope; calls for one stream never overlap.
 class StreamHandle {
  public:
   explicit StreamHandle(const plugin::ResourceRequest& request)
       : device_(device_of(request.device_handle())), stream_(static_cast<cudaStream_t>(request.stream())), handle_(device_, stream_) {}
   const Status& status() const { return handle_.status(); }
-  // Enqueues the call. What cuDNN is told of its addresses is kept: the next run with the same ones is one call of cuDNN's.
+  // Enqueues the call. The addresses set for cuDNN are kept: a next run with the same ones takes a single call of cuDNN.
   Status execute(const PlannedCall& call, void* const* addresses, void* workspace);
 
  private:
@@ -76,7 +76,7 @@ class StreamHandle {
   Device& device_;
   const cudaStream_t stream_;
   Handle handle_;
-  std::map<const void*, Bound> bound_;  // by the call's life; those of calls that are gone go when another comes
+  std::map<const void*, Bound> bound_;  // by the call's life; entries of calls that no longer exist are removed when a new one is added
 };
 
 }  // namespace heddle::cuda::cudnn

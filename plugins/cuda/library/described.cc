@@ -76,9 +76,9 @@ Status read_description(std::string_view text, DeviceDescription* description) {
 
 namespace {
 
-const DeviceDescription* device = nullptr;  // what the table is of
+const DeviceDescription* device = nullptr;  // the device that the table describes
 
-// What most functions of the table do: they return success, and nothing is done.
+// Returns a function that succeeds without doing anything, as most functions of the table do.
 template <class Function>
 struct Nothing;
 template <class Result, class... Arguments>
@@ -86,14 +86,14 @@ struct Nothing<Result (*)(Arguments...)> {
   static Result function(Arguments...) { return Result(); }
 };
 
-// Something to tell by its address, of a type that nobody looks into.
+// Makes an object that is known only by its address, of a type whose content is never read.
 template <class Handle>
 Handle new_handle() {
   static std::atomic<uintptr_t> last{0};
   return reinterpret_cast<Handle>(last += 16);
 }
 
-// Addresses without memory, far from the process's own.
+// Gives out addresses without memory, far from the process's own.
 class Addresses {
  public:
   static Addresses& all() {
@@ -158,7 +158,7 @@ void fill_cudart(Api& api) {
     return (*memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64)) ? cudaSuccess : cudaErrorMemoryAllocation;
   };
   api.cudaFreeHost = [](void* memory) { return std::free(memory), cudaSuccess; };
-  // As pinned: no copy needs a place on its way.
+  // Reports all memory as pinned, so that no copy needs staging.
   api.cudaPointerGetAttributes = [](cudaPointerAttributes* attributes, const void*) {
     return attributes->type = cudaMemoryTypeHost, cudaSuccess;
   };
@@ -177,7 +177,7 @@ void fill_cublaslt(Api& api) {
   api.cublasLtMatrixLayoutCreate = [](cublasLtMatrixLayout_t* made, cudaDataType, uint64_t, uint64_t, int64_t) {
     return *made = new_handle<cublasLtMatrixLayout_t>(), CUBLAS_STATUS_SUCCESS;
   };
-  // Remembers the most that there may be.
+  // Remembers the maximum number of workspace bytes.
   api.cublasLtMatmulPreferenceCreate = [](cublasLtMatmulPreference_t* made) {
     return *made = new cublasLtMatmulPreferenceOpaque_t(), CUBLAS_STATUS_SUCCESS;
   };
@@ -204,7 +204,7 @@ void fill_cudnn(Api& api) {
   api.cudnnBackendCreateDescriptor = [](cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t* made) {
     return *made = new_handle<cudnnBackendDescriptor_t>(), CUDNN_STATUS_SUCCESS;
   };
-  // There is one engine for everything, without notes.
+  // Offers one engine for everything, without notes.
   api.cudnnBackendGetAttribute = [](cudnnBackendDescriptor_t, cudnnBackendAttributeName_t attribute, cudnnBackendAttributeType_t, int64_t,
                                     int64_t* count, void* values) {
     *count = attribute == CUDNN_ATTR_ENGINEHEUR_RESULTS || attribute == CUDNN_ATTR_ENGINECFG_ENGINE ||

@@ -1,4 +1,4 @@
-// A device that is not here, and a table of NVIDIA's functions for it: plans are made with them, and nothing is ever run.
+// Describes a device that is not present, and a table of NVIDIA's functions for it: plans are made with them, and nothing is ever run.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace heddle::cuda {
 
 struct Api;
 
-// What a plan asks of a device. All of a description are alike.
+// The properties that a plan reads of a device. All devices of a description are alike.
 struct DeviceDescription {
   std::string name;
   int devices = 1;
@@ -19,15 +19,16 @@ struct DeviceDescription {
   int multiprocessors = 0;
   uint64_t memory_bytes = 0;
   int stream_priorities = 1;
-  // What steps by the libraries get for scratch: a budget. Only the libraries, on a device, say how much an algorithm needs.
+  // The scratch budget for steps by the libraries. Only the libraries, on a device, tell how much an algorithm needs.
   uint64_t cublaslt_workspace_bytes = 0, cudnn_workspace_bytes = 0;
-  std::string source, date;  // of the numbers
+  std::string source, date;  // of the numbers above
 };
 
-// From JSON with the keys of plugins/cuda/devices/h200.json, all of them; no text: that file. Errors: invalid, with the key.
+// Reads a description from JSON with all the keys of plugins/cuda/devices/h200.json; without text, from that file. Errors: invalid, with
+// the key.
 plugin::Status read_description(std::string_view text, DeviceDescription* description);
 
-// Every function of the table, once for the process; the description stays where it is.
+// Fills in every function of the table, once for the process; the description must stay valid.
 void fill(Api* api, const DeviceDescription& description);
 
 }  // namespace heddle::cuda

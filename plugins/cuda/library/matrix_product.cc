@@ -117,7 +117,7 @@ Status MatrixProduct::lay_out(const ProductShape::Matrix& matrix, int64_t rows, 
   return set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.step);
 }
 
-// Sums of parts that are kept in the type of the computation, and in a fixed order: not those through the output's.
+// Allows only sums of parts that are kept in the type of the computation and added in a fixed order, not those kept in the output's type.
 Status MatrixProduct::prefer(uint64_t budget, cublasLtMatmulPreference_t preference) const {
   HEDDLE_PLUGIN_CHECK(set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, budget));
   const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -166,7 +166,7 @@ Status MatrixProduct::expect_bias(const void* bias) {
   return set(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
 }
 
-// Other contexts run the same product at the same time: a bias of this run's is told to a description of its own.
+// Other contexts run the same product at the same time, so a bias that differs for this run is set in a separate copy of the description.
 Status MatrixProduct::enqueue(Device& device, cublasLtHandle_t handle, const Operands& operands, cudaStream_t stream) const {
   cublasLtMatmulDescOpaque_t own = {};
   cublasLtMatmulDesc_t description = description_.get();

@@ -16,7 +16,7 @@ namespace {
 
 using plugin::Status;
 
-// What NVRTC compiles to for a device.
+// The architecture that NVRTC compiles to for a device.
 struct Target {
   std::string architecture;  // "sm_90", or "compute_90" of PTX
   bool is_ptx = false;
@@ -70,21 +70,22 @@ Status compile(const std::string& source, const Target& target, bool contract, s
     if (api.nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS && size > 1) {
       log.resize(size);
       api.nvrtcGetProgramLog(program, log.data());
-      log.pop_back();  // the last zero, which counts
+      log.pop_back();  // the terminating zero, which is counted
     }
     return failed("nvrtcCompileProgram", result, log);
   }
   size_t size = 0;
   result = target.is_ptx ? api.nvrtcGetPTXSize(program, &size) : api.nvrtcGetCUBINSize(program, &size);
   if (result != NVRTC_SUCCESS) return failed(target.is_ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", result, {});
-  code->resize(size);  // of PTX with its last zero, by which the driver knows its end
+  code->resize(size);  // with its terminating zero, by which the driver finds the end of PTX
   result = target.is_ptx ? api.nvrtcGetPTX(program, code->data()) : api.nvrtcGetCUBIN(program, code->data());
   if (result != NVRTC_SUCCESS) return failed(target.is_ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", result, {});
   api.nvrtcDestroyProgram(&program);
   return {};
 }
 
-// "; PTX of NVRTC 13.0, which a driver for CUDA 12.4 may be too old for": what a driver refuses of PTX it does not say itself.
+// Returns a text such as "; PTX of NVRTC 13.0, which a driver for CUDA 12.4 may be too old for": a driver that refuses PTX does not say
+// why.
 std::string versions_of_ptx() {
   const Api& api = Api::get();
   int major = 0, minor = 0, driver = 0;
@@ -99,7 +100,7 @@ Status load(const std::string& code, cudaLibrary_t* library) {
   return {};
 }
 
-// Makes what `key` names: from the folder of compiled programs, or by NVRTC, which is then written there.
+// Makes the program that `key` names: reads it from the folder of compiled programs, or compiles it by NVRTC and writes it there.
 struct Compilation {
   const Device& device;
   const Target& target;
@@ -124,7 +125,8 @@ struct Compilation {
 
 }  // namespace
 
-// The programs of the process by key, each made by the first thread that asks for it; the others wait for that thread, not for each other.
+// The programs of the process by key, each made by the first thread that requests it; other threads that request it wait for that thread,
+// while different programs are made concurrently.
 class Programs {
  public:
   static Programs& all() {
@@ -150,7 +152,7 @@ class Programs {
     bool is_made_now = false;
   };
 
-  // Ends a making whatever becomes of it, so that who waits goes on: with the program, or by making it himself.
+  // Ends the making of a program on every path, so that waiting threads continue: with the program, or by making it themselves.
   class Making {
    public:
     Making(Programs& programs, const std::string& key, std::unique_lock<std::mutex>& lock) : programs_(programs), key_(key), lock_(lock) {
@@ -178,26 +180,26 @@ class Programs {
     program->reset(new Program(library));
     lock.lock();
     use(**program, compilation.device);
-    // Programs that nothing uses any more are forgotten here, so that the table never has many more than were in use at once.
+    // Programs that are no longer used are removed here, so that the table never has many more entries than were in use at once.
     std::erase_if(entries_, [](const auto& entry) { return entry.second.program.expired() && !entry.second.is_made_now; });
     entries_[compilation.key].program = *program;
     return {};
   }
 
-  // Under mutex_.
+  // REQUIRES: mutex_ is held.
   static void use(const Program& program, const Device& device) {
     auto& losses = program.losses_;
     if (std::find(losses.begin(), losses.end(), device.shared_loss) == losses.end()) losses.push_back(device.shared_loss);
   }
 
-  std::mutex mutex_;  // of what follows; not held while a program is made
+  std::mutex mutex_;  // guards the members below; not held while a program is made
   std::condition_variable made_;
   std::map<std::string, Entry> entries_;
 };
 
 Status Program::make(const Device& device, const std::string& source, bool contract, std::shared_ptr<const Program>* program) {
   const Api& api = Api::get();
-  // Nothing of what is described is launched, and there is no driver to load it.
+  // A described device launches nothing, and has no driver to load the program.
   if (api.described) return program->reset(new Program(nullptr)), Status();
   Target target;
   HEDDLE_PLUGIN_CHECK(target_of(device, &target));

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t max_program_bytes = size_t{64} << 20;
 const std::string extension = ".cubin";
 
-// The user's own, and nobody else may write it.
+// Returns true if the file belongs to the user, and no other user may write it.
 bool is_own(const struct stat& status) {
   return status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
@@ -60,16 +60,16 @@ bool write_all(int fd, const std::string& bytes) {
 struct Kept {
   fs::path file;
   uint64_t bytes = 0;
-  fs::file_time_type read;  // the last time that it was written or read
+  fs::file_time_type read;  // when it was last read or written
 };
 
-// The programs in the folder, and what a process that was killed while it wrote has left there.
+// Lists the programs in the folder, and unfinished files of processes that were killed while they wrote.
 std::vector<Kept> kept_in(const std::string& folder) {
   std::vector<Kept> all;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (at->path().filename().string().find(extension) == std::string::npos) continue;
-    std::error_code gone;  // another process makes room too
+    std::error_code gone;  // ignored: another process may remove files at the same time
     Kept kept{at->path(), at->file_size(gone), {}};
     if (!gone) kept.read = at->last_write_time(gone);
     if (!gone && at->symlink_status(gone).type() == fs::file_type::regular && !gone) all.push_back(std::move(kept));
@@ -77,7 +77,7 @@ std::vector<Kept> kept_in(const std::string& folder) {
   return all;
 }
 
-// Removes those that were not read for longest until `bytes` more are within `max_bytes`.
+// Removes the least recently read files until `bytes` more fit within `max_bytes`.
 void make_room(const std::string& folder, uint64_t bytes, uint64_t max_bytes) {
   std::vector<Kept> all = kept_in(folder);
   for (const Kept& kept : all) bytes += kept.bytes;
@@ -122,7 +122,7 @@ bool read_cached(const std::string& key, std::string* code) {
   }
   *code = bytes.substr(32);
   if (bytes.substr(0, 32) != hash_text(*code)) return false;
-  ::futimens(in.get(), nullptr);  // now: what is read stays longest
+  ::futimens(in.get(), nullptr);  // marks it as read now: the most recently read files are kept longest
   return true;
 }
 

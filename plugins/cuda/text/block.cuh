@@ -1,17 +1,17 @@
-// Threads that work together: what their values make as a whole, in an order that is always the same.
+// Combines values of threads that work together, in an order that is always the same.
 //
-// A fold O has `A combine(A a, A b)`, where a's elements stand before b's, and A is something that lane_xor() exchanges.
+// A fold O has `A combine(A a, A b)`, where a's elements come before b's, and A is a type that lane_xor() exchanges.
 #ifndef HEDDLE_BLOCK_CUH
 #define HEDDLE_BLOCK_CUH
 
-// A kernel of blocks of `threads`, for which there are registers enough.
+// Declares a kernel of blocks of `threads`, for which there are enough registers.
 #ifdef __CUDA_ARCH__
 #define HEDDLE_BOUNDED_KERNEL(name, Type, p, threads) extern "C" __global__ void __launch_bounds__(threads) name(const Type p)
 #else
 #define HEDDLE_BOUNDED_KERNEL(name, Type, p, threads) HEDDLE_BLOCK_KERNEL(name, Type, p)
 #endif
 
-// The value of the lane whose number differs in the bits of `mask`.
+// Returns the value of the lane whose number differs in the bits of `mask`.
 #define HEDDLE_LANE_XOR(T)                        \
   HEDDLE_INLINE T lane_xor(T x, int mask) {       \
     return __shfl_xor_sync(0xffffffffu, x, mask); \
@@ -22,7 +22,7 @@ HEDDLE_LANE_XOR(i32)
 HEDDLE_LANE_XOR(i64)
 HEDDLE_LANE_XOR(u64)
 
-// What LANES neighbouring lanes of a warp have, folded in the order of the lanes; each of them is given the same bits.
+// Folds the values of LANES neighbouring lanes of a warp, in the order of the lanes; all of them get the same bits.
 template <class O, int LANES, class A>
 HEDDLE_INLINE A across_lanes(A a) {
   for (int mask = 1; mask < LANES; mask *= 2) {
@@ -32,12 +32,13 @@ HEDDLE_INLINE A across_lanes(A a) {
   return a;
 }
 
-// The same of LANES threads, a power of two, that are a whole block where they are more than a warp. `shared` holds a value of each warp.
+// Does the same for LANES threads, a power of two, which must be a whole block if they are more than a warp. `shared` holds a value of each
+// warp.
 template <class O, int LANES, class A>
 HEDDLE_INLINE A across(A a, A* shared) {
   a = across_lanes<O, (LANES < 32 ? LANES : 32)>(a);
   if constexpr (LANES > 32) {
-    __syncthreads();  // somebody may still read what lay there
+    __syncthreads();  // other threads may still read the previous content
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = a;
     __syncthreads();
     a = across_lanes<O, LANES / 32>(shared[threadIdx.x % (LANES / 32)]);
@@ -45,7 +46,8 @@ HEDDLE_INLINE A across(A a, A* shared) {
   return a;
 }
 
-// The sum of what the threads before this one have, 0 for the first; `all`: of the whole block. `shared` holds a value of each warp.
+// Returns the sum of the values of the threads before this one, 0 for the first; `all` is the sum of the whole block. `shared` holds a
+// value of each warp.
 template <int THREADS, class A>
 HEDDLE_INLINE A sum_before(A own, A* shared, A* all) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -54,7 +56,7 @@ HEDDLE_INLINE A sum_before(A own, A* shared, A* all) {
     const A other = __shfl_up_sync(0xffffffffu, sum, delta);
     if (lane >= delta) sum = op_add(other, sum);
   }
-  __syncthreads();  // somebody may still read what lay there
+  __syncthreads();  // other threads may still read the previous content
   if (lane == 31) shared[warp] = sum;
   __syncthreads();
   A before = (A)0, total = (A)0;
@@ -67,7 +69,7 @@ HEDDLE_INLINE A sum_before(A own, A* shared, A* all) {
   return lane == 0 ? before : op_add(before, last);
 }
 
-// Where element `index` of groups of dimensions lies, outermost first.
+// Returns the position of element `index` of groups of dimensions, outermost first.
 template <int N, class Index>
 HEDDLE_INLINE Index offset_of(Index index, const i64* extents, const i64* strides) {
   Index at = 0;

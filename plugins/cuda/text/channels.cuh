@@ -1,17 +1,17 @@
-// Normalisations that know of each element's channel alone: with numbers that are given, and by its neighbours in channels beside it.
+// Normalisations that depend only on each element's channel: with given numbers, or by the neighbouring channels.
 //
 // F is generated (generate/operators/channel_launches.cc): types Index and C, sizes and flags as constants, and
-//   void load<W>(p, Index at, C (&x)[W])   void store<W>(p, Index at, const C (&y)[W])   and what is said below
+//   void load<W>(p, Index at, C (&x)[W])   void store<W>(p, Index at, const C (&y)[W])   and the functions named below
 #ifndef HEDDLE_CHANNELS_CUH
 #define HEDDLE_CHANNELS_CUH
 
-// What is done to the elements of one channel: (x - mean) * factor + bias.
+// The transform of the elements of one channel: (x - mean) * factor + bias.
 template <class C>
 struct Affine {
   C mean, factor, bias;
 };
 
-// Affine<C> F::affine(p, Index channel). Elements of one channel lie beside each other `inner` at a time.
+// Applies Affine<C> F::affine(p, Index channel). Elements of one channel are adjacent, `inner` at a time.
 template <class F, class P>
 HEDDLE_INLINE void normalize_batch(const P& p) {
   typedef typename F::Index Index;
@@ -31,7 +31,7 @@ HEDDLE_INLINE void normalize_batch(const P& p) {
   }
 }
 
-// x / (bias + alpha * sum of squares of the channels from `before` before to `behind` behind)^beta
+// Computes x / (bias + alpha * sum of squares of the channels from `before` before to `behind` after)^beta.
 template <class F, class P>
 HEDDLE_INLINE void normalize_locally(const P& p) {
   typedef typename F::Index Index;

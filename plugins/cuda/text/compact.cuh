@@ -1,4 +1,4 @@
-// Positions that hold something, and how many there are: counted in parts, of which each begins where those before it end. The number goes
+// Finds the positions that hold something, and counts them in parts, each of which begins where those before it end. The number is written
 // to the slot of the output's extent; nothing waits for it.
 //
 // F is generated (generate/select/compact_launches.cc): types Index and T (a unit), sizes as constants, and
@@ -25,7 +25,7 @@ HEDDLE_INLINE void count_parts(const P& p) {
   }
 }
 
-// In place of what each part holds, what is before it. One block; where there is nothing at all it says so.
+// Replaces the count of each part by the count of all parts before it, and stores the total, also if there are no parts. Uses one block.
 template <class F, class P>
 HEDDLE_INLINE void place_parts(const P& p) {
   constexpr int THREADS = F::THREADS;
@@ -65,7 +65,7 @@ HEDDLE_INLINE void put_parts(const P& p) {
   }
 }
 
-// NonZero: y [RANK, total], whose row d has coordinate d.
+// NonZero: writes y [RANK, total], whose row d has coordinate d.
 template <class F, class P, class Index>
 HEDDLE_INLINE void put_coordinates(const P& p, Index i, i64 place, i64 total) {
   for (int d = F::RANK - 1; d >= 0; --d) {
@@ -75,8 +75,8 @@ HEDDLE_INLINE void put_coordinates(const P& p, Index i, i64 place, i64 total) {
   }
 }
 
-// Compress: x [before, extent, row] to y [before, chosen, row]; of `count` positions p.places says where they go, all bits set: nowhere.
-// Without a slot for the extent y has the extent that was known before.
+// Compress: copies x [before, extent, row] to y [before, chosen, row]; p.places gives the target of each of `count` positions, all bits
+// set: none. Without a slot for the extent, y has the extent that was known before.
 template <class F, class P>
 HEDDLE_INLINE void copy_chosen(const P& p) {
   typedef typename F::Index Index;

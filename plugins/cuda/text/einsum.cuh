@@ -1,8 +1,9 @@
 // Einsum: sums of products of elements of all operands. The labels of the output come first, then those that are summed over; an operand
 // has a stride for each. One thread for each sum, or a block; where few sums are long they are divided into parts, each a block's, that a
-// second kernel adds up in order. Behind "block" and "grouped_sum".
+// second kernel adds up in order. Follows "block" and "grouped_sum".
 //
-// F is generated (generate/operators/einsum_launches.cc): types Index and C, OPERANDS, OUTER and INNER (labels of the output, and summed ones), and
+// F is generated (generate/operators/einsum_launches.cc), with types Index and C, OPERANDS, OUTER and INNER (labels of the output, and
+// summed ones), and
 //   C factor(p, int operand, i64 at)   void store(p, Index at, C value)
 #ifndef HEDDLE_EINSUM_CUH
 #define HEDDLE_EINSUM_CUH
@@ -14,7 +15,7 @@ struct AddSums {
   }
 };
 
-// Moves on to position `rest` along COUNT labels from FIRST on.
+// Advances to position `rest` along COUNT labels from FIRST on.
 template <class F, int FIRST, int COUNT, class P>
 HEDDLE_INLINE void move_along(const P& p, typename F::Index rest, i64* offsets) {
   constexpr int LABELS = F::OUTER + F::INNER;
@@ -28,7 +29,7 @@ HEDDLE_INLINE void move_along(const P& p, typename F::Index rest, i64* offsets) 
   }
 }
 
-// Products [first, last) of a sum, of which each `stride`-th.
+// Adds every `stride`-th of the products [first, last) of a sum.
 template <class F, class P>
 HEDDLE_INLINE typename F::C sum_of_products(const P& p, typename F::Index output, typename F::Index first, typename F::Index last,
                                             typename F::Index stride) {

@@ -1,7 +1,7 @@
-// What every kernel of this plugin stands on: numbers of all dtypes, and the operations of expressions (heddle/expression.h) on them, with
-// the results of the host's kernels. CUDA C++ for NVRTC, and, by tests/cuda/grid, C++ for the host.
+// The base of every kernel of this plugin: numbers of all dtypes, and the operations of expressions (heddle/expression.h) on them, with the
+// results of the host's kernels. CUDA C++ for NVRTC, and, by tests/cuda/grid, C++ for the host.
 //
-// f16 and bf16 are stored as such and computed in float; narrow integers are computed in int and wrapped behind each operation that may
+// f16 and bf16 are stored as such and computed in float; narrow integers are computed in int and wrapped after each operation that may
 // leave their range. Compiled with --fmad=false: a product and a sum round separately, as on the host.
 
 typedef signed char i8;
@@ -23,11 +23,11 @@ struct boolean {
 };
 
 #define HEDDLE_INLINE static __device__ __forceinline__
-// A kernel of one struct of parameters. Threads of one that does not say BLOCK know nothing of each other.
+// Declares a kernel of one struct of parameters. Threads of a kernel not declared with BLOCK do not cooperate.
 #ifdef __CUDA_ARCH__
 #define HEDDLE_KERNEL(name, Type, p) extern "C" __global__ void name(const Type p)
 #define HEDDLE_BLOCK_KERNEL(name, Type, p) extern "C" __global__ void name(const Type p)
-// Memory of a block's threads, which holds nothing before they write it.
+// Declares memory of a block's threads, which is undefined until they write it.
 #define HEDDLE_SHARED(Type, name, count) __shared__ Type name[count]
 #endif
 
@@ -70,7 +70,7 @@ HEDDLE_INLINE bf16 narrowed_bf16(float x) {
   y.bits = (bits & 0x7fffffffu) > 0x7f800000u ? (u16)((bits >> 16) | 0x40u) : (u16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
   return y;
 }
-// Toward zero, and its last bit set where something was lost: rounding that again to fewer bits rounds once.
+// Rounds toward zero, and sets the last bit if something was lost: rounding the result again to fewer bits rounds once.
 HEDDLE_INLINE float odd_float(double x) {
   const float nearest = (float)x;
   const double back = nearest;
@@ -79,7 +79,7 @@ HEDDLE_INLINE float odd_float(double x) {
   return float_of((bits_of(nearest) - (away ? 1u : 0u)) | 1u);
 }
 
-// As the type that is computed in; what lies in memory is one of the types on the right.
+// Converts to the type of the computation from one of the types on the right, which are stored in memory.
 template <class C>
 struct To;
 #define HEDDLE_TO(C)                                              \
@@ -100,7 +100,7 @@ HEDDLE_TO(i32)
 HEDDLE_TO(i64)
 HEDDLE_TO(u64)
 
-// As what lies in memory.
+// Converts to the type stored in memory.
 template <class T>
 struct Stored {
   template <class C>
@@ -111,7 +111,7 @@ struct Stored {
 HEDDLE_INLINE float single(float x) { return x; }
 HEDDLE_INLINE float single(double x) { return odd_float(x); }
 HEDDLE_INLINE float single(i32 x) { return odd_float((double)x); }
-// A double does not hold all of 64 bits: what is lost of them sets the last one that stays.
+// Converts 64 bits, of which a double does not hold all: lost bits set the last one that stays.
 HEDDLE_INLINE double odd_double(u64 x) { return x >> 53 == 0 ? (double)x : (double)(x >> 12 | ((x & 0xfffu) != 0 ? 1u : 0u)) * 4096.0; }
 HEDDLE_INLINE float single(u64 x) { return odd_float(odd_double(x)); }
 HEDDLE_INLINE float single(i64 x) { return x < 0 ? -single(0 - (u64)x) : single((u64)x); }
@@ -139,7 +139,8 @@ struct Stored<boolean> {
   }
 };
 
-// As what lies in memory, of any number: floats become integers toward zero, no farther than the type goes, and 0 where they are none.
+// Converts any number to the type stored in memory: floats become integers by rounding toward zero, saturated to the type's range, and NaN
+// becomes 0.
 template <class T>
 struct Converted : Stored<T> {};
 #define HEDDLE_CONVERTED(T, low, end, least, most)                                                       \
@@ -167,14 +168,14 @@ HEDDLE_CONVERTED(u64, 0, 0x1p64, 0, 0xffffffffffffffffull)
 
 // ---------------------------------------------------------------- operations
 
-// Behind an operation on narrow integers.
+// Applied after an operation on narrow integers.
 HEDDLE_INLINE i32 wrap_i8(i32 x) { return (i32)(i8)x; }
 HEDDLE_INLINE i32 wrap_i16(i32 x) { return (i32)(i16)x; }
 HEDDLE_INLINE i32 wrap_u8(i32 x) { return x & 0xff; }
 HEDDLE_INLINE i32 wrap_u16(i32 x) { return x & 0xffff; }
 HEDDLE_INLINE i64 wrap_u32(i64 x) { return x & 0xffffffffll; }
 
-// Sums of integers wrap: computed in the unsigned type of the width.
+// Sums of integers wrap: they are computed in the unsigned type of the same width.
 HEDDLE_INLINE float op_add(float a, float b) { return a + b; }
 HEDDLE_INLINE double op_add(double a, double b) { return a + b; }
 HEDDLE_INLINE i32 op_add(i32 a, i32 b) { return (i32)((u32)a + (u32)b); }
@@ -223,7 +224,7 @@ HEDDLE_INLINE T op_fmod(T a, T b) {
   if (b == (T)0 || (IsSigned<T>::value && b == (T)-1)) return (T)0;
   return a % b;
 }
-// With the sign of the divisor.
+// The result has the sign of the divisor.
 HEDDLE_INLINE float op_mod(float a, float b) {
   const float r = fmodf(a, b);
   if (r != 0) return (r < 0) != (b < 0) ? r + b : r;
@@ -409,7 +410,7 @@ HEDDLE_FUNCTION(expm1)
 
 // ---------------------------------------------------------------- memory
 
-// N elements that are read and written at once, where the address allows it.
+// N elements that are read and written at once, if the address allows it.
 template <class T, int N>
 struct alignas(sizeof(T) * N) Pack {
   T element[N];

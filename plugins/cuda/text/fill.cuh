@@ -1,6 +1,4 @@
-// Outputs that show no input.
-//
-// F is generated (generate/move/fill_launches.cc): types Index and T (an element).
+// Outputs that copy no input.
 #ifndef HEDDLE_FILL_CUH
 #define HEDDLE_FILL_CUH
 

@@ -1,4 +1,4 @@
-// What reductions fold into.
+// The values that reductions fold into.
 #ifndef HEDDLE_FOLDS_CUH
 #define HEDDLE_FOLDS_CUH
 
@@ -15,8 +15,8 @@ HEDDLE_INLINE bool is_finite(double x) {
   return fabs(x) < infinity_of(x);
 }
 
-// Sums: as they are, and with what each addition lost, all of it (Knuth's two-sum): terms of f32 are summed in float, and come out as if
-// they had not been, also where they cancel.
+// Sums: plain, and with all that each addition lost (Knuth's two-sum): terms of f32 are summed in float, and the result is as if nothing
+// had been lost, also where they cancel.
 template <class C>
 struct Plain {
   C sum;
@@ -70,7 +70,7 @@ template <class C>
 struct Sum {
   HEDDLE_INLINE_MEMBER C combine(C a, C b) { return op_add(a, b); }
 };
-// And of what is joined.
+// Folds of types that have a join().
 template <class A>
 struct Joined {
   HEDDLE_INLINE_MEMBER A combine(A a, A b) { return joined(a, b); }
@@ -89,7 +89,7 @@ template <class C>
 HEDDLE_INLINE C away_from(Mean<C> mean, C x) {
   return (x - mean.shift) - mean.rest;
 }
-// The second part that a plain sum gives is 0, and left to the differences from the first.
+// The second part of a plain sum is 0, and is left to the differences from the first.
 template <class C>
 HEDDLE_INLINE Mean<C> mean_of(Plain<C> a, i64 count) {
   return {a.sum / (C)count, (C)0};
@@ -100,8 +100,8 @@ HEDDLE_INLINE Mean<float> mean_of(Compensated<float> a, i64 count) {
   return {shift, (float)(mean - (double)shift)};
 }
 
-// The sums of the squares of differences from a mean, and, where a plain sum gave it, of the differences themselves: the mean's second part.
-// A compensated sum gave it already, nearer than differences that are rounded themselves could.
+// The sums of the squares of differences from a mean and, if the mean came from a plain sum, of the differences themselves: the mean's
+// second part. A compensated sum has given that part already, more precisely than rounded differences could.
 template <class S>
 struct Spread;
 template <class C>
@@ -137,7 +137,7 @@ HEDDLE_INLINE Spread<Compensated<C>> lane_xor(Spread<Compensated<C>> a, int mask
   return {lane_xor(a.squares, mask)};
 }
 
-// The largest or smallest element, and where it is. Below 0: none yet.
+// The largest or smallest element, and its position. Below 0: none yet.
 template <class C>
 struct Extreme {
   C value;
@@ -147,7 +147,7 @@ template <class C>
 HEDDLE_INLINE Extreme<C> lane_xor(Extreme<C> a, int mask) {
   return {lane_xor(a.value, mask), lane_xor(a.index, mask)};
 }
-// NaN is beyond every number; of equal ones the first, or the last.
+// NaN is beyond every number; of equal elements the first, or the last, is chosen.
 template <bool MAXIMUM, bool LAST, class C>
 HEDDLE_INLINE Extreme<C> farther(Extreme<C> a, Extreme<C> b) {
   if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
@@ -161,7 +161,7 @@ struct FirstLargest {
   HEDDLE_INLINE_MEMBER Extreme<C> combine(Extreme<C> a, Extreme<C> b) { return farther<true, false>(a, b); }
 };
 
-// What is known of a row when its elements are written: a softmax's largest element and what its exponentials come to, ...
+// Statistics of a row when its elements are written: a softmax's largest element and the result for its exponentials, ...
 template <class C>
 struct Softened {
   C largest, rest;  // 1 / sum of exponentials, or its logarithm
@@ -172,7 +172,7 @@ struct Moments {
   Mean<C> mean;
   C inverse;
 };
-// (1 / sqrt(variance + epsilon), or 1 / (sqrt(variance) + epsilon), once for each row: in double, and rounded once)
+// (computes 1 / sqrt(variance + epsilon), or 1 / (sqrt(variance) + epsilon), once for each row: in double, and rounded once)
 template <bool BESIDE>
 HEDDLE_INLINE double inverse_of(double variance, double epsilon) {
   return 1.0 / (BESIDE ? op_sqrt(variance) + epsilon : op_sqrt(variance + epsilon));

@@ -1,7 +1,7 @@
-// GridSample: elements around the positions of a grid, weighted. One thread for one position and some channels, so that what is found for
-// the position serves them all. Positions and weights along an axis are computed as the host does it, in double. Behind "cubic".
+// GridSample: elements around the positions of a grid, weighted. One thread for one position and some channels, so that the taps of the
+// position are shared by them all. Positions and weights along an axis are computed as the host does it, in double. Follows "cubic".
 //
-// F is generated (generate/image/grid_sample_launches.cc): types Index, T and C, AXES, what the attributes say in the order of
+// F is generated (generate/image/grid_sample_launches.cc): types Index, T and C, AXES, the values of the attributes in the order of
 // shared/image/grid_options.h (INTERPOLATION, PADDING), and ALIGNS (corners).
 #ifndef HEDDLE_GRID_SAMPLE_CUH
 #define HEDDLE_GRID_SAMPLE_CUH
@@ -19,7 +19,7 @@ HEDDLE_INLINE double reflected(double x, double low, double high) {
   return fmod(turns, 2.0) == 0 ? low + rest : high - rest;
 }
 
-// The input positions along one axis and their weights; -1: what counts for nothing.
+// The input positions along one axis and their weights; -1: a position that counts for nothing.
 template <class F>
 struct SampleTaps {
   typedef typename F::C C;
@@ -30,9 +30,9 @@ struct SampleTaps {
   __device__ __forceinline__ void find(double coordinate, i64 extent) {
     const double length = (double)extent, low = F::ALIGNS ? 0 : -0.5, high = F::ALIGNS ? length - 1 : length - 0.5;
     double x = F::ALIGNS ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
-    if (!(fabs(x) < 1e15)) x = -1e15;  // NaN and what no position is close to
+    if (!(fabs(x) < 1e15)) x = -1e15;  // NaN, and positions close to no pixel
     if (F::INTERPOLATION == sample_nearest) x = rint(x);
-    // Of a cubic interpolation each tap is brought inside, not the coordinate.
+    // For cubic interpolation each tap is brought inside, not the coordinate.
     if (F::INTERPOLATION != sample_cubic) {
       if (F::PADDING == pad_border) x = x < 0 ? 0 : x > length - 1 ? length - 1 : x;
       if (F::PADDING == pad_reflection && (x < low || x > high)) x = reflected(x, low, high);

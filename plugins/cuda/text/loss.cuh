@@ -1,4 +1,4 @@
-// Losses of one class label per position, and their sum or mean. A label that names no class gives NaN: a kernel has nobody to tell.
+// Losses of one class label per position, and their sum or mean. A label that names no class gives NaN: a kernel cannot report errors.
 //
 // F is generated (generate/operators/loss_launches.cc): types Index, C and S (a sum of text/folds.cuh), flags as constants, and
 //   C weight(p, i64 label)   C score(p, Index at)   void store(p, Index at, C)
@@ -49,7 +49,7 @@ HEDDLE_INLINE void loss_each(const P& p) {
   for (Index at = (Index)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) F::store(p, at, loss_of<F>(p, at).loss);
 }
 
-// The sums of one part of the positions by each block.
+// Each block sums one part of the positions.
 template <class F, class P>
 HEDDLE_INLINE void loss_parts(const P& p) {
   typedef typename F::Index Index;
@@ -68,7 +68,7 @@ HEDDLE_INLINE void loss_parts(const P& p) {
   }
 }
 
-// One block.
+// Runs as one block.
 template <class F, class P>
 HEDDLE_INLINE void loss_total(const P& p) {
   typedef typename F::Index Index;

@@ -1,4 +1,4 @@
-// Elements that are moved as bits, in units of 1 to 16 bytes.
+// Moves elements as bits, in units of 1 to 16 bytes.
 //
 // F is generated (generate/move/): types Index and T (a unit), sizes as constants.
 #ifndef HEDDLE_MOVE_CUH
@@ -8,12 +8,12 @@ struct alignas(16) Bits16 {
   u64 low, high;
 };
 
-// Positions below 2^31 are divided by a multiplication: a divider is the factor and, in its upper half, the shift (divider_of in
-// generate/move/move_source.cc). Wider ones by itself.
+// Divides positions. Below 2^31 this is a multiplication: a divider is the factor and, in its upper half, the shift (divider_of in
+// generate/move/move_source.cc). Wider positions are divided by the divisor itself.
 HEDDLE_INLINE u32 quotient(u32 n, i64 divider) { return (__umulhi(n, (u32)divider) + n) >> (u32)(divider >> 32); }
 HEDDLE_INLINE u64 quotient(u64 n, i64 divider) { return n / (u64)divider; }
 
-// A unit of the same value again and again.
+// Returns a unit that repeats the same value.
 template <class T, class V>
 HEDDLE_INLINE T repeated(V value) {
   u64 bits = (u64)value;
@@ -24,8 +24,8 @@ HEDDLE_INLINE T repeated(V value) {
     return (T)bits;
 }
 
-// The position in a box of p.extents that `rest` has in row-major order, as an offset between p.strides. Offsets may be negative on the
-// way: they wrap.
+// Returns the position in a box of p.extents that `rest` has in row-major order, as an offset between p.strides. Offsets may be negative on
+// the way: they wrap.
 template <int RANK, class Index, class P>
 HEDDLE_INLINE Index offset_of(const P& p, Index rest) {
   Index offset = 0;
@@ -37,7 +37,7 @@ HEDDLE_INLINE Index offset_of(const P& p, Index rest) {
   return offset + rest * (Index)p.strides[0];
 }
 
-// To a dense target, whose order is that of the box.
+// Copies to a dense target, whose order is that of the box.
 template <class F, class P>
 HEDDLE_INLINE void copy_box(const P& p) {
   typedef typename F::Index Index;
@@ -46,8 +46,8 @@ HEDDLE_INLINE void copy_box(const P& p) {
     p.y[unit] = p.x[(Index)p.first + offset_of<F::RANK>(p, unit)];
 }
 
-// Neighbours in the source are `rows`, neighbours in the target `columns`: squares of both go through shared memory, so that each side is
-// touched in whole lines.
+// Copies between transposed layouts: neighbours in the source are `rows`, neighbours in the target `columns`. Squares of both go through
+// shared memory, so that each side is accessed in whole lines.
 template <class F, class P>
 HEDDLE_INLINE void copy_tiles(const P& p) {
   typedef typename F::Index Index;
@@ -73,11 +73,11 @@ HEDDLE_INLINE void copy_tiles(const P& p) {
     for (int i = line; i < SIDE; i += STEP)
       if (column + lane < columns && row + i < rows)
         p.y[to + column + lane + (row + i) * (Index)p.row_stride] = tile[lane * (SIDE + 1) + i];
-    __syncthreads();  // before others come into the tile
+    __syncthreads();  // before other values are written into the tile
   }
 }
 
-// Parts of a whole, each of rows that stand p.whole_row apart in it. Blocks are numbered through all parts of the launch.
+// Copies parts of a whole, each of rows that lie p.whole_row apart in it. Blocks are numbered through all parts of the launch.
 template <class F, class P>
 HEDDLE_INLINE void copy_parts(const P& p) {
   typedef typename F::Index Index;
@@ -96,7 +96,7 @@ HEDDLE_INLINE void copy_parts(const P& p) {
   }
 }
 
-// Nothing where it is there already.
+// Does nothing if it is there already.
 template <class Index, class P>
 HEDDLE_INLINE void copy_bytes(const P& p) {
   if (p.y == p.x) return;

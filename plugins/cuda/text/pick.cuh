@@ -1,5 +1,5 @@
-// Units of the output that show one of the input each: which one, an index, a length or a position says. What shows none is F::nothing(p):
-// zero, also where an index names nothing, which the host refuses and a kernel has nobody to tell; Pad's constant.
+// Fills each unit of the output from one unit of the input, selected by an index, a length or a position. A unit without a source is
+// F::nothing(p): Pad's constant, else zero, also if an index is out of range, which the host refuses and a kernel cannot report.
 //
 // F is generated (generate/move/): types Index, T (a unit) and I (an index), sizes as constants, and T nothing(p). K is one of the ways
 // below: `bool source(p, unit, from)`.
@@ -16,7 +16,7 @@ HEDDLE_INLINE void pick(const P& p) {
   }
 }
 
-// Whether an index, which may count from the end, names one of `bound` positions.
+// Returns true if an index, which may count from the end, names one of `bound` positions.
 template <class Index>
 HEDDLE_INLINE bool resolved(i64 index, i64 bound, Index& at) {
   const i64 position = index < 0 ? index + bound : index;
@@ -37,7 +37,7 @@ struct Rows {
   }
 };
 
-// GatherND: slices of x at tuples of DEPTH indices, behind the dimensions that both have in front.
+// GatherND: slices of x at tuples of DEPTH indices, after the leading dimensions that both have.
 struct Tuples {
   template <class F, class P>
   HEDDLE_INLINE_MEMBER bool source(const P& p, typename F::Index unit, typename F::Index& from) {
@@ -80,7 +80,7 @@ struct Reversed {
   }
 };
 
-// Trilu: its own place, on one side of a diagonal.
+// Trilu: the unit at the same place, on one side of a diagonal.
 struct Triangle {
   template <class F, class P>
   HEDDLE_INLINE_MEMBER bool source(const P& p, typename F::Index unit, typename F::Index& from) {
@@ -105,7 +105,7 @@ struct Hot {
   }
 };
 
-// Pad: modes are those of shared/movement/pads.h.
+// Pad: the modes are those of shared/movement/pads.h.
 template <int MODE>
 HEDDLE_INLINE i64 shown(i64 at, i64 extent) {
   if (at >= 0 && at < extent) return at;

@@ -1,7 +1,7 @@
 // Pools over windows: one thread for each element of the output, which goes through the taps of its window as the host does, in row-major
 // order of the window.
 //
-// F is generated (generate/image/pool_launches.cc): types Index (of elements), C and T, what kind of pool it is, and
+// F is generated (generate/image/pool_launches.cc): types Index (of elements), C and T, the kind of the pool, and
 //   F::MAX, F::AVERAGE, F::LAST (channels last), F::INDICES, F::LOWEST (what any number exceeds)   void store(p, Index at, C value)
 #ifndef HEDDLE_POOL_CUH
 #define HEDDLE_POOL_CUH
@@ -64,7 +64,7 @@ HEDDLE_INLINE void pool_one(const P& p, typename F::Index at) {
   F::store(p, at, F::finished(p, sum.total, divisor));
 }
 
-// Where a pixel is in a plane whose first dimension changes fastest.
+// Returns the position of a pixel in a plane whose first dimension changes fastest.
 template <class P>
 HEDDLE_INLINE i64 column_major(const P& p, i64 pixel) {
   i64 index = 0, stride = p.input[0] * p.input[1] * p.input[2];

@@ -1,21 +1,21 @@
-// Random numbers from Philox4x32-10 by the rules of docs/operators.md, with the host's bits, but for what logarithms, exponentials, sines
-// and cosines differ in: those of an element depend on its number, not on the thread that makes them.
+// Random numbers from Philox4x32-10 by the rules of docs/operators.md, with the host's bits, except where logarithms, exponentials, sines
+// and cosines differ: the numbers of an element depend on its number, not on the thread that makes them.
 //
-// F is generated (generate/operators/random_launches.cc): types Index and T (an element), and what the kernels below say.
+// F is generated (generate/operators/random_launches.cc): types Index and T (an element), and the members named at the kernels below.
 #ifndef HEDDLE_RANDOM_CUH
 #define HEDDLE_RANDOM_CUH
 
-// heddle_run_state.
+// Mirrors heddle_run_state.
 struct RunState {
   u64 seed, step, trip;
 };
 
-// A block's words.
+// The words of a block.
 struct Words {
   u32 word[4];
 };
 
-// heddle/op/philox.h.
+// See heddle/op/philox.h.
 struct Philox {
   u64 seed, step;
   u32 stream;
@@ -36,7 +36,7 @@ struct Philox {
   }
 };
 
-// What a run says lies on the device: it is read when the kernel runs.
+// The state of the run lies on the device: it is read when the kernel runs.
 template <class P>
 HEDDLE_INLINE Philox philox_of(const P& p) {
   u64 seed = p.own_seed != 0 ? (u64)p.seed : p.state->seed;
@@ -54,7 +54,7 @@ HEDDLE_INLINE double unit_24(u32 word) { return (double)(word >> 8) * 0x1p-24; }
 HEDDLE_INLINE double unit_32(u32 word) { return (double)word * 0x1p-32; }
 HEDDLE_INLINE double unit_53(u32 high, u32 low) { return (double)(((u64)high << 21) ^ (low >> 11)) * 0x1p-53; }
 
-// The number before this one, which is not the least.
+// Returns the next smaller number; the argument must not be the smallest.
 template <class Bits, class T>
 HEDDLE_INLINE T before(T value) {
   union {
@@ -66,7 +66,7 @@ HEDDLE_INLINE T before(T value) {
   return both.value;
 }
 
-// RandomNormal and RandomUniform: p.offset + p.factor * x. F has R, the type that rounds to T's numbers on the way to T, and Bits.
+// RandomNormal and RandomUniform: p.offset + p.factor * x. F has R, an intermediate type that rounds to T's numbers, and Bits.
 template <class F, class P>
 HEDDLE_INLINE void draw_numbers(const P& p) {
   typedef typename F::Index Index;
@@ -114,8 +114,8 @@ HEDDLE_INLINE void draw_choices(const P& p) {
   }
 }
 
-// Dropout; y may be x. F has C (what is computed in), MASK, and `double ratio(p)`, `bool trains(p)`. A ratio that is none, which the host
-// refuses, gives NaN: a kernel has nobody to tell.
+// Dropout; y may be x. F has C (the type of the computation), MASK, and `double ratio(p)`, `bool trains(p)`. An invalid ratio, which the
+// host refuses, gives NaN: a kernel cannot report errors.
 template <class F, class P>
 HEDDLE_INLINE void drop_out(const P& p) {
   typedef typename F::Index Index;
@@ -150,8 +150,8 @@ struct Larger {
   HEDDLE_INLINE_MEMBER double combine(double a, double b) { return a < b ? b : a; }
 };
 
-// Multinomial: a block for each row, whose sums up to each class lie in scratch of its own. The order of additions is that of sum_before(),
-// whatever the grid.
+// Multinomial: a block for each row, whose cumulative sums by class lie in the block's own scratch. The order of additions is that of
+// sum_before(), whatever the grid.
 template <class F, class P>
 HEDDLE_INLINE void draw_classes(const P& p) {
   typedef typename F::Index Index;
@@ -186,7 +186,7 @@ HEDDLE_INLINE void draw_classes(const P& p) {
       const Words words = philox.block(element / 2);
       const int half = (int)(element % 2);
       const double u = unit_53(words.word[2 * half], words.word[2 * half + 1]) * whole;
-      // The first class whose sum is more, the last where none is.
+      // Finds the first class whose sum is larger, the last if there is none.
       Index low = 0, high = classes - 1;
       while (low < high) {
         const Index middle = low + (high - low) / 2;
@@ -197,7 +197,7 @@ HEDDLE_INLINE void draw_classes(const P& p) {
       }
       p.y[element] = (typename F::T)low;
     }
-    // The next row's sums lie where these do: across() waits for all who read them.
+    // The next row's sums use the same memory: across() waits for all threads that read these.
   }
 }
 

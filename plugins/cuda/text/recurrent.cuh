@@ -1,14 +1,14 @@
-// RNN, GRU and LSTM behind the product of X and W: states before the first step, and what a step makes of its products.
+// RNN, GRU and LSTM after the product of X and W: states before the first step, and the new states of a step from its products.
 //
 // The rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order). The states are multiplied with R
-// (p.products) by others in each step, or, where R is small, by a block that walks through all steps of a direction and batch entry.
-// Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. A length that is none of a
-// sequence gives NaN: a kernel has nobody to tell.
+// (p.products) by other kernels in each step, or, where R is small, by a block that walks through all steps of a direction and batch entry.
+// Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. An invalid sequence length
+// gives NaN: a kernel cannot report errors.
 //
 // F is generated (generate/operators/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
 //   bool backward(Index d)   i64 length(p, Index b)   C bias(p, Index at)   C peephole(p, Index at)   C initial_h(p, Index at)
 //   C initial_c(p, Index at)   C activated0..2(p, Index d, C)   void put_y(p, Index at, C)   void put_h(p, ...)   void put_c(p, ...)
-//   void put_sum(p, ...): what is kept for a gradient (shared/recurrent/recurrent_shape.h), where KEEPS_SUMS
+//   void put_sum(p, ...): values kept for a gradient (shared/recurrent/recurrent_shape.h), where KEEPS_SUMS
 #ifndef HEDDLE_RECURRENT_CUH
 #define HEDDLE_RECURRENT_CUH
 
@@ -47,20 +47,20 @@ struct StateElement {
     d = unit / (Index)p.batches;
     b = unit - d * (Index)p.batches;
   }
-  // Where the initial and the last state have it.
+  // Returns its position in the initial and the last state.
   __device__ __forceinline__ Index outside() const { return F::BATCH_FIRST ? (b * (Index)F::DIRECTIONS + d) * (Index)p.hidden + j : at; }
   __device__ __forceinline__ Index in_y(Index t) const {
     const Index row =
         F::BATCH_FIRST ? (b * (Index)p.times + t) * (Index)F::DIRECTIONS + d : (t * (Index)F::DIRECTIONS + d) * (Index)p.batches + b;
     return row * (Index)p.hidden + j;
   }
-  // Its element of gate 0 among the projections of step t, and in the products.
+  // Returns the position of its element of gate 0 among the projections of step t; multiplied() returns that in the products.
   __device__ __forceinline__ Index projected(Index t) const {
     const Index row = F::BATCH_FIRST ? b * (Index)p.times + t : t * (Index)p.batches + b;
     return (d * (Index)p.times * (Index)p.batches + row) * (Index)(F::GATES * p.hidden) + j;
   }
   __device__ __forceinline__ Index multiplied() const { return (d * (Index)p.batches + b) * (Index)(F::GATES * p.hidden) + j; }
-  // Where the sum of a gate of step t is kept, or what is kept behind those of all gates.
+  // Returns the position of the kept sum of a gate of step t, or of the values kept after those of all gates.
   __device__ __forceinline__ Index kept(Index t, int gate) const {
     const Index row = F::BATCH_FIRST ? b * (Index)p.times + t : t * (Index)p.batches + b;
     return ((row * (Index)F::DIRECTIONS + d) * (Index)F::KEPT_GATES + (Index)gate) * (Index)p.hidden + j;
@@ -88,7 +88,7 @@ struct StateElement {
     return p.products[multiplied() + row] + F::bias(p, d * (Index)(2 * F::GATES * p.hidden) + (Index)(F::GATES * p.hidden) + row + j);
   }
   __device__ __forceinline__ C gate(int number) const { return from_input(number) + from_state(number); }
-  // What a gate sees of the cell; without peepholes nothing, be it infinite.
+  // Returns a gate's contribution of the cell; without peepholes 0, even if the cell is infinite.
   __device__ __forceinline__ C seen(int number, C cell) const {
     if constexpr (F::PEEPHOLES) return F::peephole(p, d * (Index)(3 * p.hidden) + (Index)(number * p.hidden) + j) * cell;
     return (C)0;
@@ -120,7 +120,7 @@ HEDDLE_INLINE void recurrent_begin(const P& p) {
   HEDDLE_STATE_ELEMENTS(F, P, p, e) begin_at<F>(e);
 }
 
-// GRU whose product of the hidden gate is of r * h: the update gate takes the place of its product. Answers r * h.
+// GRU whose product for the hidden gate uses r * h: the update gate replaces its product. Returns r * h.
 template <class F, class P, class E>
 HEDDLE_INLINE typename F::C reset_at(const P& p, const E& e) {
   typedef typename F::C C;
@@ -149,7 +149,7 @@ HEDDLE_INLINE typename F::C gru_state(const P& p, const E& e) {
   return (1 - z) * next + z * p.h[e.at];
 }
 
-// Gates: input, output, forget, cell. Answers h.
+// The gates are input, output, forget, cell. Returns h.
 template <class F, class P, class E>
 HEDDLE_INLINE typename F::C lstm_state(const P& p, const E& e, typename F::C* c) {
   typedef typename F::C C;
@@ -201,7 +201,7 @@ struct ProductSum {
   }
 };
 
-// `state` times the rows of R of gates [first, last), each by a warp, for unit d * batches + b.
+// Multiplies `state` by the rows of R of gates [first, last), each by a warp, for unit d * batches + b.
 template <class F, class P>
 HEDDLE_INLINE void multiply_rows(const P& p, typename F::Index unit, const typename F::C* state, int first, int last) {
   typedef typename F::Index Index;
@@ -215,7 +215,7 @@ HEDDLE_INLINE void multiply_rows(const P& p, typename F::Index unit, const typen
   }
 }
 
-// All steps of a direction and batch entry by one block, of one after the other where there are more of those than blocks.
+// Runs all steps of a direction and batch entry in one block, for one after the other if there are more of those than blocks.
 template <class F, class P>
 HEDDLE_INLINE void recurrent_walk(const P& p) {
   typedef typename F::Index Index;

@@ -18,8 +18,8 @@ HEDDLE_INLINE void reduced_to(const P& p, typename F::Index output, typename F::
     F::store(p, output, F::LINEAR ? output : offset_of<F::KEPT>(output, p.kept_extents, p.kept_places), a);
 }
 
-// The minimum is of values of Index, and the compiler's own: a choice between parameters of 64 bits, narrowed behind it, is compiled by
-// ptxas 13.0 into a move of its lower 16 bits alone (tests/cuda/ptx_check.h).
+// Computes a minimum of values of Index, which must be the compiler's own: ptxas 13.0 compiles a choice between parameters of 64 bits that
+// is narrowed afterwards into a move of its lower 16 bits only (tests/cuda/ptx_check.h).
 template <class Index>
 HEDDLE_INLINE Index end_of_part(i64 folded, Index first, i64 part) {
   const Index left = (Index)folded - first, most = (Index)part;
@@ -61,8 +61,8 @@ HEDDLE_INLINE void reduce_rows(const P& p) {
   }
 }
 
-// Tiles of LANES * W neighbouring outputs in one row of `row` of them; the threads of a block that are not beside each other take turns
-// at the elements.
+// Folds tiles of LANES * W neighbouring outputs in one row of `row` of them; the threads of a block that are not adjacent take turns at the
+// elements.
 template <class F, class P>
 HEDDLE_INLINE void reduce_columns(const P& p) {
   typedef typename F::Index Index;
@@ -92,7 +92,7 @@ HEDDLE_INLINE void reduce_columns(const P& p) {
     }
     for (int e = 0; e < W; ++e) {
       if constexpr (turns > 1) {
-        __syncthreads();  // somebody may still read what lay there
+        __syncthreads();  // other threads may still read the previous content
         shared[threadIdx.x] = a[e];
         for (int half = turns / 2; half > 0; half /= 2) {
           __syncthreads();
@@ -105,7 +105,7 @@ HEDDLE_INLINE void reduce_columns(const P& p) {
   }
 }
 
-// The parts of one output by one warp.
+// Folds the parts of one output by one warp.
 template <class F, class P>
 HEDDLE_INLINE void reduce_parts(const P& p) {
   typedef typename F::Index Index;

@@ -1,11 +1,11 @@
 // Resize: elements that are picked, or sums of the elements around a place.
 //
-// Axes stand in the order of memory; behind the last one are blocks of elements that keep their order. An axis of no taps keeps its
-// positions. Where a place is and what counts there is computed as the host does it (shared/image/resize_axis.cc): what picks computes it for
-// each element, what sums has it in tables, which another kernel fills first. Behind "move" and "cubic".
+// Axes are in the order of memory; after the last one are blocks of elements that keep their order. An axis of no taps keeps its positions.
+// Places and weights are computed as on the host (shared/image/resize_axis.cc): the kernel that picks computes them for each element, the
+// kernel that sums reads them from tables, which another kernel fills first. Follows "move" and "cubic".
 //
-// F is generated (generate/image/resize_launches.cc): types Index, T and C (sums, a float), RANK, what the attributes say in the order of
-// shared/image/resize_axis.h (INTERPOLATION, COORDINATES, ROUNDING), ANTIALIAS, EXCLUDES, and
+// F is generated (generate/image/resize_launches.cc): types Index, T and C (sums, a float), RANK, the values of the attributes in the order
+// of shared/image/resize_axis.h (INTERPOLATION, COORDINATES, ROUNDING), ANTIALIAS, EXCLUDES, and
 //   i64 taps(p, axis)   T stored(C value)   double roi(p, i64 entry)
 #ifndef HEDDLE_RESIZE_CUH
 #define HEDDLE_RESIZE_CUH
@@ -14,7 +14,7 @@ enum ResizeInterpolation { resize_nearest, resize_linear, resize_cubic };
 enum ResizeCoordinates { from_half_pixel, from_symmetric, from_torch_half_pixel, from_aligned_corners, from_asymmetric, from_crop };
 enum ResizeRounding { prefer_floor, prefer_ceil, round_floor, round_ceil, floor_or_ceil };
 
-// What an axis is cropped to, of 1.
+// The part of an axis that it is cropped to, as fractions of 1.
 struct Crop {
   double start, end;
 };
@@ -25,7 +25,7 @@ HEDDLE_INLINE Crop crop_of(const P& p, int axis) {
   return {0, 1};
 }
 
-// The input's coordinate of position x of the output, in numbers of type A.
+// Returns the input's coordinate of position x of the output, in numbers of type A.
 template <class A, class F, class P>
 HEDDLE_INLINE A source_coordinate(const P& p, int axis, const Crop& crop, i64 x) {
   const A position = (A)x, input = (A)p.input[axis], scale = (A)p.scale[axis];
@@ -56,7 +56,7 @@ HEDDLE_INLINE double coordinate_of(const P& p, int axis, const Crop& crop, i64 x
     return (double)source_coordinate<float, F>(p, axis, crop, x);
   return source_coordinate<double, F>(p, axis, crop, x);
 }
-// Whether a cropped input has nothing there. A roi may be NaN: that is nowhere.
+// Returns true if the coordinate lies outside of a cropped input. A roi may be NaN: that counts as outside.
 template <class F, class P>
 HEDDLE_INLINE bool is_outside(const P& p, int axis, double x) {
   return F::COORDINATES == from_crop && !(x >= 0 && x <= (double)(p.input[axis] - 1));
@@ -66,7 +66,7 @@ HEDDLE_INLINE i64 clamped(const P& p, int axis, i64 position) {
   return position < 0 ? 0 : position >= p.input[axis] ? p.input[axis] - 1 : position;
 }
 
-// The element that position x shows; -1: none.
+// Returns the element that position x shows; -1: none.
 template <class F, class P>
 HEDDLE_INLINE i64 nearest_position(const P& p, int axis, i64 x) {
   const double at = coordinate_of<F>(p, axis, crop_of<F>(p, axis), x);
@@ -101,7 +101,7 @@ HEDDLE_INLINE void resize_picked(const P& p) {
 
 // ---------------------------------------------------------------- weights
 
-// Of an input position beside a coordinate. `scale`: as much wider is the kernel.
+// Returns the weight of an input position near a coordinate. Distances are multiplied by `scale`: the kernel is wider by its inverse.
 template <class F, class P>
 HEDDLE_INLINE double tap_weight(const P& p, int axis, i64 position, double at, double scale) {
   if (F::EXCLUDES && (position < 0 || position >= p.input[axis])) return 0;
@@ -111,7 +111,7 @@ HEDDLE_INLINE double tap_weight(const P& p, int axis, i64 position, double at, d
   return 0 < weight ? weight : 0;
 }
 
-// Fills `positions` and `weights` of position x of an axis. Those of nothing, and what stands behind the last, are -1.
+// Fills `positions` and `weights` of position x of an axis. Taps that do not count, and slots after the last tap, are -1.
 template <class F, class P>
 HEDDLE_INLINE void fill_taps(const P& p, int axis, i64 x, i32* positions, typename F::C* weights) {
   typedef typename F::C C;
@@ -140,7 +140,7 @@ HEDDLE_INLINE void fill_taps(const P& p, int axis, i64 x, i32* positions, typena
   }
 }
 
-// The tables of all axes that have taps, one behind the other.
+// Fills the tables of all axes that have taps, one after the other.
 template <class F, class P>
 HEDDLE_INLINE void resize_tables(const P& p) {
   const i64 step = (i64)gridDim.x * blockDim.x;
@@ -159,8 +159,8 @@ HEDDLE_INLINE void resize_tables(const P& p) {
 
 // ---------------------------------------------------------------- sums
 
-// Adds the elements that the axes from A to the one before the last lead to, as the host does: the outermost axis first, weights
-// multiplied on the way, and none that counts for nothing.
+// Adds the elements that the axes from A to the one before the last lead to, as the host does: the outermost axis first, weights multiplied
+// on the way, without elements that count for nothing.
 template <int A, class F, class P>
 HEDDLE_INLINE void add_weighted(const P& p, const typename F::T* x, const typename F::Index* at, typename F::C weight, typename F::C& sum) {
   typedef typename F::C C;

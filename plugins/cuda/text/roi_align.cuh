@@ -1,18 +1,17 @@
-// RoiAlign: one thread for each element of the output, which goes through the samples of its bin. Where they are is computed as the host
-// does it, in double. A region of a batch entry that there is not, which the host refuses and a kernel has nobody to tell, is zero.
-// Behind "grouped_sum".
+// RoiAlign: one thread for each element of the output, which goes through the samples of its bin. Their positions are computed as on the
+// host, in double. A region of a missing batch entry, which the host refuses and a kernel cannot report, is zero. Follows "grouped_sum".
 //
 // F is generated (generate/image/roi_align_launches.cc): types Index, T and C, MAX and HALF_PIXEL.
 #ifndef HEDDLE_ROI_ALIGN_CUH
 #define HEDDLE_ROI_ALIGN_CUH
 
-// What std::max has: the first where neither is larger, NaN among them.
+// Does what std::max does: returns the first if neither is larger, NaN among them.
 template <class C>
 HEDDLE_INLINE C larger_of(C a, C b) {
   return a < b ? b : a;
 }
 
-// A bin's place in the map, along one dimension.
+// The place of a bin in the map, along one dimension.
 struct RoiSpan {
   double start, bin;
   i64 samples;

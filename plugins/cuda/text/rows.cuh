@@ -1,10 +1,10 @@
 // Operators that look at a row as a whole and then write each of its elements: softmaxes and normalisations.
 //
-// held_rows: a row lies in the registers of LANES threads, HELD packs of WIDTH elements each. apply_elements: what is to be known of the
-// rows was computed before (reductions), rows of any length and elements anywhere.
+// held_rows: a row lies in the registers of LANES threads, HELD packs of WIDTH elements each. apply_elements: the statistics of the rows
+// were computed before (reductions); rows have any length and layout.
 //
-// Kinds say what is known of a row (S), how it comes about and what an element becomes. F is generated (generate/rows/row_source.h): Kind,
-// Index, sizes as constants, and
+// Kinds define the statistics of a row (S), how they are computed and what an element becomes. F is generated (generate/rows/row_source.h):
+// Kind, Index, sizes as constants, and
 //   void load<W>(p, Index at, C (&x)[W])   void write<W>(p, Index at, Index row, Index position, const C (&v)[W])
 //   void tell(p, Index row, const S&)
 #ifndef HEDDLE_ROWS_CUH
@@ -12,7 +12,7 @@
 
 #define HEDDLE_INLINE_METHOD __device__ __forceinline__
 
-// What one of LANES threads has of its row.
+// The elements of a row that one of LANES threads holds.
 template <class C, int LANES, int HELD, int W>
 struct Part {
   C x[HELD][W];
@@ -20,7 +20,7 @@ struct Part {
   i64 first;  // position of its first element
   HEDDLE_INLINE_METHOD i64 position(int pack) const { return first + (i64)pack * (LANES * W); }
 };
-// f(element, position) for all of a thread's elements.
+// Calls f(element, position) for all of a thread's elements.
 template <class C, int LANES, int HELD, int W, class Function>
 HEDDLE_INLINE void each(Part<C, LANES, HELD, W>& row, Function f) {
 #pragma unroll
@@ -34,7 +34,7 @@ HEDDLE_INLINE void each(Part<C, LANES, HELD, W>& row, Function f) {
 template <class C>
 struct SoftmaxRow {
   typedef Softened<C> S;
-  // Leaves the exponentials in place of the elements.
+  // Replaces the elements by their exponentials.
   template <int LANES, int HELD, int W>
   HEDDLE_INLINE_MEMBER S known(Part<C, LANES, HELD, W>& row, i64, double, void* shared) {
     C largest = -infinity_of((C)0), sum = (C)0;
@@ -80,7 +80,7 @@ struct HardmaxRow {
   HEDDLE_INLINE_MEMBER C applied(const S& s, C x, i64 at) { return held(s, x, at); }
 };
 
-// T: how a row is summed (folds.cuh).
+// T: the type that sums a row (folds.cuh).
 template <class T, class C, bool BESIDE>
 struct MomentsRow {
   typedef Moments<C> S;
@@ -113,7 +113,7 @@ struct SquaresRow {
   HEDDLE_INLINE_MEMBER C applied(const S& s, C x, i64 at) { return held(s, x, at); }
 };
 
-// The 1-norm or 2-norm. Where it is 0 the results are.
+// The 1-norm or 2-norm. If it is 0, so are the results.
 template <class C, int POWER>
 struct NormRow {
   typedef One<C> S;
@@ -128,7 +128,7 @@ struct NormRow {
   HEDDLE_INLINE_MEMBER C applied(const S& s, C x, i64 at) { return held(s, x, at); }
 };
 
-// Row r begins at r * columns, or, where its elements are p.inner apart, at that place among the rows of its neighbours.
+// Returns the beginning of row r: r * columns or, if its elements are p.inner apart, its place among the neighbouring rows.
 template <class F, class P>
 HEDDLE_INLINE void held_rows(const P& p) {
   typedef typename F::Index Index;
@@ -157,7 +157,7 @@ HEDDLE_INLINE void held_rows(const P& p) {
   }
 }
 
-// Elements in the order in which they are stored. GROUPS of dimensions say to which row each belongs, and its position there.
+// Writes elements in the order in which they are stored. GROUPS of dimensions give the row of each, and its position there.
 template <class F, class P>
 HEDDLE_INLINE void apply_elements(const P& p) {
   typedef typename F::Index Index;

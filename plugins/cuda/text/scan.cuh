@@ -1,5 +1,5 @@
-// Sums of all elements up to each one, along lines of elements that lie p.inner apart. Long lines are divided in parts: their sums first,
-// what comes before each part then, and the elements last.
+// Sums of all elements up to each one, along lines of elements that lie p.inner apart. Long lines are divided into parts: kernels compute
+// their sums first, then what comes before each part, and the elements last.
 //
 // F is generated (generate/select/scan_launches.cc): types Index and C, sizes and flags as constants, and
 //   void load<W>(p, Index at, C (&x)[W])   void store<W>(p, Index at, const C (&y)[W])
@@ -18,14 +18,14 @@ HEDDLE_INLINE Stretch<typename F::Index> stretch_of(const P& p, typename F::Inde
               first = unit % parts * (Index)p.part;
   return {line / inner * inner * count + line % inner, first, count - first < (Index)p.part ? count : first + (Index)p.part};
 }
-// Where position i of a line lies; `width` of them together begin with the last where they are taken in reverse.
+// Returns the place of position i of a line; `width` positions together begin with the last one if they are taken in reverse.
 template <class F, class P>
 HEDDLE_INLINE typename F::Index place_of(const P& p, typename F::Index begin, typename F::Index i, int width) {
   typedef typename F::Index Index;
   return begin + (F::REVERSE ? (Index)p.count - width - i : i) * (Index)p.inner;
 }
 
-// A thread for each line, or part of one.
+// Runs a thread for each line, or part of one.
 template <class F, class P>
 HEDDLE_INLINE void scan_lines(const P& p) {
   typedef typename F::Index Index;
@@ -47,7 +47,7 @@ HEDDLE_INLINE void scan_lines(const P& p) {
   }
 }
 
-// ITEMS neighbouring elements of a row, which are read at once where WHOLE says that rows are whole packs.
+// ITEMS neighbouring elements of a row, which are read at once if WHOLE: rows are whole packs.
 template <class F, class P>
 HEDDLE_INLINE void load_items(const P& p, const Stretch<typename F::Index>& s, typename F::Index i, typename F::C (&x)[F::ITEMS]) {
   if constexpr (F::WHOLE) {
@@ -77,7 +77,7 @@ HEDDLE_INLINE void store_items(const P& p, const Stretch<typename F::Index>& s, 
   }
 }
 
-// A block for each row, or part of one, of neighbouring elements.
+// Runs a block for each row, or part of one, of neighbouring elements.
 template <class F, class P>
 HEDDLE_INLINE void scan_rows(const P& p) {
   typedef typename F::Index Index;
@@ -108,7 +108,7 @@ HEDDLE_INLINE void scan_rows(const P& p) {
   }
 }
 
-// In place of the sum of each part, that of all before it. A thread for each line.
+// Replaces the sum of each part by the sum of all parts before it. A thread for each line.
 template <class F, class P>
 HEDDLE_INLINE void scan_sums(const P& p) {
   typedef typename F::Index Index;

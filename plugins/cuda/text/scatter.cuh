@@ -1,15 +1,15 @@
-// Updates that are written or combined where indices say, those that meet in the order of the updates. An update whose index names nothing,
-// which the host refuses, is left out: a kernel has nobody to tell.
+// Writes or combines updates at indices; updates of the same element are applied in their order. An update whose index is out of range,
+// which the host refuses, is left out: a kernel cannot report errors.
 //
-// By lines: a thread goes through all updates that may meet. By order: the updates are sorted by the element (or slice) that they concern
-// (text/sort.cuh), and the thread of the first one of each goes through them.
+// By lines: a thread goes through all updates that may coincide. By order: the updates are sorted by their target element or slice
+// (text/sort.cuh), and the thread of the first one of each target applies them.
 //
 // F is generated (generate/move/scatter_launches.cc): types Index and S (an element), and
 //   S combined(S, S)   bool target(p, Index update, Index& at)
 #ifndef HEDDLE_SCATTER_CUH
 #define HEDDLE_SCATTER_CUH
 
-// What the new element is: modes are those of shared/movement/scatter_reduction.h.
+// Returns the new element: modes are those of shared/movement/scatter_reduction.h.
 template <int MODE, class S, class C>
 HEDDLE_INLINE S combination(S old, S update) {
   const C a = To<C>::from(old), b = To<C>::from(update);
@@ -19,7 +19,7 @@ HEDDLE_INLINE S combination(S old, S update) {
   return b < a || b != b ? update : old;
 }
 
-// ScatterElements: lines along the axis. What stands in p.strides leads to the line's first element, p.update_strides to its first update.
+// ScatterElements: lines along the axis. p.strides lead to the line's first element, p.update_strides to its first update.
 template <class F, class P>
 HEDDLE_INLINE void scatter_lines(const P& p) {
   typedef typename F::Index Index;
@@ -41,7 +41,7 @@ HEDDLE_INLINE void scatter_lines(const P& p) {
   }
 }
 
-// ScatterElements: the element that an update concerns.
+// ScatterElements: finds the target element of an update.
 template <class F, class P>
 HEDDLE_INLINE bool element_target(const P& p, typename F::Index update, typename F::Index& to) {
   typedef typename F::Index Index;
@@ -50,7 +50,7 @@ HEDDLE_INLINE bool element_target(const P& p, typename F::Index update, typename
   to = offset_of<F::RANK>(p, update) + at * (Index)p.axis_stride;
   return true;
 }
-// ScatterND: the slice.
+// ScatterND: finds the target slice.
 template <class F, class P>
 HEDDLE_INLINE bool slice_target(const P& p, typename F::Index update, typename F::Index& to) {
   typedef typename F::Index Index;
@@ -68,7 +68,7 @@ HEDDLE_INLINE u64 target_of(LongEntry e) { return e.key; }
 HEDDLE_INLINE ShortEntry entry_of_target(u32 target, u32 update) { return {(u64)target << 32 | update}; }
 HEDDLE_INLINE LongEntry entry_of_target(u64 target, u64 update) { return {target, update}; }
 
-// Behind all that name something.
+// The key of updates that are left out sorts them after all others.
 template <class F, class P>
 HEDDLE_INLINE typename F::E scatter_entry(const P& p, typename F::Index update) {
   typedef typename F::Index Index;

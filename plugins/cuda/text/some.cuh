@@ -1,5 +1,5 @@
-// N neighbouring elements of `count`, from `first` on, as many of them as there are: together where all are there. N and `first` are such
-// that packs of 16 bytes lie where the machine wants them.
+// N neighbouring elements of `count`, from `first` on, as many of them as exist: at once if all exist. N and `first` must be such that
+// packs of 16 bytes are aligned for the machine.
 #ifndef HEDDLE_SOME_CUH
 #define HEDDLE_SOME_CUH
 

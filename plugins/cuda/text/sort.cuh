@@ -1,12 +1,12 @@
-// The first elements of rows in an order, and where they were (TopK). An entry is a key, whose unsigned order is the elements' (or its
-// reverse), and a position: no two are equal, so that any sort gives the same. Rows of elements that lie p.inner apart.
+// Finds the first elements of rows in an order, and their positions (TopK). An entry is a key, whose unsigned order is the elements' (or
+// its reverse), and a position: no two are equal, so that any sort gives the same result. The elements of a row lie p.inner apart.
 //
 // F is generated (generate/select/topk_launches.cc): types Index and E, sizes and flags as constants, and
 //   E entry(p, Index at, Index position)   void put(p, Index begin, Index to, E)
 #ifndef HEDDLE_SORT_CUH
 #define HEDDLE_SORT_CUH
 
-// Numbers ascending, NaN behind all, zeros of either sign equal.
+// Keys order numbers ascending, with NaN after all others and zeros of either sign equal.
 HEDDLE_INLINE u32 key_of(float x) {
   if (x != x) return 0xffffffffu;
   const u32 bits = bits_of(x == 0 ? 0.0f : x);
@@ -21,7 +21,7 @@ HEDDLE_INLINE u32 key_of(i32 x) { return (u32)x ^ 0x80000000u; }
 HEDDLE_INLINE u64 key_of(i64 x) { return (u64)x ^ 1ull << 63; }
 HEDDLE_INLINE u64 key_of(u64 x) { return x; }
 
-// Keys of 32 bits with positions of as many, and of 64.
+// Entries of 32-bit keys and positions, and of 64-bit ones.
 struct ShortEntry {
   u64 word;
 };
@@ -34,11 +34,11 @@ HEDDLE_INLINE u64 position_of(ShortEntry e) { return e.word & 0xffffffffull; }
 HEDDLE_INLINE u64 position_of(LongEntry e) { return e.position; }
 HEDDLE_INLINE bool is_before(ShortEntry a, ShortEntry b) { return a.word < b.word; }
 HEDDLE_INLINE bool is_before(LongEntry a, LongEntry b) { return a.key != b.key ? a.key < b.key : a.position < b.position; }
-// Behind all others.
+// Sets an entry that sorts after all others.
 HEDDLE_INLINE void clear(ShortEntry& e) { e.word = ~0ull; }
 HEDDLE_INLINE void clear(LongEntry& e) { e.key = e.position = ~0ull; }
 
-// Sorts each SEGMENT of ENTRIES in shared memory (bitonic), both powers of two. All threads of a block.
+// Sorts each SEGMENT of ENTRIES in shared memory (bitonic); both are powers of two. All threads of a block must call it.
 template <int THREADS, int ENTRIES, int SEGMENT, class E>
 HEDDLE_INLINE void sort_shared(E* entries) {
   for (int size = 2; size <= SEGMENT; size *= 2)
@@ -63,7 +63,7 @@ HEDDLE_INLINE Index row_begin(const P& p, Index row, i64 count) {
   return row / inner * inner * (Index)count + row % inner;
 }
 
-// Rows of SEGMENT elements at most, several of them in a block.
+// Sorts rows of at most SEGMENT elements, several of them in a block.
 template <class F, class P>
 HEDDLE_INLINE void sort_rows(const P& p) {
   typedef typename F::Index Index;
@@ -84,12 +84,12 @@ HEDDLE_INLINE void sort_rows(const P& p) {
       const Index row = base + slot / SEGMENT, i = slot % SEGMENT;
       if (row < rows && i < wanted) F::put(p, row_begin(p, row, p.count), row_begin(p, row, p.wanted) + i * inner, entries[slot]);
     }
-    __syncthreads();  // before others come into the entries
+    __syncthreads();  // before other values are written into the entries
   }
 }
 
-// The first `wanted` (at most half of ENTRIES) of the elements that pass by, of one part of a row: PARTS says that they are left as
-// entries, MERGE that they come as such.
+// Selects the first `wanted` (at most half of ENTRIES) of the elements of one part of a row. PARTS: they are written as entries; MERGE:
+// they are read as entries.
 template <class F, class P>
 HEDDLE_INLINE void select_rows(const P& p) {
   typedef typename F::Index Index;
@@ -129,12 +129,12 @@ HEDDLE_INLINE void select_rows(const P& p) {
       else
         F::put(p, begin, row_begin(p, row, p.wanted) + slot * inner, entries[slot]);
     }
-    __syncthreads();  // before others come into the entries
+    __syncthreads();  // before other values are written into the entries
   }
 }
 
-// Whole rows: blocks of ENTRIES sorted each, then neighbours merged, whose length doubles each time, and the first of all last. `stride` is
-// the length of a row of entries, a multiple of ENTRIES.
+// Kernels that sort whole rows: each block sorts ENTRIES, then neighbouring runs are merged, whose length doubles each time, and the first
+// elements are written last. `stride` is the length of a row of entries, a multiple of ENTRIES.
 template <class F, class P>
 HEDDLE_INLINE void sort_blocks(const P& p) {
   typedef typename F::Index Index;
@@ -152,11 +152,11 @@ HEDDLE_INLINE void sort_blocks(const P& p) {
     }
     sort_shared<THREADS, ENTRIES, ENTRIES>(entries);
     for (int slot = threadIdx.x; slot < ENTRIES; slot += THREADS) p.to[row * stride + first + slot] = entries[slot];
-    __syncthreads();  // before others come into the entries
+    __syncthreads();  // before other values are written into the entries
   }
 }
 
-// An element of a run goes to its own place in it, and as many further as there are elements of the other run before it.
+// Moves an element of a run to its own place in it, plus the number of elements of the other run that come before it.
 template <class F, class P>
 HEDDLE_INLINE void merge_runs(const P& p) {
   typedef typename F::Index Index;

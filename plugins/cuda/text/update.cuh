@@ -1,4 +1,4 @@
-// What becomes of a variable. Its next version, y, has its bytes: each element is read by the thread that writes it.
+// Updates a variable. Its next version, y, shares its memory: each element is read by the thread that writes it.
 //
 // F is generated (generate/operators/update_launches.cc): types Index, T (an element) and C (what is computed in), and
 //   C amount(p)   C next(C variable, C value, C amount)

@@ -1,4 +1,4 @@
-// Attention on the CUDA device: which nets become cuda::Attention, by which kernel it is run, and what comes out, against sums in double.
+// Attention on the CUDA device: which nets become cuda::Attention, which kernel runs it, and its results, compared with sums in double.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ Shape shape_of(int64_t heads_axis, const Extents& e, int64_t rows, int64_t colum
   return heads_axis == 1 ? Shape{e.batch, e.heads, rows, columns} : Shape{e.batch, rows, e.heads, columns};
 }
 
-// Eighths up to 1 and a half.
+// Multiples of 1/8, up to one and a half.
 Numbers eighths(DType dtype, const Shape& shape, uint64_t seed) {
   std::mt19937_64 dice(seed);
   Numbers numbers = conformance::zeros(dtype, shape);
@@ -31,7 +31,7 @@ Numbers eighths(DType dtype, const Shape& shape, uint64_t seed) {
   return numbers;
 }
 
-// softmax(factor query key^T) value
+// Computes softmax(factor query key^T) value.
 Numbers attend(DType dtype, int64_t heads_axis, const Extents& e, const std::vector<Numbers>& in, double factor) {
   Numbers out = conformance::zeros(dtype, shape_of(heads_axis, e, e.queries, e.width));
   const auto at = [&](int64_t b, int64_t h, int64_t row, int64_t rows, int64_t column, int64_t columns) {
@@ -54,7 +54,7 @@ Numbers attend(DType dtype, int64_t heads_axis, const Extents& e, const std::vec
             out.values[at(b, h, q, e.queries, c, e.width)] +=
                 weights[static_cast<size_t>(k)] / sum * in[2].values[at(b, h, k, e.keys, c, e.width)];
       }
-  // A weight's error is relative to 1, and values are up to 1.5.
+  // The error of a weight is relative to 1, and values are up to 1.5.
   out.scale.assign(out.values.size(), 2);
   return out;
 }
@@ -97,7 +97,7 @@ class CudaAttention : public StandinTest {
     b.output(b.add1("Attention", "y", in, {{"heads_axis", node.heads_axis}, {"divides", int64_t{node.divides}}}, "cuda"));
     return b.finish();
   }
-  // As exporters write it.
+  // Builds the net as exporters write it.
   static Net composed_net(const AttentionCase& node, bool shows_scores = false) {
     using Ints = std::vector<int64_t>;
     NetBuilder b("attention");
@@ -114,7 +114,7 @@ class CudaAttention : public StandinTest {
     if (shows_scores) b.output(scores);
     return b.finish();
   }
-  // The kernels of cuda::Attention in the plan, after a run whose output 0 is judged.
+  // Runs the net, checks output 0, and returns the kernels of cuda::Attention in the plan.
   std::vector<std::string> run(Net net, const AttentionCase& node, const SessionOptions& options, double ulps = 8) {
     const Runtime runtime = cuda_runtime();
     std::vector<std::shared_ptr<const Blob>> blobs;
@@ -193,7 +193,7 @@ TEST_F(CudaAttention, EmptyOutputs) {
   }
 }
 
-// They are 2^64, which 64 bits count as none.
+// There are 2^64 scores, a number that wraps to 0 in 64 bits.
 TEST_F(CudaAttention, MoreScoresThanCanBeCountedAreRefused) {
   const StandinSetting large("MEMORY", std::to_string(uint64_t{1} << 40));
   NetBuilder b("large");

@@ -1,4 +1,5 @@
-// Nets whose extents are found on the CUDA device of the stand-in: the host's elements, as many, and what stands behind them.
+// Nets whose extents are found on the CUDA device of the stand-in: the host's elements, the same number of them, and the operators that
+// follow.
 #include "device_program.h"
 
 namespace heddle::cuda {
@@ -49,7 +50,7 @@ TEST_F(CudaCompact, ExtentsAreFoundThere) {
   EXPECT_EQ(broken(), "");
 }
 
-// Nothing is chosen, and the extent is said all the same, by kernels whose scratch is not empty.
+// Nothing is chosen, and the extent is still written, by kernels whose scratch is not empty.
 TEST_F(CudaCompact, OfNothingIsNothing) {
   const auto net = [] {
     NetBuilder b("nothing");

@@ -1,4 +1,4 @@
-// Which programs are compiled and loaded when several threads and devices ask for them at once, and what is kept of them on disk.
+// Which programs are compiled and loaded when several threads and devices request them at once, and which of them are kept on disk.
 #include <thread>
 
 #include "cuda/standin_tests/standin_program.h"
@@ -23,7 +23,7 @@ int64_t times(const std::string& calls, const std::string& name) {
   return count;
 }
 
-// With the device open, so that its own program is there.
+// The device is open, so that its own program exists already.
 TEST_F(CudaCompilation, DifferentSourcesAreCompiledAtTheSameTime) {
   const Runtime runtime = cuda_runtime();
   auto before = prepare(runtime, chain_net(1, Shape{16}), on_cuda());
@@ -58,7 +58,7 @@ TEST_F(CudaCompilation, OneSourceIsCompiledOnceForAllThreadsAndLoadedOnceForAllD
   EXPECT_EQ(broken(), "");
 }
 
-// One that is compiled in vain is tried again by the next that asks, and who waited for it is not left waiting.
+// A compilation that fails is tried again by the next request, and a thread that waited for it is not left waiting.
 TEST_F(CudaCompilation, ACompilationThatFailsIsNobodyElses) {
   const Runtime runtime = cuda_runtime();
   auto before = prepare(runtime, chain_net(1, Shape{16}), on_cuda());
@@ -89,7 +89,7 @@ class CudaFolder : public ::testing::Test {
     std::string code;
     return read_cached(key, &code);
   }
-  // As if that many hours had gone by since.
+  // Makes the file that many hours older.
   void age(const std::string& file, int hours) const {
     const std::filesystem::path path = folder_.path() / "kernels" / file;
     std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) - std::chrono::hours(hours));
@@ -107,7 +107,7 @@ TEST_F(CudaFolder, IsBoundedAndWhatWasNotReadForLongestGoesFirst) {
   write("d");
   EXPECT_FALSE(is_kept("b"));
   for (const char* key : {"a", "c", "d"}) EXPECT_TRUE(is_kept(key)) << key;
-  // What a process that was killed had begun counts and goes as well; what is not the plugin's stays.
+  // Files that a killed process had begun count and are removed as well; files that are not the plugin's are kept.
   heddle::testing::write_text(folder_.path() / "kernels" / "e.cubin.Xy12Zz", std::string(2500, 'x'));
   heddle::testing::write_text(folder_.path() / "kernels" / "README", std::string(5000, 'x'));
   age("e.cubin.Xy12Zz", 9);

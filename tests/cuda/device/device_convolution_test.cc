@@ -1,4 +1,4 @@
-// Nets with convolutions on the CUDA device, by the stand-in's cuDNN: the host's results, and how many calls of cuDNN's a run takes.
+// Nets with convolutions on the CUDA device, by the stand-in's cuDNN: the host's results, and the number of calls of cuDNN in a run.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ using grid_test::random_tensor;
 using CudaConvolution = StandinTest;
 using Attributes = std::vector<Attribute>;
 
-// One convolution of an input with constant weights, and what stands behind it.
+// One convolution of an input with constant weights, and the operators that follow it.
 struct Case {
   const char* type;
   Shape x, w;
@@ -82,7 +82,7 @@ std::vector<double> numbers(const TensorView& t) {
   return {values.begin(), values.end()};
 }
 
-// Runs it on both; the device's plan has it there.
+// Runs the case on both devices and compares; the device's plan must have it on the device.
 void expect_same(const Runtime& runtime, const Case& c, double tolerance) {
   const Shape y = output_of(runtime, c);
   auto host = run_net(runtime, c, net_of(c, &y), {});
@@ -141,7 +141,7 @@ TEST_F(CudaConvolution, HasTheHostsResultsInEveryForm) {
 
 const Case plain = {"Conv", Shape{2, 3, 9, 8}, Shape{5, 3, 3, 3}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}};
 
-// Steps of the plan, and launches of kernels of our own beside cuDNN's.
+// Counts the steps of the plan, and the launches of our own kernels besides cuDNN's.
 struct Count {
   size_t steps = 0;
   int64_t launches = 0, executions = 0;
@@ -210,7 +210,7 @@ TEST_F(CudaConvolution, OfNoChannelsIsItsBias) {
   EXPECT_EQ(broken(), "");
 }
 
-// Of one, two and three dimensions, of some of them alone, and where no element of the input reaches the output at all.
+// In one, two and three dimensions, in some of them only, and where no element of the input reaches the output at all.
 TEST_F(CudaConvolution, BeyondWhatAStrideReachesIsTheBias) {
   using Ints = std::vector<int64_t>;
   const Case all[] = {
@@ -237,7 +237,7 @@ TEST_F(CudaConvolution, BeyondWhatAStrideReachesIsTheBias) {
         c.behind = behind;
         expect_same(runtime, c, dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-4 : dtype == DType::f16 ? 4e-3 : 3.2e-2);
       }
-  // One call of cuDNN's, and one launch for what stands behind it.
+  // One call of cuDNN, and one launch for the operators that follow.
   Case c = all[1];
   c.behind = {"Relu", "AddSame"};
   const Count count = count_of(cuda, runtime, c);
@@ -246,7 +246,7 @@ TEST_F(CudaConvolution, BeyondWhatAStrideReachesIsTheBias) {
   EXPECT_EQ(broken(), "");
 }
 
-// 2048 + 1 of f16, and 256 + 1 of bf16, lie between two numbers: a sum that was rounded before the bias is added would give 0.
+// The sums 2048 + 1 in f16, and 256 + 1 in bf16, lie between two numbers: a sum rounded before the bias is added would give 0.
 TEST_F(CudaConvolution, ABiasIsAddedBeforeSumsAreRounded) {
   using Ints = std::vector<int64_t>;
   const auto filled = [](DType dtype, const Shape& shape, double value) { return random_tensor(dtype, shape, value, value, 0); };
@@ -260,7 +260,7 @@ TEST_F(CudaConvolution, ABiasIsAddedBeforeSumsAreRounded) {
     b.output(v);
     return b.finish();
   };
-  // In the last one cuDNN writes a corner, and beyond it is the bias alone.
+  // In the last case cuDNN writes a corner, and only the bias is beyond it.
   const Case all[] = {{"Conv", Shape{1, 1, 3, 4}, Shape{1, 2, 1, 1}, {}},
                       {"ConvTranspose", Shape{1, 1, 3, 4}, Shape{2, 1, 1, 1}, {}},
                       {"ConvTranspose", Shape{1, 1, 5}, Shape{2, 1, 1}, {}},
@@ -294,7 +294,7 @@ TEST_F(CudaConvolution, WhatItWidensCountsAsMemory) {
   c.dtype = DType::f16;
   SessionOptions options = on_cuda();
   const Runtime runtime = cuda_runtime();
-  options.memory_limit = 80'000;  // f16 input, weights and output take about 36000 bytes; as f32 the double of it, beside them
+  options.memory_limit = 80'000;  // f16 input, weights and output take about 36000 bytes; their f32 copies take twice that in addition
   auto there = run_net(runtime, c, net_of(c, nullptr), options);
   ASSERT_FALSE(there.ok());
   EXPECT_NE(there.status().text().find("as f32 need"), std::string::npos) << there.status().text();
@@ -304,7 +304,7 @@ TEST_F(CudaConvolution, WhatItWidensCountsAsMemory) {
   EXPECT_EQ(broken(), "");
 }
 
-// A small classifier: convolutions with what is usual behind them, pools of three kinds.
+// A small classifier: convolutions with the usual operators after them, pools of three kinds.
 TEST_F(CudaConvolution, WholeNetsHaveTheHostsResults) {
   const auto net = [] {
     NetBuilder b("classifier");
@@ -341,7 +341,7 @@ TEST_F(CudaConvolution, WholeNetsHaveTheHostsResults) {
   EXPECT_EQ(broken(), "");
 }
 
-// Other addresses than before are told; streams have handles of their own.
+// Addresses that differ from the last run's are set anew; each stream has its own handle.
 TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
   const Runtime runtime = cuda_runtime(2);
   const auto net = [] {
@@ -376,7 +376,7 @@ TEST_F(CudaConvolution, RunsWithOtherMemoryAndOnManyStreams) {
   EXPECT_EQ(broken(), "");
 }
 
-// A convolution of a length that is found while it runs.
+// Builds a convolution whose length is found during the run.
 Net found_net() {
   NetBuilder b("found");
   const ValueId places = b.add1("NonZero", "places", {b.input("x", DType::f32, Shape{1, 64})});
@@ -388,7 +388,7 @@ Net found_net() {
   return b.finish();
 }
 
-// cuDNN works in the stream of what stands before and behind it.
+// cuDNN works in the stream of the steps before and after it.
 TEST_F(CudaConvolution, OfALengthThatIsFoundHasTheHostsResults) {
   auto host = prepare(cuda_runtime(), found_net(), {});
   ASSERT_TRUE(host.ok()) << host.status().text();
@@ -412,7 +412,7 @@ TEST_F(CudaConvolution, OfALengthThatIsFoundHasTheHostsResults) {
   EXPECT_EQ(broken(), "");
 }
 
-// What a session keeps of its contexts holds no handles of streams that are gone.
+// The contexts that a session keeps hold no handles of streams that no longer exist.
 TEST_F(CudaConvolution, HandlesOfFoundLengthsGoWithTheirStreams) {
   Runtime runtime = cuda_runtime();
   auto session = runtime.open(found_net(), on_cuda());
@@ -437,7 +437,7 @@ TEST_F(CudaConvolution, HandlesOfFoundLengthsGoWithTheirStreams) {
   EXPECT_EQ(broken(), "");
 }
 
-// Without it no bit of an input is dropped.
+// Without the option no bit of an input is dropped.
 TEST_F(CudaConvolution, Tf32IsAnOption) {
   auto host = run_net(cuda_runtime(), plain, net_of(plain, nullptr), {});
   ASSERT_TRUE(host.ok()) << host.status().text();

@@ -1,5 +1,5 @@
-// The graphs of convolutions, planned by NVIDIA's own cuDNN where it is installed: it takes the descriptors, knows engines for them, and
-// finalizes plans for what it is told of a device. Nothing is run, so no device is needed.
+// Graphs of convolutions, planned by NVIDIA's own cuDNN where it is installed: it accepts the descriptors, offers engines for them, and
+// finalizes plans for a described device. Nothing is run, so no device is needed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace heddle::cuda::cudnn {
 namespace {
 
-// What cuDNN asks of a device, of an H100.
+// The properties of a device that cuDNN reads, for an H100.
 constexpr char h100[] =
     R"({"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"multiProcessorCount":132,)"
     R"("smClockRateKHz":1980000,"memClockRateKHz":2619000,"l2CacheSize":52428800,"warpSize":32,"maxSharedMemoryPerBlock":49152,)"
@@ -35,7 +35,7 @@ struct Wanted {
   int64_t groups = 1;
   int fused = 0;  // bias, relu
   int spatial = 2;
-  bool is_corner = false;   // what is written has the strides of a larger tensor
+  bool is_corner = false;   // the output has the strides of a larger tensor
   bool is_widened = false;  // f32 whose values are those of 16-bit numbers
 };
 
@@ -95,7 +95,7 @@ Status plan(const Wanted& wanted, const Descriptor& properties) {
   return plan.choose(graph, target, rules);
 }
 
-// cuDNN takes the graph. Its engines for it are compiled where there is a driver, which is not so here.
+// Checks that cuDNN accepts the graph. Its engines for it are compiled where there is a driver, which there is not here.
 Status describe_attention(cudnnDataType_t dtype, bool splits_heads) {
   Graph graph;
   const auto tensor = [&](int64_t rows, int64_t columns, int64_t* id) {
@@ -130,7 +130,7 @@ std::string name_of(const Wanted& wanted) {
          (wanted.of_data ? ", of data: " : ": ");
 }
 
-// Lines of what went wrong. It has nothing behind the gradient of data: the kernel plans without epilogue ops there.
+// Returns lines that describe failures. cuDNN fuses nothing into the gradient of data: the kernel plans without epilogue ops there.
 std::string try_all() {
   ::unsetenv("HEDDLE_CUDA_STANDIN");
   if (const std::string& missing = Api::get().missing_cudnn(); !missing.empty()) return "missing: " + missing;
@@ -165,7 +165,7 @@ std::string try_all() {
   return wrong;
 }
 
-// In a process of its own: the others here are not to have NVIDIA's libraries.
+// Runs in a process of its own, because the other tests here must not load NVIDIA's libraries.
 TEST(CudnnGraphs, AreTakenByNvidiasLibrary) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);

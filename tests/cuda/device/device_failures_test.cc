@@ -1,4 +1,4 @@
-// What the CUDA plugin leaves behind where a stream goes, or a call of NVIDIA's fails.
+// The state that the CUDA plugin leaves when a stream is destroyed, or a call of NVIDIA's libraries fails.
 #include <atomic>
 #include <thread>
 
@@ -17,7 +17,7 @@ std::shared_ptr<Device> first_device(const Runtime& runtime) {
   return *device;
 }
 
-// A copy that nobody waits for, of memory that is not pinned.
+// Enqueues a copy that is not waited for, of memory that is not pinned.
 heddle_status enqueue_copy(Device& device, void* stream, int32_t kind, void* destination, const void* source, size_t bytes) {
   const heddle_copy copy = {sizeof(copy), kind, destination, source, bytes, nullptr};
   heddle_work work = {};
@@ -28,7 +28,7 @@ heddle_status enqueue_copy(Device& device, void* stream, int32_t kind, void* des
   return device.enqueue(stream, work, &call);
 }
 
-// [4, depth] by [depth, 5]: of no depth it is filled with zeros.
+// Multiplies [4, depth] by [depth, 5]; with depth 0 the output is filled with zeros.
 Net product_net(int64_t depth) {
   NetBuilder b("product");
   b.output(b.add1("MatMul", "y", {b.input("a", DType::f32, Shape{4, depth}), b.input("b", DType::f32, Shape{depth, 5})}));
@@ -42,7 +42,7 @@ Net convolution_net() {
 
 // ---------------------------------------------------------------- memory and streams
 
-// Its buffers are in use until then.
+// The stream's buffers are in use until its copies are done.
 TEST_F(CudaFailures, AStreamGoesWithItsBuffersWhenItsCopiesAreDone) {
   const std::shared_ptr<Device> device = first_device(cuda_runtime());
   constexpr size_t bytes = (size_t{5} << 20) + 77;
@@ -87,7 +87,7 @@ TEST_F(CudaFailures, AnAllocationThatIsNotWaitedForIsGivenBack) {
   EXPECT_EQ(broken(), "");
 }
 
-// Before a copy that works, and beside it: the piece that was not taken is there for the next one.
+// The failing copy comes before one that works: the piece that was not used is available to the next copy.
 TEST_F(CudaFailures, ACopyThatIsNotTakenLeavesTheStreamAsItWas) {
   const std::shared_ptr<Device> device = first_device(cuda_runtime());
   constexpr size_t bytes = size_t{1} << 20;
@@ -115,7 +115,7 @@ TEST_F(CudaFailures, AnNvrtcThatDoesNotTellItsVersionIsAnError) {
 
 // ---------------------------------------------------------------- the device is lost
 
-// What the plugin is told first is an error of a library, or of a fill.
+// The plugin first sees the fault as an error of a library, or of a fill.
 TEST_F(CudaFailures, AFaultOfTheDeviceIsLossWhoeverTellsOfIt) {
   struct Teller {
     const char* call;
@@ -142,7 +142,7 @@ TEST_F(CudaFailures, AFaultOfTheDeviceIsLossWhoeverTellsOfIt) {
   }
 }
 
-// Every call fails then, and some of the libraries' block.
+// Every call fails then, and some calls of the libraries block.
 TEST_F(CudaFailures, NothingOfALostDeviceIsGivenBack) {
   std::string calls;
   {
@@ -178,7 +178,7 @@ TEST_F(CudaFailures, AnErrorOfALibraryAloneIsNoLoss) {
 
 // ---------------------------------------------------------------- cuDNN's plans
 
-// Of the first three questions that a plan is chosen by: what its heuristics offer, and what engine the first offer is.
+// The first three queries by which a plan is chosen: the heuristics' offers, and the engine of the first offer.
 TEST_F(CudaFailures, OnlyWhatCudnnDoesNotSupportIsDoneAnotherWay) {
   for (const uint64_t question : {1, 2, 3}) {
     SCOPED_TRACE(question);

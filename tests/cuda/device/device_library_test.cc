@@ -1,5 +1,4 @@
-// How the CUDA plugin comes by NVIDIA's libraries and by compiled kernels, and what the embedding program's own streams and memory are to
-// it.
+// How the CUDA plugin finds NVIDIA's libraries and compiled kernels, and how it treats the embedding program's own streams and memory.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ using namespace testing_standin;
 using CudaLibrary = StandinTest;
 using Json = nlohmann::json;
 
-// What `heddle devices --json` says with these settings before it: of the kind "cuda".
+// The output of `heddle devices --json`, for the kind "cuda", with these settings.
 struct Told {
   size_t devices = 0;
   std::vector<std::string> reasons;
@@ -80,7 +79,7 @@ class CudaCache : public StandinTest {
  protected:
   CudaCache() { ::setenv("HEDDLE_CUDA_CACHE", (folder_.path() / "kernels").c_str(), 1); }
   ~CudaCache() override { ::setenv("HEDDLE_CUDA_CACHE", "off", 1); }
-  // Programs that a session compiles, which is gone when it is told.
+  // Returns the number of programs that a session compiles; the session is destroyed before it returns.
   int64_t compiled() {
     cuda.log(1);
     {
@@ -118,13 +117,13 @@ TEST_F(CudaCache, WhatIsNotWholeOrNotToBeTrustedIsCompiledAnew) {
     EXPECT_EQ(compiled(), 1);
     EXPECT_EQ(heddle::testing::read_text(file), whole) << "and kept again";
   }
-  // A checksum that fits what the driver does not take.
+  // A matching checksum for a file that the driver does not accept.
   const std::string stranger = "a cubin of another driver's";
   heddle::testing::write_text(file, hash_text(stranger) + stranger);
   EXPECT_EQ(compiled(), 1);
   EXPECT_EQ(heddle::testing::read_text(file), whole);
   EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess);
-  // Others may write it, or the folder.
+  // Other users may write the file, or the folder.
   using std::filesystem::perms;
   std::filesystem::permissions(file, perms::others_write, std::filesystem::perm_options::add);
   EXPECT_EQ(compiled(), 1);
@@ -132,7 +131,7 @@ TEST_F(CudaCache, WhatIsNotWholeOrNotToBeTrustedIsCompiledAnew) {
   EXPECT_EQ(compiled(), programs);
 }
 
-// What NVRTC compiles for is told by the setting. The device's own architecture is 90.
+// The setting gives the architectures that NVRTC compiles for. The device's own architecture is 90.
 TEST_F(CudaCache, ForADeviceThatNvrtcDoesNotKnowItIsThePtxOfTheHighestBelow) {
   const int64_t programs = compiled();
   {
@@ -166,7 +165,8 @@ std::shared_ptr<Device> opened(const Runtime& runtime, const std::string& name =
   return *device;
 }
 
-// In pieces, through the pinned buffer of the stream; below what CUDA takes by itself, at its size, and of several buffers and a rest.
+// Copies in pieces, through the pinned buffer of the stream; sizes below CUDA's own limit, at the piece size, and of several pieces and a
+// rest.
 TEST_F(CudaLibrary, PageableMemoryIsCopiedThroughAPinnedBuffer) {
   const Runtime runtime = cuda_runtime();
   const std::shared_ptr<Device> device = opened(runtime);
@@ -183,7 +183,7 @@ TEST_F(CudaLibrary, PageableMemoryIsCopiedThroughAPinnedBuffer) {
   EXPECT_EQ(broken(), "");
 }
 
-// From a thread whose current device is another.
+// Copies from a thread whose current device is another.
 TEST_F(CudaLibrary, CopiesAreMadeWithTheirDeviceCurrent) {
   const std::shared_ptr<Device> device = opened(cuda_runtime());
   auto memory = device->allocate(64);
@@ -196,7 +196,7 @@ TEST_F(CudaLibrary, CopiesAreMadeWithTheirDeviceCurrent) {
   EXPECT_EQ(broken(), "");
 }
 
-// What was allocated on the one is there for kernels of the other, and so for copies without the host.
+// Memory allocated on one device is accessible to kernels of the other, and so to copies without the host.
 TEST_F(CudaLibrary, ADeviceThatReachesAnotherHasAccessToItsMemory) {
   const Runtime runtime = cuda_runtime();
   const std::shared_ptr<Device> here = opened(runtime), there = opened(runtime, "cuda:1");
@@ -210,7 +210,7 @@ TEST_F(CudaLibrary, ADeviceThatReachesAnotherHasAccessToItsMemory) {
   EXPECT_EQ(broken(), "");
 }
 
-// While the device does not begin anything: the call that enqueues returns all the same.
+// While the device does not begin any work, the call that enqueues still returns.
 TEST_F(CudaLibrary, ACopyToPageableMemoryMeetsItsDeadline) {
   const Runtime runtime = cuda_runtime();
   const std::shared_ptr<Device> device = opened(runtime);
@@ -269,7 +269,7 @@ TEST_F(CudaLibrary, TheHostFillsOneHalfOfTheBufferWhileTheDeviceCopiesTheOther) 
   EXPECT_EQ(broken(), "");
 }
 
-// Each seed is another order of the two streams.
+// Each seed gives another order of the two streams.
 TEST_F(CudaLibrary, CopiesInPiecesAreRightInEveryOrder) {
   const int64_t bytes = (int64_t{7} << 20) + 3;
   std::vector<char> from(static_cast<size_t>(bytes)), to(static_cast<size_t>(bytes));
@@ -288,7 +288,7 @@ TEST_F(CudaLibrary, CopiesInPiecesAreRightInEveryOrder) {
 
 // ---------------------------------------------------------------- the embedding program's own
 
-// CUDA fails in a child of a process that has used it, and says "initialization error" at most.
+// CUDA fails in a child of a process that has used it, and reports "initialization error" at most.
 TEST_F(CudaLibrary, AForkedChildIsToldWhyItHasNoDevice) {
   { EXPECT_NE(opened(cuda_runtime()), nullptr); }
   const pid_t pid = ::fork();
@@ -304,7 +304,7 @@ TEST_F(CudaLibrary, AForkedChildIsToldWhyItHasNoDevice) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-// PyTorch, for one, allocates on the device that is current.
+// PyTorch, for example, allocates on the device that is current.
 TEST_F(CudaLibrary, TheDeviceThatIsCurrentIsTheProgramsOwn) {
   const auto expect_current = [&](int device, const char* after) {
     int current = -1;
@@ -345,7 +345,7 @@ TEST_F(CudaLibrary, TheDeviceThatIsCurrentIsTheProgramsOwn) {
   EXPECT_EQ(broken(), "");
 }
 
-// Linux adds 50 µs to a sleep of a thread that does not say otherwise.
+// Linux adds 50 µs to a sleep by default.
 TEST_F(CudaLibrary, TheThreadThatWaitsForStreamsSleepsNoLongerThanItAsks) {
   auto there = prepare(cuda_runtime(), chain_net(2, Shape{16}), on_cuda());
   ASSERT_TRUE(there.ok() && there->context.run().ok()) << there.status().text();
@@ -356,7 +356,7 @@ TEST_F(CudaLibrary, TheThreadThatWaitsForStreamsSleepsNoLongerThanItAsks) {
   EXPECT_EQ(slack, "1\n");
 }
 
-// It is registered already, and stays so.
+// The memory is registered already, and remains so.
 TEST_F(CudaLibrary, MemoryThatTheProgramHasPinnedIsTakenAsItIs) {
   auto session = cuda_runtime().open(chain_net(3, Shape{64}), on_cuda());
   ASSERT_TRUE(session.ok()) << session.status().text();
@@ -386,7 +386,7 @@ cudaMemoryType type_of(const Standin& cuda, const void* memory) {
   return attributes.type;
 }
 
-// As by two contexts that work in one buffer: it stays pinned for the one when the other is gone, whichever goes first.
+// Two contexts that work in one buffer: it stays pinned for one when the other is gone, whichever goes first.
 TEST_F(CudaLibrary, MemoryThatIsPinnedTwiceIsLetGoWithTheLast) {
   const std::shared_ptr<Device> device = opened(cuda_runtime());
   std::vector<char> buffer(8192);
@@ -405,7 +405,7 @@ TEST_F(CudaLibrary, MemoryThatIsPinnedTwiceIsLetGoWithTheLast) {
   EXPECT_EQ(broken(), "");
 }
 
-// What goes across the edge of what is pinned is copied through the stream's buffer, although both of its ends are pinned.
+// A copy across the edge of pinned memory goes through the stream's buffer, although both of its ends are pinned.
 TEST_F(CudaLibrary, MemoryThatIsPinnedInPartsIsCopiedAsPageable) {
   const std::shared_ptr<Device> device = opened(cuda_runtime());
   constexpr size_t part = 128 * 1024;
@@ -434,7 +434,7 @@ TEST_F(CudaLibrary, MemoryThatIsPinnedInPartsIsCopiedAsPageable) {
     *across = HostRegistration();
     EXPECT_FALSE(copies_through_a_buffer(0, part)) << "it is the first one's all the same";
   }
-  // The same by the embedding program.
+  // The embedding program pins the parts.
   for (const size_t begin : {size_t{0}, 2 * part})
     EXPECT_EQ(cuda.cudaHostRegister(buffer.data() + begin, part, cudaHostRegisterPortable), cudaSuccess);
   EXPECT_FALSE(copies_through_a_buffer(0, part));
@@ -446,7 +446,7 @@ TEST_F(CudaLibrary, MemoryThatIsPinnedInPartsIsCopiedAsPageable) {
   EXPECT_EQ(broken(), "");
 }
 
-// What the program makes on a stream of its own is there when the run reads it, whatever goes first.
+// The run reads what the program computes on its own stream, whichever is enqueued first.
 TEST_F(CudaLibrary, ARunWaitsForTheProgramsStream) {
   const Kernels kernels(cuda, add_one_source);
   const cudaKernel_t add_one = kernels.get("add_one");

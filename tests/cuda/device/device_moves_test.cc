@@ -1,5 +1,5 @@
-// Nets of operators that move, pick, fill and scatter elements, on the CUDA device of the stand-in: all of them there, with the host's
-// bits.
+// Nets of operators that move, pick, fill and scatter elements, on the CUDA device of the stand-in: all of them on the device, with the
+// host's bits.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,7 +18,7 @@ std::vector<std::vector<char>> outputs_of(Prepared& prepared) {
   return status.ok() ? prepared.outputs() : std::vector<std::vector<char>>();
 }
 
-// The types of the steps on the host, but for those that only wait.
+// Returns the types of the steps on the host, except those that only wait.
 std::set<std::string> on_host(Prepared& prepared) {
   std::set<std::string> types;
   for (const PlanStep& step : prepared.plan().steps)
@@ -92,7 +92,7 @@ TEST_F(CudaMoves, OfNothing) {
   expect_the_hosts_bits(b.finish());
 }
 
-// Operands that only a run knows decide where elements come from, and where the extents of outputs follow from them those too.
+// Operands known only during the run decide where elements come from, and also the extents of outputs if those depend on them.
 TEST_F(CudaMoves, ByOperandsOfARun) {
   const auto net = [] {
     NetBuilder b("late");

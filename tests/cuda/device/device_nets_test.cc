@@ -1,4 +1,4 @@
-// Whole nets on the CUDA device, on the library that stands in for NVIDIA's: the host's results, and the calls that it takes.
+// Whole nets on the CUDA device, on the library that stands in for NVIDIA's: the host's results, and the calls in a run.
 #include <algorithm>
 #include <cmath>
 
@@ -63,7 +63,7 @@ TEST_F(CudaNets, TenRunsMakeTheSameCallsAndFewOfThem) {
   }
 }
 
-// Between the first and the last launch; inputs are bound to memory that is not pinned, and so are outputs.
+// Checked between the first and the last launch; inputs and outputs are bound to memory that is not pinned.
 TEST_F(CudaNets, ARunWaitsForNothingAndAllocatesNothing) {
   const Runtime runtime = cuda_runtime();
   auto host = prepare(runtime, chain_net(6, Shape{50'000}), {});
@@ -128,7 +128,7 @@ TEST_F(CudaNets, AnErrorOfAKernelIsOneErrorAndTheHostGoesOn) {
   EXPECT_EQ(broken(), "") << "nothing more was asked of it";
 }
 
-// The input is larger than what a kernel stores: each launch is a link of the chain.
+// The input is too large for the store kernel: each launch is a link of the chain.
 TEST_F(CudaNets, WithBlockingTheOperatorThatFailedIsNamed) {
   ::setenv("HEDDLE_CUDA_BLOCKING", "1", 1);
   const Runtime runtime = cuda_runtime();
@@ -163,7 +163,7 @@ TEST_F(CudaNets, NoMemoryIsSaidWithNumbersAndLeavesNoErrorBehind) {
   EXPECT_EQ(cuda.cudaGetLastError(), cudaSuccess) << "who asks next would take it for his";
 }
 
-// What has no pointwise text, and runs by a program that is made for the call.
+// These operators have no pointwise text, and run by a program that is made for the call.
 TEST_F(CudaNets, CastsAndFoldsHaveTheHostsBits) {
   NetBuilder b("casts");
   const ValueId x = b.input("x", DType::f32, Shape{4, 1, 6}), y = b.input("y", DType::f32, Shape{3, 1}),
@@ -185,7 +185,7 @@ TEST_F(CudaNets, CastsAndFoldsHaveTheHostsBits) {
   EXPECT_EQ(broken(), "");
 }
 
-// Pow of a base and an exponent whose dtypes differ, and what it leaves of them.
+// Checks Pow of a base and an exponent whose dtypes differ, and its conversion to the base's dtype.
 template <class Base, class Exponent>
 void check_powers(DType base_dtype, const std::vector<Base>& bases, DType exponent_dtype, const std::vector<Exponent>& exponents) {
   const Shape shape{static_cast<int64_t>(bases.size())};
@@ -209,7 +209,7 @@ TEST_F(CudaNets, PowersOfTwoDtypesHaveAKernelOfTheirOwn) {
   const std::vector<float> bases = {1.5f, -2, 0.25f, 3, -0.5f, 7, -0.0f, 2};
   check_powers<float, int32_t>(DType::f32, bases, DType::i32, {2, 3, -2, 0, 5, 1, 3, 100});
   check_powers<float, int64_t>(DType::f32, bases, DType::i64, {2, 3, -2, 0, 5, 1, 3, -140});
-  // In f64, and toward zero to integers; 46340^2 and 3^19 have no neighbour in f32.
+  // Computed in f64, and truncated for integers; 46340^2 and 3^19 are not exact in f32.
   check_powers<int32_t, float>(DType::i32, {2, 9, -3, 10, -2, 46340, 3, 5}, DType::f32, {3, 0.5f, 2, -1, 5, 2, 19, 2.5f});
   EXPECT_EQ(broken(), "");
 }

@@ -1,4 +1,4 @@
-// Where the memory of a GPU comes from: a pool of the plugin's own, beside which the embedding program may work with the device's.
+// The memory of a GPU comes from a pool of the plugin's own, besides which the embedding program may use the device's default pool.
 #include "cuda/standin_tests/standin_program.h"
 #include "device_program.h"
 
@@ -28,7 +28,7 @@ TEST_F(CudaPool, TheDevicesDefaultPoolIsLeftAlone) {
   EXPECT_EQ(broken(), "") << "each device's pool went with it";
 }
 
-// Opening the plugin's memory to another device does not open what the embedding program allocates.
+// Opening the plugin's memory to another device does not open the embedding program's allocations.
 TEST_F(CudaPool, TheProgramsMemoryIsNotOpenedToOtherDevices) {
   const Runtime runtime = cuda_runtime();
   auto here = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");
@@ -42,7 +42,7 @@ TEST_F(CudaPool, TheProgramsMemoryIsNotOpenedToOtherDevices) {
   EXPECT_EQ(broken(), "memory_of_other_device: cudaLaunchKernelExC: add_one");
 }
 
-// What the pool keeps goes back to the driver with the last piece of memory.
+// Memory that the pool keeps is returned to the driver with the last piece of memory.
 TEST_F(CudaPool, IsTrimmedWhenNothingOfItIsUsed) {
   const Runtime runtime = cuda_runtime();
   auto device = Internals::of(runtime).devices.open(*Internals::of(runtime).registry.snapshot(), "cuda:0");

@@ -1,4 +1,4 @@
-// MatMul and Gemm on the CUDA device, by the stand-in's cuBLASLt: the host's results, and what is done in how many calls.
+// MatMul and Gemm on the CUDA device, by the stand-in's cuBLASLt: the host's results, and the number of calls.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing_standin;
 
-// Quarters: products and sums of some hundred of them are exact in f32.
+// Multiples of 1/4: products and sums of some hundred of them are exact in f32.
 std::shared_ptr<const Blob> quarters(DType dtype, const Shape& shape, uint64_t seed) {
   std::mt19937_64 dice(seed);
   conformance::Numbers numbers = conformance::zeros(dtype, shape);
@@ -28,7 +28,7 @@ class CudaProducts : public StandinTest {
     std::vector<conformance::Numbers> host;
     std::vector<std::shared_ptr<const Blob>> device;
     std::vector<std::string> calls;  // of one run on the device
-    int64_t host_steps = 0;          // of the plan for the device, that compute
+    int64_t host_steps = 0;          // computing steps on the host in the device's plan
   };
 
   static std::vector<std::shared_ptr<const Blob>> outputs(const Prepared& prepared) {
@@ -104,7 +104,7 @@ TEST_F(CudaProducts, MatMulOfAllShapesAndDtypes) {
     }
 }
 
-// More calls than there may be, one for each matrix that is repeated: copies in scratch leave one call. Of both operands, and of one.
+// More calls than allowed, one for each matrix that is repeated: copies in scratch leave one call. For both operands, and for one.
 TEST_F(CudaProducts, ManyMatricesWithoutACommonStepAreOneCall) {
   const std::pair<Shape, Shape> shapes[] = {
       {{9, 1, 9, 1, 9, 1, 2}, {1, 8, 1, 8, 1, 2, 1}},
@@ -158,14 +158,14 @@ TEST_F(CudaProducts, SumsOfProducts) {
     }
 }
 
-// Which of them are products of matrices, in how many calls.
+// Which sums are products of matrices, in how many calls.
 TEST_F(CudaProducts, SumsThatAreMatrixProducts) {
   struct Case {
     const char* equation;
     Shape a, b;
     int64_t products;  // 0: it is left to a kernel of this plugin
   };
-  constexpr int64_t of_sums = -1;  // one, over what each operand has alone, but of 16 bits: rounded in between, sums would lose some
+  constexpr int64_t of_sums = -1;  // one, over labels of one operand alone; not for 16 bits, where sums would be rounded in between
   const Case cases[] = {
       {"ij,jk->ik", {17, 33}, {33, 9}, 1},
       {"ji,jk->ik", {33, 17}, {33, 9}, 1},
@@ -176,8 +176,8 @@ TEST_F(CudaProducts, SumsThatAreMatrixProducts) {
       {"bqhd,bkhd->bhqk", {2, 5, 3, 8}, {2, 7, 3, 8}, 2},  // heads within rows
       {"bhqk,bkhd->bqhd", {2, 3, 5, 7}, {2, 7, 3, 8}, 2},
       {"bhc,kh->bkc", {5, 8, 16}, {64, 8}, 1},   // one matrix times several
-      {"abc,cbd->ad", {4, 3, 5}, {5, 3, 6}, 1},  // sums in another order: one operand is permuted before
-      {"abc,bcd->ad", {4, 3, 5}, {3, 5, 6}, 1},  // and in the same
+      {"abc,cbd->ad", {4, 3, 5}, {5, 3, 6}, 1},  // summed labels in another order: one operand is permuted before
+      {"abc,bcd->ad", {4, 3, 5}, {3, 5, 6}, 1},  // summed labels in the same order
       {"ab,ab->ab", {4, 3}, {4, 3}, 0},
       {"ij,jk->ijk", {4, 3}, {3, 5}, 0},
       {"iij,jk->ik", {4, 4, 3}, {3, 5}, 1},  // a diagonal has a step
@@ -219,7 +219,7 @@ TEST_F(CudaProducts, GemmOfNoDepthIsC) {
   });
 }
 
-// What cuBLASLt does behind the product takes no launch of its own, and a constant bias no call.
+// Epilogues that cuBLASLt applies to the product take no launch of their own, and a constant bias no call.
 TEST_F(CudaProducts, BiasResidualAndActivationGoWithTheProduct) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const char* activation : {"", "Relu", "Gelu"}) {

@@ -1,4 +1,4 @@
-// Sessions on the CUDA device of the stand-in, beside sessions on the host.
+// Sessions on the CUDA device of the stand-in, besides sessions on the host.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace heddle::cuda::testing_standin {
 
 inline Runtime cuda_runtime(int threads = 1) {
-  Standin::get();  // the plugin finds it when a device is asked for
+  Standin::get();  // the plugin finds it when a device is requested
   RuntimeOptions options;
   options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/cuda.so"};
   options.default_plugins = false;
@@ -35,7 +35,7 @@ inline SessionOptions on_cuda(int streams = 1) {
   return options;
 }
 
-// Small numbers of any dtype, many of them equal.
+// Returns small numbers of any dtype, many of them equal.
 inline std::shared_ptr<const Blob> small_numbers(DType dtype, const Shape& shape, uint64_t seed) {
   std::mt19937_64 dice(seed);
   std::byte* data = nullptr;
@@ -44,12 +44,12 @@ inline std::shared_ptr<const Blob> small_numbers(DType dtype, const Shape& shape
     const auto number = static_cast<int>(dice() % 25) - 12;
     const auto f = static_cast<float>(number) / 4;
     const auto d = static_cast<double>(f);
-    const auto l = static_cast<int64_t>(number);  // whose low bytes every integer has
-    // 1 + a tenth bit upwards, either sign.
+    const auto l = static_cast<int64_t>(number);  // for integers of any width the low bytes
+    // Any number from 1 to below 4, of either sign.
     const auto half = static_cast<uint16_t>((number < 0 ? 0x8000 : 0) | (0x3c00 + (dice() % 0x800)));
     uint32_t bits_of_f = 0;
     std::memcpy(&bits_of_f, &f, sizeof(f));
-    const auto brain = static_cast<uint16_t>(bits_of_f >> 16);  // quarters up to 3 are exact
+    const auto brain = static_cast<uint16_t>(bits_of_f >> 16);  // multiples of 1/4 up to 3 are exact
     const auto yes = static_cast<uint8_t>(number & 1);
     const bool is_byte = dtype == DType::boolean || dtype == DType::u8;
     const void* const from = dtype == DType::f32    ? static_cast<const void*>(&f)
@@ -63,7 +63,7 @@ inline std::shared_ptr<const Blob> small_numbers(DType dtype, const Shape& shape
   return blob;
 }
 
-// A session of a net, a context with inputs bound to small numbers, and what keeps them.
+// A session of a net, a context with inputs bound to small numbers, and the objects that they need.
 struct Prepared {
   Session session;
   Context context;
@@ -91,7 +91,7 @@ inline Result<Prepared> prepare(const Runtime& runtime, Net net, const SessionOp
   return prepared;
 }
 
-// Pointwise operators of f32, f16, i32 and bool, of inputs that broadcast; exact on every device.
+// Builds pointwise operators of f32, f16, i32 and bool, of inputs that broadcast; exact on every device.
 inline Net mixed_net() {
   NetBuilder b("mixed");
   const ValueId x = b.input("x", DType::f32, Shape{4, 1, 6}), y = b.input("y", DType::f32, Shape{3, 1});
@@ -111,7 +111,7 @@ inline Net mixed_net() {
   return b.finish();
 }
 
-// x + 1, + 1, ..., each of which is an output: nothing is fused away.
+// Builds x + 1, + 1, ..., each of which is an output, so that nothing is fused.
 inline Net chain_net(int links, const Shape& shape) {
   NetBuilder b("chain");
   ValueId v = b.input("x", DType::f32, shape);
@@ -128,7 +128,7 @@ inline std::vector<std::string> words(const std::string& text) {
   return all;
 }
 
-// Of one run, without the questions whether it is done, whose number depends on time.
+// Returns the calls of one run, without the queries of completion, whose number depends on time.
 inline std::vector<std::string> calls_of_a_run(const Standin& cuda, Context& context) {
   cuda.log(1);
   const Status status = context.run();

@@ -1,4 +1,5 @@
-// Nets that draw random numbers and write variables, on the CUDA device of the stand-in: the host's bits in each run, all of it there.
+// Nets that draw random numbers and write variables, on the CUDA device of the stand-in: the host's bits in each run, with all steps on the
+// device.
 #include <map>
 #include <set>
 
@@ -21,7 +22,7 @@ void counts_steps(NetBuilder& b) {
   b.net().step_counter = b.net()[step].variable;
 }
 
-// Every random operator, two of a kind among them. With a step counter each run has numbers of its own.
+// Builds a net of every random operator, some of them twice. With a step counter each run has different numbers.
 Net drawing_net(bool counts) {
   NetBuilder b("draws");
   const ValueId x = b.input("x", DType::f32, Shape{7, 130}), h = b.input("h", DType::f16, Shape{33});
@@ -45,7 +46,7 @@ Net drawing_net(bool counts) {
   return b.finish();
 }
 
-// In the order of runs: of each its outputs.
+// For each run, in order, its outputs.
 using Runs = std::vector<std::vector<std::vector<char>>>;
 
 Runs runs_of(Prepared& prepared, const std::vector<uint64_t>& seeds) {
@@ -83,7 +84,7 @@ TEST_F(CudaRandom, NumbersAreThoseOfTheHostInEachRun) {
   EXPECT_EQ(broken(), "");
 }
 
-// What a run is given decides, not what it was prepared for.
+// The operands of the run count, not those that it was prepared for.
 TEST_F(CudaRandom, DropoutReadsItsOperandsThere) {
   const auto net = [] {
     NetBuilder b("trained or not");
@@ -113,7 +114,7 @@ TEST_F(CudaRandom, ARatioThatIsNoneIsRefused) {
   EXPECT_NE(status.text().find("ratio is 1.5"), std::string::npos) << status.text();
 }
 
-// w <- w - rate * g, a <- a + g, c <- g, n <- n + k: each in the bytes of its variable, which lie there.
+// Builds w <- w - rate * g, a <- a + g, c <- g, n <- n + k: each in place in the memory of its variable, on the device.
 Net updating_net() {
   NetBuilder b("updates");
   const ValueId g = b.input("g", DType::f32, Shape{5, 70}), rate = b.input("rate", DType::f16, Shape{}),

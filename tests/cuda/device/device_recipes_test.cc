@@ -20,7 +20,7 @@ class CudaRecipes : public StandinTest, public ::testing::WithParamInterface<con
   }
 };
 
-// Floats from -1 to 1, and indices within what they index.
+// Returns floats from -1 to 1, and indices that are in range.
 std::vector<std::shared_ptr<const Blob>> inputs_of(const Session& session) {
   std::vector<std::shared_ptr<const Blob>> all;
   for (const PortInfo& port : session.inputs()) {

@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing_standin;
 
-// A layer of [time, batch, width], and what it has beside X, W and R.
+// A layer of [time, batch, width], and its inputs other than X, W and R.
 struct Layer {
   std::string type = "LSTM";
   std::string direction = "forward";
@@ -38,7 +38,7 @@ struct Layer {
   }
 };
 
-// Uniform in [-scale, scale].
+// Returns numbers uniform in [-scale, scale].
 std::shared_ptr<const Blob> uniform(DType dtype, const Shape& shape, uint64_t seed, double scale = 1) {
   std::mt19937_64 dice(seed);
   conformance::Numbers numbers = conformance::zeros(dtype, shape);
@@ -75,7 +75,7 @@ class CudaRecurrent : public StandinTest {
  protected:
   using Blobs = std::vector<std::shared_ptr<const Blob>>;
 
-  // Weights of states that large sums of do not leave the range where functions are steep.
+  // Returns the range of weights such that large sums of states stay where functions are steep.
   static double scale_of(const Layer& layer, const std::string& port) {
     return port == "r" ? 4 / static_cast<double>(std::max<int64_t>(layer.hidden, 4)) : 1;
   }
@@ -96,7 +96,7 @@ class CudaRecurrent : public StandinTest {
     }
   }
 
-  // Runs on the device alone; `calls`: of a second run.
+  // Runs on the device alone; `calls` receives those of a second run.
   Blobs on_device(const Layer& layer, std::vector<std::string>* calls = nullptr) {
     Blobs outputs;
     auto made = testing_standin::prepare(cuda_runtime(), net_of(layer), on_cuda());
@@ -114,7 +114,7 @@ class CudaRecurrent : public StandinTest {
     return outputs;
   }
 
-  // Relative to what states are at most, or larger: products of these numbers are added up in another order.
+  // Compares relative to the largest magnitude of states, or larger: products of these numbers are added in another order.
   void compare(const Layer& layer, std::vector<std::string>* calls = nullptr) {
     SCOPED_TRACE(layer.text());
     auto host = testing_standin::prepare(cuda_runtime(), net_of(layer), {});
@@ -184,7 +184,7 @@ TEST_F(CudaRecurrent, VariantsAndClip) {
       }
 }
 
-// Each function in each place, with parameters of its own, and another one for the way back.
+// Each function in each place, with its own parameters, and another one for the reverse direction.
 TEST_F(CudaRecurrent, EveryActivation) {
   const std::vector<std::string> names = {"Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
                                           "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
@@ -255,7 +255,7 @@ TEST_F(CudaRecurrent, LengthsOfEachRun) {
     }
 }
 
-// The host refuses; a kernel can tell nobody, and makes numbers of that sequence that nobody takes for results.
+// The host refuses; a kernel cannot report errors, and fills that sequence with numbers that are not mistaken for results.
 TEST_F(CudaRecurrent, ALengthOfNoSequenceGivesNaN) {
   for (const char* type : types)
     for (const int32_t length : {-1, 5}) {
@@ -279,7 +279,7 @@ TEST_F(CudaRecurrent, ALengthOfNoSequenceGivesNaN) {
     }
 }
 
-// Of more batch entries than there are blocks at once.
+// More batch entries than there are blocks at once.
 TEST_F(CudaRecurrent, ManyBatchEntries) {
   for (const char* type : types) {
     Layer l{type, "bidirectional"};
@@ -291,7 +291,7 @@ TEST_F(CudaRecurrent, ManyBatchEntries) {
   }
 }
 
-// R of more than a block reads in each step.
+// R is larger than what a block reads in each step.
 constexpr int64_t large = 520;
 
 TEST_F(CudaRecurrent, LargeWeightsAreMultipliedInEachStep) {
@@ -310,8 +310,8 @@ TEST_F(CudaRecurrent, LargeWeightsAreMultipliedInEachStep) {
       }
 }
 
-// One product for all of X and one launch for all steps; where R is large, in each step one product and one launch, two of each where GRU
-// resets before. And nothing else.
+// One product for all of X and one launch for all steps; if R is large, in each step one product and one launch, two of each if GRU resets
+// before. And nothing else.
 TEST_F(CudaRecurrent, CallsOfARun) {
   for (const char* direction : all_directions)
     for (const char* type : types)

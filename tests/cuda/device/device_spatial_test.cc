@@ -1,4 +1,4 @@
-// Nets of Resize, GridSample and RoiAlign on the CUDA device of the stand-in: all of them there, with the host's results.
+// Nets of Resize, GridSample and RoiAlign on the CUDA device of the stand-in: all of them on the device, with the host's results.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -26,7 +26,7 @@ std::vector<conformance::Numbers> output_numbers(Prepared& prepared) {
 
 class CudaSpatial : public StandinTest {
  protected:
-  // Whatever lies between the last bits of a sum in double and one in float.
+  // Compares within the difference between the last bits of a sum in double and one in float.
   static void expect_near(const std::vector<conformance::Numbers>& got, const std::vector<conformance::Numbers>& right, double most) {
     ASSERT_EQ(got.size(), right.size());
     for (size_t i = 0; i < got.size(); ++i) {
@@ -117,7 +117,7 @@ TEST_F(CudaSpatial, Regions) {
   expect_the_hosts(b.finish(), 1e-6);
 }
 
-// Scales that only a run knows: the output's extents are those that were prepared for, or it is prepared again.
+// Scales that only a run knows: if the output's extents differ from the prepared ones, the step is prepared again.
 TEST_F(CudaSpatial, SizesOfARun) {
   for (const char* const mode : {"nearest", "linear"}) {
     const auto net = [&] {

@@ -1,4 +1,4 @@
-// docs/operators_by_device.md: what runs where, and how, read off the registry.
+// docs/operators_by_device.md: which operator runs on which device, and how, read from the registry.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ heddle_dtype_set bit(DType dtype) {
   return heddle_dtype_set{1} << static_cast<int>(dtype);
 }
 
-// The port whose dtype the table goes by: the first input of several dtypes, else the first such output, else the first port there is.
+// The port whose dtype the table uses: the first input of several dtypes, else the first such output, else the first port there is.
 struct Governing {
   const heddle_port* port = nullptr;
   bool output = false;
@@ -54,7 +54,7 @@ Kernels all_kernels(const RegistrySnapshot& registry) {
   return kernels;
 }
 
-// Of kernels that take `dtype` at the governing port, the first.
+// Returns the first kernel that takes `dtype` at the governing port.
 const heddle_kernel* kernel_for(const Kernels& kernels, const char* kind, const OperatorSchema& schema, const Governing& by, DType dtype) {
   const auto found = kernels.find(std::string(kind) + " " + schema.domain + "::" + schema.name);
   if (found == kernels.end()) return nullptr;
@@ -113,7 +113,7 @@ TEST(CudaTable, DocumentationSaysWhatTheRegistryDoes) {
   EXPECT_NE(documented.str().find(made), std::string::npos) << "the table of docs/operators_by_device.md has to be:\n" << made;
 }
 
-// What has no kernel for "cuda" and takes floats is listed in the page, with the reason.
+// An operator that takes floats and has no kernel for "cuda" is listed in the page, with the reason.
 TEST(CudaTable, WhatStaysOnTheHostIsListedWithAReason) {
   std::ifstream file(HEDDLE_SOURCE_DIR "/docs/operators_by_device.md");
   std::set<std::string> listed, wanted;
@@ -133,7 +133,7 @@ TEST(CudaTable, WhatStaysOnTheHostIsListedWithAReason) {
   EXPECT_EQ(listed, wanted);
 }
 
-// docs/cuda.md says of every family of kernels what was seen of it, once.
+// docs/cuda.md describes the observations of every family of kernels exactly once.
 TEST(CudaTable, EachFamilyHasARowOfWhatWasSeen) {
   std::vector<std::string> families, rows;
 #define HEDDLE_CUDA_FAMILY_NAME(name) families.push_back(#name);

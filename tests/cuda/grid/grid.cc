@@ -20,7 +20,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// As grid_device.h has it.
+// Must match grid_device.h.
 struct heddle_index {
   unsigned int x, y, z;
 };
@@ -37,11 +37,11 @@ namespace {
 using Kernel = void (*)(const void*);
 constexpr size_t stack_bytes = 64 * 1024;
 
-// Where a stack goes on. swapcontext asks the kernel for the signal mask each time, which costs more than what most threads do in between;
-// but AddressSanitizer knows of no other way.
+// The point where a stack continues. swapcontext asks the kernel for the signal mask each time, which costs more than what most threads do
+// in between; but it is the only way that AddressSanitizer supports.
 class Switch {
  public:
-  // Goes on there, where this returns when somebody goes on here.
+  // Switches to `there`. Returns when another stack switches back here.
   void to(Switch& there) {
 #if defined(__SANITIZE_ADDRESS__)
     swapcontext(&context_, &there.context_);
@@ -54,7 +54,7 @@ class Switch {
     _longjmp(there.jump_, 1);
 #endif
   }
-  // The other stack begins with `function`, which never returns.
+  // Makes the other stack begin with `function`, which never returns.
   void begin(char* stack, void (*function)()) {
     getcontext(&context_);
     context_.uc_stack.ss_sp = stack;
@@ -79,14 +79,14 @@ struct Fiber {
   bool ended = false;
   Wait waits = Wait::none;
   uint64_t barriers = 0, shuffles = 0;  // passed, or waited for
-  uint64_t exchange[2] = {0, 0};        // what it gives in its last two shuffles
+  uint64_t exchange[2] = {0, 0};        // its values in its last two shuffles
   void* fake_stack = nullptr;
 };
 
-// Threads that wait for each other, a warp's in shuffles or a block's at barriers: the last that comes, or ends, lets all go on.
+// Threads that wait for each other, a warp's in shuffles or a block's at barriers: the last one that arrives, or ends, lets all continue.
 struct Meeting {
-  unsigned int there = 0, arrived = 0;  // of those that have not ended
-  uint64_t passed = 0;                  // so many times
+  unsigned int there = 0, arrived = 0;  // threads that have not ended; those that have arrived
+  uint64_t passed = 0;                  // how many times all have passed
   void arrive() {
     ++arrived;
     pass();
@@ -114,7 +114,7 @@ class Block : public heddle_grid {
     shared = [](heddle_grid* g, int id, unsigned long long bytes) { return static_cast<Block*>(g)->shared_memory(id, bytes); };
   }
 
-  // Threads that know nothing of each other need no fibers.
+  // Threads that do not cooperate need no fibers.
   void run_alone(unsigned int count) {
     *now_ = this;
     for (unsigned int i = 0; i < count; ++i) {
@@ -171,7 +171,8 @@ class Block : public heddle_grid {
  private:
   void number(unsigned int i) { thread = {i % block_dim.x, i / block_dim.x % block_dim.y, i / block_dim.x / block_dim.y}; }
 
-  // Past a barrier when all that have not ended stand at it; past a shuffle when the warp does.
+  // Returns true if the thread may continue: past a barrier when all threads that have not ended have reached it; past a shuffle when the
+  // warp has.
   bool may_go_on(unsigned int i) const {
     const Fiber& f = fibers[i];
     if (f.waits == Wait::none) return true;
@@ -199,7 +200,7 @@ class Block : public heddle_grid {
     f.place.to(scheduler_);
 #endif
   }
-  // A fiber: a thread of one block after the other.
+  // Runs a fiber: a thread of one block after the other.
   static void enter() {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(nullptr, &running->scheduler_stack_, &running->scheduler_stack_bytes_);
@@ -231,7 +232,7 @@ class Block : public heddle_grid {
     warps_[me / 32].arrive();
     leave(f);
     const size_t there = me / 32 * 32 + static_cast<size_t>(lane);
-    // Of a lane that is not there, or ended before: nothing that anybody may rely on.
+    // The value of a lane that does not exist, or that ended before: a pattern that no kernel may rely on.
     static constexpr uint64_t nothing = 0x7ff8dead7fc0deadu;
     const bool gave = there < count_ && fibers[there].shuffles >= f.shuffles;
     std::memcpy(other, gave ? &fibers[there].exchange[slot] : &nothing, bytes);
@@ -239,7 +240,7 @@ class Block : public heddle_grid {
   void* shared_memory(int id, unsigned long long bytes) {
     auto [at, made] = memory_.try_emplace(id);
     if (made) {
-      at->second = std::make_unique<unsigned char[]>(bytes);  // of its own: AddressSanitizer knows its end
+      at->second = std::make_unique<unsigned char[]>(bytes);  // allocated on its own, so that AddressSanitizer knows its end
       std::memset(at->second.get(), 0xff, bytes);             // NaN, and no index
     }
     return at->second.get();

@@ -1,5 +1,5 @@
-// In front of a kernel's text where it is compiled for the host: what CUDA C++ has and C++ has not, answered by the emulated grid
-// (grid.h), which runs one thread of the block after the other.
+// Comes before a kernel's text where it is compiled for the host: provides what CUDA C++ has and C++ lacks by the emulated grid (grid.h),
+// which runs one thread of the block after the other.
 #pragma once
 
 typedef __SIZE_TYPE__ size_t;
@@ -88,11 +88,11 @@ static inline unsigned int __umulhi(unsigned int x, unsigned int y) {
 struct heddle_index {
   unsigned int x, y, z;
 };
-// What the running thread is told and may ask. The same struct stands in grid.cc.
+// The state that the running thread gets and the functions that it may call. The same struct is in grid.cc.
 struct heddle_grid {
   heddle_index thread, block, block_dim, grid_dim;
   void (*barrier)(heddle_grid*);
-  // Gives `bytes` (8 at most) to the other lanes of the warp and has those of `lane`; lanes that are not there give their own.
+  // Gives `bytes` (8 at most) to the other lanes of the warp and reads those of `lane`; a lane that does not exist gives the thread's own.
   void (*shuffle)(heddle_grid*, const void* own, void* other, unsigned int bytes, int lane);
   void* (*shared)(heddle_grid*, int id, unsigned long long bytes);
 };
@@ -133,7 +133,7 @@ static inline T __shfl_down_sync(unsigned int, T value, unsigned int delta, int 
   return heddle_shuffle(value, there < (lane / width + 1) * width ? there : lane);
 }
 
-// A kernel's entry takes the bytes of its parameters; a second symbol says whether its threads work together.
+// Defines a kernel's entry, which takes the bytes of its parameters; a second symbol tells whether its threads work together.
 #define HEDDLE_ENTRY(name, Type, p, together)                                                             \
   static void name##_body(const Type& p);                                                                 \
   extern "C" __attribute__((visibility("default"))) void name(const void* parameters) {                   \

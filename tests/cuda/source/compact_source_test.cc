@@ -1,4 +1,5 @@
-// Generated kernels of Compress and NonZero, on the emulated grid, beside the host's operators: the same elements, and as many.
+// Generated kernels of Compress and NonZero, on the emulated grid, compared with the host's operators: the same elements, and the same
+// number.
 #include <gtest/gtest.h>
 
 #include "generate/select/compact_launches.h"
@@ -7,8 +8,8 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// A call, the extents that its output is planned with, and the axis of the one that is found. `bounded`: with a slot for it, else it was
-// known before.
+// A call, the extents that its output is planned with, and the axis of the extent that is found. `bounded`: the extent has a slot;
+// otherwise it was known before.
 struct CompactCase {
   MoveCase move;
   Shape planned;
@@ -29,7 +30,7 @@ void run_compact(const CompactCase& one, const grid::Module& module, const Kerne
     EXPECT_EQ(extent, one.bounded ? wanted->shape[one.axis] : -1) << one.move.name();
     EXPECT_EQ(std::memcmp(moved.outputs()[0]->data, wanted->data, static_cast<size_t>(wanted->bytes)), 0)
         << one.move.name() << ", order " << static_cast<int>(order);
-    // Behind what is there nothing was written.
+    // Nothing was written after the elements that exist.
     for (int64_t i = wanted->bytes; i < moved.outputs()[0]->bytes; ++i)
       ASSERT_EQ(moved.outputs()[0]->data[i], std::byte{0xa5}) << one.move.name() << ", byte " << i;
   }
@@ -53,7 +54,7 @@ void run_compacts(const std::vector<CompactCase>& cases, size_t per_module = 40)
   }
 }
 
-// Zeros and others, a part of them; floats' zeros of either sign.
+// Returns zeros and other numbers, a given part of them zeros; zeros of floats have either sign.
 Tensor with_zeros(DType dtype, const Shape& shape, double part, uint64_t seed) {
   Numbers numbers = conformance::zeros(dtype, shape);
   std::mt19937_64 dice(seed);
@@ -117,7 +118,7 @@ TEST(CompactSource, Compress) {
   run_compacts(cases);
 }
 
-// What was known before has no slot.
+// An extent that was known before has no slot.
 TEST(CompactSource, ExtentsThatWereKnown) {
   std::vector<CompactCase> cases;
   for (const int64_t axis : {0, 1, 9}) {

@@ -1,4 +1,4 @@
-// Einsum on the emulated grid, beside the host's.
+// Einsum on the emulated grid, compared with the host's.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -7,7 +7,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// Sums of many floats have another order than the host's: what lies between is relative to the sum of what is added up.
+// Sums of many floats have another order than the host's: the error is relative to the sum of the magnitudes of the terms.
 GridCase einsum(const std::string& equation, std::vector<Tensor> inputs, double ulps = 4) {
   GridCase one;
   auto launches = std::make_unique<EinsumLaunches>();
@@ -97,7 +97,7 @@ TEST(EinsumSource, ExtentsThatVary) {
   run_on_grid(std::move(cases));
 }
 
-// Of a block each, and of several blocks where there are few of them.
+// Sums of one block each, and of several blocks if there are few sums.
 TEST(EinsumSource, LongSums) {
   std::vector<GridCase> cases;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u32, DType::i64}) {

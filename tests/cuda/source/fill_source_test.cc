@@ -1,4 +1,4 @@
-// Generated kernels of ConstantOfShape, EyeLike and Range, on the emulated grid, beside the host's operators: the same bytes.
+// Generated kernels of ConstantOfShape, EyeLike and Range, on the emulated grid, compared with the host's operators: the same bytes.
 #include <gtest/gtest.h>
 
 #include "generate/move/fill_launches.h"

@@ -1,4 +1,4 @@
-// Chains of elementwise operators in front of operators and behind them, within the same kernels, on the emulated grid.
+// Elementwise operators fused before and after operators, within the same kernels, on the emulated grid.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -12,7 +12,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// "abs(acc) * same - one": of the node's inputs `first` and the one behind it.
+// Returns "abs(acc) * same - one", whose operands are the node's input `first` and the next one.
 FusedExpression expression_of(const std::string& text, uint32_t first, DType dtype) {
   FusedExpression fused;
   fused.program.inputs = {"acc", "same", "one"};
@@ -24,7 +24,7 @@ FusedExpression expression_of(const std::string& text, uint32_t first, DType dty
 const char* const in_front = "abs(acc) * same - one";
 const char* const at_the_back = "max(acc, 0) * same + one";
 
-// Small whole numbers: what stands in front of an operator rounds nothing.
+// Returns small whole numbers, so that the prologue of an operator rounds nothing.
 Tensor whole_numbers(DType dtype, const Shape& shape, uint64_t seed) {
   Numbers numbers = conformance::numbers_of(*random_tensor(dtype, shape, -4, 5, seed));
   for (Number& n : numbers.values) n = std::floor(n);
@@ -82,7 +82,7 @@ std::vector<GridCase> reductions_between_chains() {
   return cases;
 }
 
-// The mean of squares, whose terms and results stand between chains; rows that are held, apart, and too long.
+// The mean of squares, whose terms and results are between fused expressions; rows that are held, strided, and too long.
 std::vector<GridCase> rows_between_chains() {
   std::vector<GridCase> cases;
   for (const DType dtype : float_kinds)
@@ -159,7 +159,7 @@ TEST(FusedSource, NvrtcTakesThem) {
 
 // ---------------------------------------------------------------- epilogue ops as the host fuses them
 
-// A node of one f32 input and output, with epilogue ops behind it.
+// A node of one f32 input and output, with epilogue ops.
 struct Staged {
   heddle_type type = {};
   const heddle_type* inputs[3] = {};

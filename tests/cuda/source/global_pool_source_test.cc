@@ -1,4 +1,4 @@
-// Global pools on the emulated grid, which are reductions of all dimensions behind the channels.
+// Global pools on the emulated grid, which are reductions of all dimensions after the channels.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -7,7 +7,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// What becomes of the elements of one channel. p: of a norm.
+// Returns the result for the elements of one channel. p: of a norm.
 Scaled pooled(ReduceKind kind, int64_t p, const Elements& x) {
   if (kind == ReduceKind::max) {
     Number most = -HUGE_VALL;
@@ -53,7 +53,7 @@ TEST(GlobalPoolSource, MeansLargestElementsAndNorms) {
   run_on_grid(std::move(cases));
 }
 
-// The mean of nothing is 0, unlike that of ReduceMean. The host refuses images of nothing, unless runs alone have them.
+// The mean of no elements is 0, unlike that of ReduceMean. The host refuses empty images, unless they are known only during the run.
 TEST(GlobalPoolSource, Nothing) {
   std::vector<GridCase> cases;
   for (const DType dtype : float_kinds)

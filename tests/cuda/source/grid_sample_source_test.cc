@@ -1,4 +1,4 @@
-// GridSample on the emulated grid, beside the host's.
+// GridSample on the emulated grid, compared with the host's.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -11,12 +11,12 @@ using operators::GridOptions;
 using operators::SampleInterpolation;
 using operators::SamplePadding;
 
-// In the order of the enumerations.
+// Names in the order of the enumerations.
 constexpr const char* modes[] = {"nearest", "linear", "cubic"};
 constexpr const char* paddings[] = {"zeros", "border", "reflection"};
 
-// The host adds up in double, the kernel in float: what lies between is relative to what is added up, of weights that are 1.375
-// together along an axis at most, without their signs.
+// The host adds in double, the kernel in float: the error is relative to the terms, whose weights add up to 1.375 along an axis at most,
+// without their signs.
 GridCase sample(const Tensor& x, const Tensor& grid, const GridOptions& options) {
   GridCase one;
   auto launches = std::make_unique<GridSampleLaunches>();
@@ -93,7 +93,7 @@ TEST(GridSampleSource, PlacesOnPixelsAndNowhere) {
   run_on_grid(std::move(cases));
 }
 
-// A thread does eight channels where there are enough threads without, else fewer.
+// A thread does eight channels if there are enough threads without splitting them, else fewer.
 TEST(GridSampleSource, ManyChannels) {
   std::vector<GridCase> cases;
   for (const int64_t channels : {7, 8, 9, 31})

@@ -1,4 +1,4 @@
-// Positions beyond 2^31 elements where indices say what is picked or written, and in outputs that show no input (index_test.cc: the
+// Positions beyond 2^31 elements in operators that pick or write by indices, and in outputs that copy no input (index_test.cc has the
 // others).
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// Of more numbers than the data and the output have elements: positions among them go beyond 2^32.
+// Index tuples hold more numbers than the data and the output have elements: their positions exceed 2^32.
 TEST(Index, TuplesOfGatherND) {
   GatherNDLaunches gather;
   const int64_t picks = 2 * beyond / 4;
@@ -39,7 +39,7 @@ TEST(Index, LinesOfScatterElements) {
   EXPECT_EQ(elements_of<uint8_t>(*y)[rows * 64 - 2], 7);
 }
 
-// Sorted by what they concern, and those that meet added up in their order.
+// Updates are sorted by their target, and updates of the same target are added in their order.
 TEST(Index, UpdatesOfScatterElements) {
   ScatterElementsLaunches scatter;
   scatter.reduction = operators::ScatterReduction::add;

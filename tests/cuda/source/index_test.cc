@@ -52,7 +52,7 @@ TEST(Index, ColumnsOfReductions) {
   EXPECT_EQ(elements_of<uint8_t>(*y)[columns - 2], 78);
 }
 
-// What the other parts would leave is nothing.
+// The results of the other parts are the neutral element.
 TEST(Index, PositionsInOneRow) {
   AxisReduction most;
   most.passes.last.shape.kind = ReduceKind::arg_max;
@@ -75,7 +75,7 @@ TEST(Index, HeldRows) {
   EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 16 - 1], 0);
 }
 
-// Nothing is known of most of the row: its elements are no numbers, but they are written.
+// The statistics of most of the row are unknown: its elements are no numbers, but they are written.
 TEST(Index, ElementsOfLongRows) {
   AxisLaunches softmax;
   const auto x = sparse_tensor(DType::f16, Shape{1, beyond}), y = sparse_tensor(DType::f16, Shape{1, beyond});
@@ -235,7 +235,7 @@ TEST(Index, SumsOfProducts) {
   EXPECT_EQ(elements_of<uint16_t>(*y)[rows * 4 - 5], 0);
 }
 
-// Of the state that run_last() has.
+// Draws from the state that run_last() uses.
 uint32_t word_at(int64_t element) {
   return plugin::Philox(heddle_run_state{}, 0).block(static_cast<uint64_t>(element / 4))[static_cast<size_t>(element % 4)];
 }
@@ -271,7 +271,7 @@ TEST(Index, Dropout) {
   }
 }
 
-// As many rows as the last blocks end with.
+// The number of rows is such that the last blocks end with the last row.
 TEST(Index, ClassesOfRows) {
   MultinomialLaunches multinomial;
   const int64_t rows = (int64_t{1} << 25) + (int64_t{1} << 17);

@@ -1,4 +1,4 @@
-// Generated kernels that pick and scatter elements by index, on the emulated grid, beside the host's operators: the same bytes.
+// Generated kernels that pick and scatter elements by index, on the emulated grid, compared with the host's operators: the same bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 using Cases = std::vector<MoveCase>;
 using operators::ScatterReduction;
 
-// Of [-bound, bound).
+// Returns indices in [-bound, bound).
 Tensor indices_of(DType dtype, const Shape& shape, int64_t bound, uint64_t seed) {
   return random_tensor(dtype, shape, static_cast<double>(-bound), static_cast<double>(bound), seed);
 }
@@ -68,7 +68,7 @@ TEST(IndexingSource, GatherElementsAlongEachAxis) {
   run_moves(std::move(cases));
 }
 
-// Tuples of the first `depth` dimensions behind `batch` of data.
+// Returns tuples that index the first `depth` dimensions after `batch` of data.
 Tensor tuples(const Shape& data, int64_t batch, int64_t depth, const Shape& shape, uint64_t seed) {
   Numbers numbers = conformance::zeros(DType::i64, shape);
   std::mt19937_64 dice(seed);
@@ -144,7 +144,7 @@ TEST(IndexingSource, OneHotOfIndicesOfAllKinds) {
   run_moves(std::move(cases));
 }
 
-// What the host refuses gives zeros.
+// Indices that the host refuses give zeros.
 TEST(IndexingSource, WhatIsNotThereIsZero) {
   Cases cases;
   const Tensor x = any_bytes(DType::f32, Shape{3, 4}, 1);
@@ -195,7 +195,7 @@ MoveCase scatter_nd(const Tensor& x, const Tensor& indices, const Tensor& update
   if (x->dtype == DType::boolean && reduction == 2) launches->reduction = ScatterReduction::min;
   return move_case(std::move(launches), "ScatterND", {x, indices, updates}, {{"reduction", std::string(reductions[reduction])}});
 }
-// Numbers whose sums round, and depend on their order.
+// Returns numbers whose sums round, and depend on their order.
 Tensor rounding(DType dtype, const Shape& shape, uint64_t seed) {
   if (dtype == DType::boolean || !conformance::is_floating(dtype)) return any_bytes(dtype, shape, seed);
   return random_tensor(dtype, shape, -2, 2, seed);
@@ -212,10 +212,10 @@ TEST(IndexingSource, ScatterElementsInTheOrderOfUpdates) {
     Cases cases;
     for (const DType dtype : all_kinds())
       for (int reduction = 0; reduction < 5; ++reduction) {
-        // By lines, with updates that meet.
+        // By lines, with updates of the same element.
         cases.push_back(scatter_elements(rounding(dtype, Shape{5, 4}, 1), indices_of(DType::i64, Shape{20, 3}, 5, 2),
                                          rounding(dtype, Shape{20, 3}, 3), 0, reduction));
-        // Sorted, few elements and many updates.
+        // Sorted, with few elements and many updates.
         cases.push_back(scatter_elements(rounding(dtype, Shape{3, 7}, 4), indices_of(DType::i32, Shape{2, 50}, 7, 5),
                                          rounding(dtype, Shape{2, 50}, 6), -1, reduction));
         cases.back().varies = reduction == 1;
@@ -258,7 +258,7 @@ TEST(IndexingSource, ScatterNDInTheOrderOfUpdates) {
       }
     add(DType::f32, Shape{50, 40}, 2, 5000, 1);  // merged
     add(DType::f32, Shape{50, 40}, 2, 9000, 0, true);
-    add(DType::f32, Shape{1, 3}, 1, 300, 1);  // all of them meet
+    add(DType::f32, Shape{1, 3}, 1, 300, 1);  // all of them have the same target
     add(DType::f32, Shape{5, 3}, 1, 0, 1);
     add(DType::f32, Shape{1}, 1, 1, 2);
     add(DType::f16, Shape{2, 3, 2, 3, 2, 3, 2, 3}, 8, 700, 1);
@@ -279,7 +279,7 @@ TEST(IndexingSource, ScattersOfNumbersThatAreNone) {
   run_moves(std::move(cases));
 }
 
-// What the host refuses is left out.
+// Updates that the host refuses are left out.
 TEST(IndexingSource, UpdatesOfWhatIsNotThereAreLeftOut) {
   Cases cases;
   const Tensor x = tensor_of(DType::f32, Shape{3}, {1, 2, 3});

@@ -1,4 +1,4 @@
-// What a plan of launches has room for, and that it says so when something does not fit.
+// The capacity of a plan of launches, and the error if something does not fit.
 #include "generate/launch_plan.h"
 
 #include <gtest/gtest.h>

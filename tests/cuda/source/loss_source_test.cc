@@ -1,4 +1,4 @@
-// Generated losses and normalisations by channel, on the emulated grid, against plain loops in long double.
+// Generated losses and normalisations by channel, on the emulated grid, compared with plain loops in long double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -146,7 +146,7 @@ GridCase batch(const Tensor& x, DType scales, DType statistics, bool varies = fa
   one.expected = {y};
   one.varies = varies;
   one.host = "BatchNormalization";
-  if (x->dtype == DType::f64) one.host_ulps = 16;  // it multiplies the mean by the factor, and loses what the scale does not say
+  if (x->dtype == DType::f64) one.host_ulps = 16;  // it multiplies the mean by the factor, which loses digits
   one.attributes = {{"epsilon", epsilon}};
   return one;
 }

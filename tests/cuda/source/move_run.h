@@ -1,4 +1,4 @@
-// Runs what a Launches makes of a call that moves elements, on the emulated grid, beside the host's operator: the same bytes, in any
+// Runs the Launches of a call that moves elements, on the emulated grid, and compares with the host's operator: the same bytes, in any
 // physical layout, in every order of threads.
 #pragma once
 
@@ -13,8 +13,8 @@ struct MoveCase {
   std::unique_ptr<Launches> launches;
   OperatorCall call;
   bool varies = false;
-  std::vector<bool> absent = {};      // outputs that are not asked for
-  std::vector<Tensor> expected = {};  // where the host refuses
+  std::vector<bool> absent = {};      // outputs that are not requested
+  std::vector<Tensor> expected = {};  // for calls that the host refuses
   std::string name() const {
     std::string text = call.type;
     for (const Attribute& attribute : call.attributes) text += " " + attribute.name;
@@ -28,10 +28,10 @@ inline MoveCase move_case(std::unique_ptr<Launches> launches, const std::string&
   return {std::move(launches), testing::call_of(type, std::move(inputs), std::move(attributes), output_count)};
 }
 
-// One of each width, and what is more than bits.
+// One dtype of each width, and those that are more than bits.
 inline constexpr DType width_kinds[] = {DType::u8, DType::bf16, DType::f32, DType::i64, DType::boolean};
 
-// Bytes at random: no two elements are alike but by chance.
+// Returns random bytes: no two elements are alike except by chance.
 inline Tensor any_bytes(DType dtype, const Shape& shape, uint64_t seed) {
   std::mt19937_64 dice(seed);
   std::byte* data = nullptr;
@@ -45,8 +45,8 @@ inline heddle_layout last_channels(int rank) {
 
 class Moved {
  public:
-  // Views of the inputs, and of outputs like `like`, which are of this object and hold nothing that any result is. `shared`: output 0 lies
-  // where input 0 does, and begins with what that holds.
+  // Makes views of the inputs, and of outputs like `like`, which this object owns and fills with a pattern that is no result. `shared`:
+  // output 0 shares the memory of input 0, and begins with its content.
   Moved(const MoveCase& one, const std::vector<Tensor>& like, bool shared) {
     const auto layout = [](const std::vector<heddle_layout>& layouts, size_t i) {
       return i < layouts.size() ? layouts[i] : heddle_layout{};
@@ -84,7 +84,7 @@ inline std::vector<Tensor> wanted_of(const MoveCase& one) {
   return outputs.ok() ? *outputs : std::vector<Tensor>();
 }
 
-// How many launches it took.
+// Returns the number of launches.
 inline uint32_t run_move(const MoveCase& one, const std::vector<Tensor>& wanted, const grid::Module& module, const KernelSource& source,
                          bool shared = false) {
   uint32_t launches = 0;
@@ -107,7 +107,7 @@ inline uint32_t run_move(const MoveCase& one, const std::vector<Tensor>& wanted,
   return launches;
 }
 
-// All cases, in modules of some sources each. `shared`: as Moved has it.
+// Runs all cases, in modules of some sources each. `shared`: as for Moved.
 inline void run_moves(std::vector<MoveCase> cases, bool shared = false, size_t per_module = 60) {
   for (size_t first = 0; first < cases.size(); first += per_module) {
     const size_t last = std::min(cases.size(), first + per_module);

@@ -1,4 +1,4 @@
-// Generated kernels that move elements by their positions, on the emulated grid, beside the host's operators: the same bytes.
+// Generated kernels that move elements by their positions, on the emulated grid, compared with the host's operators: the same bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -309,7 +309,7 @@ TEST(MoveSource, TrianglesOnEachSideOfEachDiagonal) {
 
 // ---------------------------------------------------------------- what only a run knows
 
-// A run whose operands say something else than the plan was made for is refused, not written past its end.
+// A run whose operands differ from those that the plan was made for is refused, and nothing is written past its end.
 TEST(MoveSource, OtherContentThanPlannedForIsRefused) {
   const Tensor x = any_bytes(DType::f32, Shape{6, 5}, 1);
   const auto refuses = [](std::unique_ptr<Launches> launches, const std::string& type, const std::vector<Tensor>& inputs,
@@ -332,7 +332,7 @@ TEST(MoveSource, OtherContentThanPlannedForIsRefused) {
   refuses(std::make_unique<ConstantLaunches>(), "ConstantOfShape", {integers({4})}, {integers({5})}, "input [5]");
 }
 
-// What only a run knows is missing in prepare, where the same Launches are asked for a plan.
+// Content that only a run knows is missing in prepare, where the same Launches are asked for a plan.
 TEST(MoveSource, ContentMayBeMissingInPrepare) {
   const Tensor x = any_bytes(DType::f32, Shape{6, 5}, 1), none = tensor_of(DType::f32, Shape{}, {0}),
                one = tensor_of(DType::f32, Shape{}, {1});

@@ -1,5 +1,5 @@
-// Runs what a Launches makes of tensors on the emulated grid: sources of many cases are compiled together, then each case is launched in
-// every order of threads and compared with numbers of its own.
+// Runs the plans of a Launches with tensors on the emulated grid: sources of many cases are compiled together, then each case is launched
+// in every order of threads and compared with its expected numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,31 +47,31 @@ class View {
   heddle_tensor tensor_ = {};
 };
 
-// A call: what Launches to make, of what, and what should come out.
+// A call: the Launches to make, their inputs, and the expected outputs.
 struct GridCase {
   std::string name;
   std::unique_ptr<Launches> launches;
   std::vector<Tensor> inputs;                  // null: absent
-  std::vector<conformance::Numbers> expected;  // an output of dtype none is not asked for
+  std::vector<conformance::Numbers> expected;  // an output of dtype none is not requested
   double ulps = 4;
   heddle_layout layout = {};  // of input 0, and of output 0 where it has the same shape
   bool resized = false;       // output 0 has the layout, whatever its shape
   bool varies = false;
-  // The host's operator that does the same; no type: it has none.
+  // The host's operator that does the same; empty type: there is none.
   std::string host;
   std::vector<Attribute> attributes;
-  // What may lie between its results and these: more than `ulps` where it adds or multiplies f64 in sequence, and so loses more itself.
+  // The tolerance between its results and these: more than `ulps` where it adds or multiplies f64 in sequence, and so loses more itself.
   double host_ulps = 4;
 };
 
-// Of what is exact the signs of zeros follow from the operator.
+// For exact results the signs of zeros follow from the operator.
 inline conformance::Tolerance within(double ulps) {
   return {ulps, ulps == 0};
 }
 
 class Operated {
  public:
-  // Views of inputs and outputs; the outputs' bytes are this object's, and hold nothing that any result is.
+  // Makes views of inputs and outputs; this object owns the outputs' bytes, and fills them with a pattern that is no result.
   explicit Operated(const GridCase& one) {
     for (const conformance::Numbers& want : one.expected) {
       std::byte* data = nullptr;
@@ -80,7 +80,7 @@ class Operated {
     }
     view(one.inputs, one.layout, one.resized);
   }
-  // Of memory that is given.
+  // Makes views of given memory.
   Operated(const std::vector<Tensor>& inputs, std::vector<Tensor> outputs) : blobs_(std::move(outputs)) { view(inputs, {}); }
   Operated(const Operated&) = delete;
   Operated& operator=(const Operated&) = delete;
@@ -104,14 +104,14 @@ class Operated {
   std::vector<const heddle_tensor*> in_, out_;
 };
 
-// What random numbers depend on beside the element.
+// The inputs of random numbers other than the element.
 struct Draw {
   heddle_run_state state = {};
   uint32_t stream = 0;
 };
 
-// Empty, or what went wrong. As kernels/common/planned_kernel.h does it, with memory of the host; scratch is of its own and holds nothing.
-// Of grids of more than `last` blocks only so many run, the last.
+// Launches the plan as kernels/common/planned_kernel.h does, in host memory; it allocates scratch, filled with a pattern. Of grids of more
+// than `last` blocks only the last `last` run. Returns an empty string, or the error.
 inline std::string launch_plan(const grid::Module& module, const KernelSource& source, const LaunchPlan& plan, const Operands& operands,
                                grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}) {
   if (const plugin::Status fits = plan.check(); !fits.ok()) return fits.text;
@@ -135,7 +135,7 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
     if (module.parameter_bytes(entry) != launch.word_count * sizeof(int64_t))
       return entry + " has parameters of " + std::to_string(module.parameter_bytes(entry)) + " bytes, it is given " +
              std::to_string(launch.word_count * sizeof(int64_t));
-    // Fewer blocks than there is work for, sometimes.
+    // Sometimes there are fewer blocks than work for them.
     const auto blocks = static_cast<unsigned int>(order == grid::Order::descending ? (launch.blocks + 1) / 2 : launch.blocks);
     const uint64_t first = last < blocks ? blocks - last : 0;
     if (std::string wrong = module.launch(entry, {blocks}, {launch.threads}, words.data(), order, 7, first); !wrong.empty()) return wrong;
@@ -143,7 +143,7 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
   return {};
 }
 
-// The whole text of one case's kernels. Empty, and a failure: there is none.
+// Returns the whole text of one case's kernels. Returns an empty string, after a test failure, if there is none.
 inline std::string text_of(const GridCase& one) {
   KernelSource source;
   const Operated operated(one);
@@ -152,7 +152,7 @@ inline std::string text_of(const GridCase& one) {
   return std::string(texts().at("element")) + source.text;
 }
 
-// What the host's operator makes of the same, with the case's own scales. Empty, and a failure: it refuses.
+// Returns the host operator's results, with the case's own scales. Returns nothing, after a test failure, if it refuses.
 inline std::vector<conformance::Numbers> host_numbers(const GridCase& one) {
   OperatorCall call = testing::call_of(one.host, one.inputs, one.attributes, one.expected.size());
   if (one.layout.rank > 0) call.inputs[0] = conformance::row_major(call.inputs[0], one.layout);
@@ -168,7 +168,7 @@ inline std::vector<conformance::Numbers> host_numbers(const GridCase& one) {
 
 inline const std::string grid_cache = HEDDLE_BINARY_DIR "/grid";
 
-// Of outputs that are asked for.
+// Compares the outputs that are requested.
 inline std::string difference_of(const std::vector<Tensor>& got, const std::vector<conformance::Numbers>& expected,
                                  const conformance::Tolerance& tolerance) {
   std::vector<Tensor> asked;
@@ -181,7 +181,7 @@ inline std::string difference_of(const std::vector<Tensor>& got, const std::vect
   return conformance::difference(asked, of_asked, tolerance);
 }
 
-// One case, in every order of threads: what comes out is what is expected, and the same bits whatever the order and the number of blocks.
+// Runs one case in every order of threads: the results are as expected, with the same bits whatever the order and the number of blocks.
 inline void run_case(const GridCase& one, const grid::Module& module, const KernelSource& source) {
   const std::vector<conformance::Numbers> of_host = one.host.empty() ? std::vector<conformance::Numbers>() : host_numbers(one);
   std::vector<Tensor> first;
@@ -204,7 +204,7 @@ inline void run_case(const GridCase& one, const grid::Module& module, const Kern
   }
 }
 
-// All cases, in modules of some sources each.
+// Runs all cases, in modules of some sources each.
 inline void run_on_grid(std::vector<GridCase> cases, size_t per_module = 40) {
   for (size_t first = 0; first < cases.size(); first += per_module) {
     const size_t last = std::min(cases.size(), first + per_module);

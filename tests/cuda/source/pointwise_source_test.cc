@@ -1,5 +1,5 @@
-// Generated pointwise kernels, run by the emulated grid, against the host's heddle::Pointwise: every operation in every dtype, every way
-// that inputs broadcast, every width of vectors.
+// Generated pointwise kernels, run by the emulated grid, compared with the host's heddle::Pointwise: every operation in every dtype, every
+// way that inputs broadcast, every width of vectors.
 #include "generate/pointwise/pointwise_source.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ const std::string cache = HEDDLE_BINARY_DIR "/grid";
 constexpr DType dtypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,    DType::i32,
                             DType::i64, DType::u8,   DType::u16, DType::u32, DType::u64, DType::boolean};
 
-// A struct of parameters, as pointwise_source() says.
+// A struct of parameters, laid out as pointwise_source() describes.
 class Parameters {
  public:
   void add(const void* address) { words_.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(address))); }
@@ -44,7 +44,7 @@ Tensor random_numbers(DType dtype, const Shape& shape, uint64_t seed) {
   for (int64_t i = 0; i < blob->bytes; ++i) data[i] = static_cast<std::byte>(dice());  // any bits: NaN, infinities, denormals too
   if (dtype == DType::boolean)
     for (int64_t i = 0; i < blob->bytes; ++i) data[i] &= std::byte{1};
-  if (dtype == DType::f32 || dtype == DType::f64)  // half of them of a size that functions have something to say about
+  if (dtype == DType::f32 || dtype == DType::f64)  // half of them of a magnitude for which functions have nontrivial results
     for (int64_t i = 0; i < shape.element_count(); i += 2) {
       const double x = static_cast<double>(dice() % 4001) / 1000.0 - 2.0;
       const auto single = static_cast<float>(x);
@@ -54,7 +54,7 @@ Tensor random_numbers(DType dtype, const Shape& shape, uint64_t seed) {
   return blob;
 }
 
-// With NVIDIA's own compiler, where there is one.
+// Compiles with NVIDIA's own compiler, if there is one.
 void expect_nvrtc_takes(const std::string& text) {
   std::string why;
   const Nvrtc* const compiler = Nvrtc::open(&why);

@@ -1,4 +1,4 @@
-// MaxPool, AveragePool and LpPool on the emulated grid, beside the host's.
+// MaxPool, AveragePool and LpPool on the emulated grid, compared with the host's.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -7,7 +7,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// What the host makes of it is what is expected: its bits, but for powers that are no squares.
+// The host's result is expected: its bits, except for powers that are no squares.
 GridCase pool(PoolKind kind, const Tensor& x, std::vector<Attribute> attributes, bool indices = false, bool channels_last = false) {
   GridCase one;
   const std::string type = kind == PoolKind::max ? "MaxPool" : kind == PoolKind::average ? "AveragePool" : "LpPool";

@@ -1,5 +1,5 @@
-// Generated kernels of random operators, on the emulated grid, beside the host's operators: the same bytes, for the same seed, step, trip
-// and stream.
+// Generated kernels of random operators, on the emulated grid, compared with the host's operators: the same bytes, for the same seed, step,
+// trip and stream.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ std::unique_ptr<NumbersLaunches> numbers(bool normal, double a, double b) {
   return launches;
 }
 
-// ONNX's seeds are floats, of whose bits a generator is made.
+// ONNX's seeds are floats; the generator's key is made of their bits.
 operators::Seed seed_of(double seed) {
   return operators::Seed(operators::bits_as<uint64_t>(seed));
 }
@@ -70,7 +70,7 @@ TEST(RandomSource, LikeAnInputOfAnyDtype) {
   run_moves(std::move(cases));
 }
 
-// Numbers that are rounded up to the bound are the number before it: of 16 bits many are.
+// Numbers that are rounded up to the bound are replaced by the number before it: of 16 bits many are.
 TEST(RandomSource, TheNumberBeforeTheBound) {
   Cases cases;
   for (const int64_t dtype : {10, 16})
@@ -139,7 +139,7 @@ TEST(RandomSource, Multinomial) {
   run_moves(std::move(cases));
 }
 
-// More rows than have sums of their own.
+// More rows than there are blocks with sums of their own.
 TEST(RandomSource, MultinomialOfManyRowsOfManyClasses) {
   MultinomialLaunches launches;
   const Tensor x = random_tensor(DType::f16, Shape{3, 64}, -4, 4, 5);
@@ -169,7 +169,7 @@ MoveCase dropout_case(DType dtype, const Shape& shape, Tensor ratio, Tensor trai
   return one;
 }
 
-// In place and not, with the mask and without, trained and not, with ratios that are constants or known in a run alone.
+// In place and not, with the mask and without, training and not, with ratios that are constants or known only during the run.
 TEST(RandomSource, Dropout) {
   const Tensor yes = tensor_of(DType::boolean, Shape{}, {1}), no = tensor_of(DType::boolean, Shape{1}, {0});
   for (const bool shared : {false, true}) {
@@ -197,7 +197,7 @@ TEST(RandomSource, DropoutWithItsOwnSeed) {
 
 // ---------------------------------------------------------------- beside the generator itself
 
-// Of one case, the bytes of output 0 with a state and stream of its own. `unknown`: no content is constant.
+// Returns the bytes of output 0 of one case with a given state and stream. `unknown`: no content is constant.
 std::vector<char> drawn(const MoveCase& one, const std::vector<Tensor>& like, const Draw& draw, bool unknown = false,
                         plugin::Status* chosen = nullptr) {
   KernelSource source;
@@ -241,7 +241,7 @@ TEST(RandomSource, StepsTripsAndStreams) {
   }
 }
 
-// A ratio that is none: refused where it may be read, else there is nobody to tell.
+// An invalid ratio is refused where it may be read; otherwise a kernel cannot report it.
 TEST(RandomSource, RatiosThatAreNone) {
   const Tensor like = room_for(DType::f32, Shape{9});
   for (const double ratio : {1.0, -0.5, std::nan("")})
@@ -261,7 +261,7 @@ TEST(RandomSource, RatiosThatAreNone) {
     }
 }
 
-// What only a run knows decides as what is constant does.
+// Operands that only a run knows have the same effect as constants.
 TEST(RandomSource, DropoutByOperandsOfARun) {
   for (const double ratio : {0.0, 0.3})
     for (const long double training : {0.0L, 1.0L}) {

@@ -1,5 +1,5 @@
-// Generated reductions on the emulated grid, against plain sums in long double: every kind in every dtype that the host has it for, every
-// way that dimensions are kept and reduced, rows and columns around the sizes of warps and blocks, in three orders of threads.
+// Generated reductions on the emulated grid, compared with plain sums in long double: every kind in every dtype that the host has it for,
+// every way that dimensions are kept and reduced, rows and columns around the sizes of warps and blocks, in three orders of threads.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -33,7 +33,7 @@ Number square(Number x) {
   return x * x;
 }
 
-// The range of an extremum of nothing.
+// Returns the end of the range that the extremum of no elements is.
 Number end_of(DType dtype, bool lowest) {
   if (conformance::is_floating(dtype)) return lowest ? -HUGE_VALL : HUGE_VALL;
   if (dtype == DType::boolean) return lowest ? 0 : 1;
@@ -107,7 +107,7 @@ const Kind& kind_of(const std::string& name) {
   throw std::logic_error(name);
 }
 
-// A reduction over the axes in `set`, given as ONNX does.
+// Makes a reduction over the axes in `set`, given as in ONNX.
 GridCase reduction(const Kind& kind, const Tensor& x, uint32_t set, bool keeps_dims, bool varies = false) {
   auto launches = std::make_unique<AxesReduction>();
   launches->passes.last.shape.kind = kind.kind;
@@ -227,7 +227,7 @@ TEST(ReduceSource, InfinitiesAndNaN) {
       cases.push_back(reduction(kind, x, 2, false));
       cases.push_back(reduction(kind, x, 1, false));
     }
-  // What is lost of a sum is nothing where it is infinite.
+  // No loss is subtracted from a sum that is infinite.
   for (const Number huge : {3.0e38L, -3.0e38L}) {
     Elements values(2050, huge);
     cases.push_back(reduction(kind_of("sum"), tensor_of(DType::f32, Shape{2050}, values), 1, false));
@@ -236,7 +236,7 @@ TEST(ReduceSource, InfinitiesAndNaN) {
   run_on_grid(std::move(cases));
 }
 
-// One source for all sets of axes and smaller extents than it was made for.
+// One source serves all sets of axes, and smaller extents than it was made for.
 TEST(ReduceSource, WhatVariesIsOneSource) {
   std::vector<GridCase> cases;
   for (const char* name : {"sum", "log_sum_exp", "mean"})

@@ -1,4 +1,4 @@
-// Resize on the emulated grid, beside the host's: its bits.
+// Resize on the emulated grid, compared with the host's: its bits.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -12,7 +12,7 @@ using operators::Interpolation;
 using operators::NearestRounding;
 using operators::ResizeNode;
 
-// In the order of the enumerations.
+// Names in the order of the enumerations.
 constexpr const char* modes[] = {"nearest", "linear", "cubic"};
 constexpr const char* coordinate_modes[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
                                             "align_corners", "asymmetric",           "tf_crop_and_resize"};
@@ -21,7 +21,7 @@ constexpr const char* policies[] = {"stretch", "not_larger", "not_smaller"};
 constexpr DType all_kinds[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,    DType::i32,
                                DType::i64, DType::u8,   DType::u16, DType::u32, DType::u64, DType::boolean};
 
-// What there is to a Resize; scales or sizes.
+// The options of a Resize; scales or sizes.
 struct Resized {
   ResizeNode node = {};
   std::vector<float> scales = {};
@@ -149,7 +149,7 @@ TEST(ResizeSource, Crops) {
         how.node.options.extrapolation = 2.5;
         how.roi = tensor_of(float_kinds[r % 4], Shape{8}, rois[r]);
         cases.push_back(resize(numbers(dtype, Shape{2, 3, 5, 7}, 7), how));
-        // A trailing axis that the roi turns out to leave alone is summed last here, and not at all there.
+        // A trailing axis that the roi turns out to leave unchanged is summed last here, and not at all on the host.
         if (r >= 4) cases.back().ulps = 4;
       }
   Resized some = by(Interpolation::linear, Coordinates::tf_crop_and_resize, {2, 0.5f});
@@ -201,7 +201,7 @@ TEST(ResizeSource, ChannelsLast) {
   run_on_grid(std::move(cases));
 }
 
-// Where operands come with each run the kernels are made before they are known.
+// If operands come with each run, the kernels are made before they are known.
 TEST(ResizeSource, WhatVaries) {
   std::vector<GridCase> cases;
   for (const Interpolation mode : all_modes)
@@ -219,7 +219,7 @@ TEST(ResizeSource, WhatVaries) {
   run_on_grid(std::move(cases));
 }
 
-// Tables are as large as any scales need that lead to the output; what does not lead there is refused.
+// Tables are large enough for any scales that lead to the output; other scales are refused.
 TEST(ResizeSource, OperandsOfARun) {
   const Tensor x = random_tensor(DType::f32, Shape{8, 40}, -4, 5, 13),
                y = conformance::blob_of(conformance::zeros(DType::f32, Shape{8, 13}));

@@ -1,4 +1,4 @@
-// RoiAlign on the emulated grid, beside the host's.
+// RoiAlign on the emulated grid, compared with the host's.
 #include <gtest/gtest.h>
 
 #include "cuda/lines.h"
@@ -18,7 +18,7 @@ RoiOptions options_of(bool takes_max, bool half_pixel, int64_t sampling_ratio = 
   return options;
 }
 
-// The host adds up in double, the kernel in float.
+// The host adds in double, the kernel in float.
 GridCase align(const Tensor& x, const Tensor& rois, const std::vector<int64_t>& batches, const RoiOptions& options, int64_t height = 3,
                int64_t width = 2) {
   GridCase one;
@@ -48,7 +48,7 @@ GridCase align(const Tensor& x, const Tensor& rois, const std::vector<int64_t>& 
   return one;
 }
 
-// Inside the map, across its borders, outside, of no extent and turned around.
+// Regions inside the map, across its borders, outside, of no extent and reversed.
 Tensor regions(DType dtype) {
   return tensor_of(dtype, Shape{7, 4}, {1, 1, 5, 6, -3, -2, 4, 3, 6, 5, 14, 19, 30, 30, 40, 40, 3, 3, 3, 3, 6, 6, 1, 2, 0, 0, 8, 9});
 }
@@ -76,7 +76,7 @@ TEST(RoiAlignSource, BinsOfOtherShapes) {
   run_on_grid(std::move(cases));
 }
 
-// More samples than floats would be added up of one after the other.
+// More samples than floats can add one after the other without loss.
 TEST(RoiAlignSource, ManySamples) {
   std::vector<GridCase> cases;
   const Tensor x = random_tensor(DType::f32, Shape{1, 1, 40, 40}, 1, 2, 3), rois = tensor_of(DType::f32, Shape{1, 4}, {0, 0, 39, 39});

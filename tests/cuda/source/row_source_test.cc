@@ -1,5 +1,5 @@
-// Generated softmaxes and normalisations on the emulated grid, against plain loops in long double: rows in registers of a few threads, a
-// warp, a block of 256 and of 1024, rows whose elements lie apart, and rows that are too long to be held.
+// Generated softmaxes and normalisations on the emulated grid, compared with plain loops in long double: rows in registers of a few
+// threads, a warp, a block of 256 and of 1024, rows whose elements are strided, and rows that are too long to be held.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace heddle::cuda::grid_test {
 namespace {
 
-// f(the line, what one of its elements is): an element of the result.
+// Computes an element of the result: f(the line, one of its elements).
 using Element = std::function<Scaled(const Elements&, Number)>;
 
 Numbers along(const Numbers& x, uint32_t set, const std::function<Element(const Elements&)>& of_line) {
@@ -112,7 +112,7 @@ Numbers hardmax(const Numbers& x, uint32_t set) {
   return y;
 }
 
-// The host's operator over one axis, where it has the same epsilon: none.
+// Compares with the host's operator over one axis, where it has the same epsilon: none.
 void beside_host(RowKind kind, int64_t axis, GridCase* one) {
   const std::map<RowKind, const char*> types = {{RowKind::softmax, "Softmax"},
                                                 {RowKind::log_softmax, "LogSoftmax"},
@@ -156,8 +156,8 @@ TEST(RowSource, EveryKindInEveryDtype) {
   for (const RowKind kind : row_kinds)
     for (const DType dtype : float_kinds) {
       cases.push_back(over(kind, random_tensor(dtype, Shape{5, 96}, -4, 4, 3), {1}));
-      cases.push_back(over(kind, random_tensor(dtype, Shape{3, 21, 5}, -4, 4, 4), {1}));     // apart, held by one thread
-      cases.push_back(over(kind, random_tensor(dtype, Shape{3, 65, 7, 2}, -4, 4, 5), {1}));  // apart and long
+      cases.push_back(over(kind, random_tensor(dtype, Shape{3, 21, 5}, -4, 4, 4), {1}));     // strided, held by one thread
+      cases.push_back(over(kind, random_tensor(dtype, Shape{3, 65, 7, 2}, -4, 4, 5), {1}));  // strided and long
       cases.push_back(over(kind, random_tensor(dtype, Shape{4, 3, 5, 6}, -4, 4, 6), {0, -2}));
     }
   run_on_grid(std::move(cases));
@@ -193,7 +193,7 @@ TEST(RowSource, InfinitiesAndNaN) {
       cases.push_back(over(kind, tensor_of(DType::f32, Shape{5, 4}, values), axes));
       cases.push_back(over(kind, tensor_of(DType::f16, Shape{5, 4}, values), axes, true));
     }
-  for (GridCase& one : cases)  // x / infinity is 0, infinity / infinity is no number: as long double has it
+  for (GridCase& one : cases)  // x / infinity is 0, infinity / infinity is NaN, as in long double
     one.ulps = 4;
   run_on_grid(std::move(cases));
 }
@@ -305,7 +305,7 @@ TEST(RowSource, LayerAndRmsNormalizationWithTheirParameters) {
   // Far from zero the mean keeps its digits.
   cases.push_back(trailing(RowKind::moments, random_tensor(DType::f32, Shape{3, 200}, 1e6, 1e6 + 10, 1), 1,
                            random_tensor(DType::f32, Shape{200}, 1, 2, 1), nullptr, DType::f32));
-  // Computed in f64 where that is asked for.
+  // The computation is in f64 where that is requested.
   cases.push_back(trailing(RowKind::squares, random_tensor(DType::f32, Shape{3, 65}, -1e25, 1e25, 1), 1,
                            random_tensor(DType::f32, Shape{65}, 1, 2, 1), nullptr, DType::none));
   static_cast<TrailingLaunches&>(*cases.back().launches).shape.working = HEDDLE_F64;
@@ -314,8 +314,8 @@ TEST(RowSource, LayerAndRmsNormalizationWithTheirParameters) {
   run_on_grid(std::move(cases));
 }
 
-// Of f32 each element is as near as its own last digits, however little is left of it: the mean is known better than any difference from
-// it. A thread, a warp and a block with a row, rows apart, and reductions of rows, columns and parts.
+// For f32 each element is accurate to its own last digits, however small the difference: the mean is more accurate than any difference from
+// it. A row for a thread, a warp and a block, strided rows, and reductions of rows, columns and parts.
 TEST(RowSource, SmallDifferencesFromTheMeanKeepTheirDigits) {
   std::vector<GridCase> cases;
   const auto add = [&](const Shape& shape, const std::vector<int64_t>& axes, double low, double high, bool varies = false) {
@@ -335,7 +335,7 @@ TEST(RowSource, SmallDifferencesFromTheMeanKeepTheirDigits) {
   run_on_grid(std::move(cases));
 }
 
-// What is known of a row of 16-bit floats is f32, and as good as that.
+// The statistics of a row of 16-bit floats are f32, with the accuracy of f32.
 TEST(RowSource, TheInverseDeviationIsRoundedOnce) {
   std::vector<GridCase> cases;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})

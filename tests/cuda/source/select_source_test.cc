@@ -15,7 +15,7 @@ namespace {
 
 const Number infinite = HUGE_VALL, no_number = std::nanl("");
 
-// Numbers of few values, so that many are equal, with some that are special.
+// Returns numbers of few values, so that many are equal, with some special ones.
 Tensor with_ties(DType dtype, const Shape& shape, uint64_t seed, bool special = false) {
   Numbers numbers = conformance::numbers_of(*random_tensor(dtype, shape, dtype == DType::u8 ? 0 : -3, 4, seed));
   std::mt19937_64 dice(seed);
@@ -149,7 +149,7 @@ TEST(SelectSource, TopKOfLongRows) {
   for (const size_t absent : {0, 1}) {
     cases.push_back(first_of(with_ties(DType::f32, Shape{2, 3000}, 15), 1, 20, false));
     cases.back().expected[absent] = {};
-    cases.back().host.clear();  // outputs of a call of its own are all asked for
+    cases.back().host.clear();  // all outputs of a separate call are requested
   }
   cases.push_back(first_of(with_ties(DType::f32, Shape{3, 0, 2}, 16), 1, 0, true));
   cases.push_back(first_of(with_ties(DType::f16, Shape{0, 5}, 17), 1, 2, true));

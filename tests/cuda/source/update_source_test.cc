@@ -1,5 +1,5 @@
-// Generated kernels of operators that write variables, on the emulated grid, beside the host's operators: the same bytes, also where the
-// next version has the variable's bytes.
+// Generated kernels of operators that write variables, on the emulated grid, compared with the host's operators: the same bytes, also if
+// the next version shares the variable's memory.
 #include <gtest/gtest.h>
 
 #include "generate/operators/update_launches.h"

@@ -1,6 +1,6 @@
-// cudart: copies, fills and functions of the host's in a stream.
+// Implements cudart: copies, fills and host functions in a stream.
 //
-// When a copy takes and gives the host's bytes (Runtime API, API synchronization behavior, and the Programming Guide where it is quoted):
+// When a copy reads and writes the host's bytes (Runtime API, API synchronization behavior, and the Programming Guide where it is quoted):
 //  - From pinned memory, and to it: when the stream comes to it. "For all other transfers, the function is fully asynchronous."
 //  - From pageable memory: during the call. "The function will return once the pageable buffer has been copied to the staging memory for
 //  DMA
@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t staged_without_waiting = 64 * 1024;
 
-// What lies at an address: at most one is not null.
+// The memory at an address: at most one is not null.
 struct At {
   Block* block = nullptr;
   HostBlock* pinned = nullptr;
@@ -50,12 +50,12 @@ At at(Process& process, const void* address, size_t bytes) {
   At found;
   found.block = process.memory.block_at(address);
   found.pinned = process.memory.host_block_at(address);
-  // Memory of which only a part is registered is pageable, as far as a copy goes.
+  // Memory of which only a part is registered counts as pageable in a copy.
   if (found.pinned && is_beyond(*found.pinned, address, bytes)) found.pinned = nullptr;
   return found;
 }
 
-// Whether `address` is device memory as `kind` says of it; tells the rule that is broken where it is not.
+// Returns true if `address` is device memory as `kind` says; otherwise reports the rule that is broken.
 bool is_as_said(Process& process, const At& found, bool of_device, const void* address, size_t bytes, const std::string& call) {
   if (!of_device) {
     if (found.block) process.rules.add(Rule::copy_direction, call);
@@ -82,7 +82,7 @@ void use_both(Process& process, const At& to, const At& from, const Stream& stre
   }
 }
 
-// The sides are as they should be. `to_host`: the destination is the host's, `from_host` the source.
+// Enqueues a copy whose sides were checked. `to_host`: the destination is the host's, `from_host`: the source.
 cudaError_t enqueue_copy(Process& process, Lock& lock, Stream& stream, void* destination, const void* source, size_t bytes, bool to_host,
                          bool from_host, const char* call) {
   const At to = at(process, destination, bytes), from = at(process, source, bytes);
@@ -108,7 +108,7 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes,
   return standin::api(__func__, CallKind::work, [&](Process& process, Lock& lock) {
     const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaMemcpyAsync");
     if (!stream) return cudaErrorInvalidResourceHandle;
-    int direction = 0;  // as a number: what is outside of an enumeration must not be read as one
+    int direction = 0;  // read as a number: a value outside of the enumeration must not be read as one
     std::memcpy(&direction, &kind, sizeof(direction));
     if (direction < cudaMemcpyHostToHost || direction > cudaMemcpyDefault)
       return process.rules.add(Rule::copy_direction, "cudaMemcpyAsync"), cudaErrorInvalidMemcpyDirection;

@@ -1,4 +1,4 @@
-// What stands for a cubin here: a text that names the library which a kernel's source was compiled to.
+// The stand-in's cubins: a text that names the library which a kernel's source was compiled to.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace heddle::cuda::standin {
 
 std::string write_cubin(const std::string& architecture, const std::string& file);
-// False: it is no such text. It ends with a zero.
+// Returns false if it is no such text. The text ends with a zero.
 bool read_cubin(const char* code, std::string* architecture, std::string* file);
 
 }  // namespace heddle::cuda::standin

@@ -1,4 +1,4 @@
-// cudart: devices, versions and the texts of errors.
+// Implements cudart: devices, versions and the texts of errors.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -19,7 +19,7 @@ bool is_device(const Process& process, int device) {
   return device >= 0 && device < process.settings.devices;
 }
 
-// Those of compute capability 9.0 (Programming Guide, Compute Capabilities: Technical Specifications).
+// Fills in the properties of compute capability 9.0 (Programming Guide, Compute Capabilities: Technical Specifications).
 void fill(const Process& process, int device, cudaDeviceProp* properties) {
   *properties = {};
   std::snprintf(properties->name, sizeof(properties->name), "stand-in %d", device);

@@ -158,7 +158,7 @@ bool Engine::any_jobs() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const auto& stream) { return !stream->jobs.empty(); });
 }
 
-// With a seed the devices lag behind the host now and then: only then may what was enqueued later go first.
+// With a seed the devices are sometimes slower than the host: only then may work that was enqueued later go first.
 void Engine::pause(Lock& lock, uint64_t max_us) {
   if (seed_ == 0 || draw() % 2 == 0) return;
   const std::chrono::microseconds time(draw() % max_us);
@@ -168,7 +168,7 @@ void Engine::pause(Lock& lock, uint64_t max_us) {
 }
 
 void Engine::work() {
-  constexpr std::chrono::milliseconds look_again(1);  // whether a file is gone
+  constexpr std::chrono::milliseconds look_again(1);  // how often to check whether a file is gone
   Lock lock(mutex_);
   for (;;) {
     const bool holds = held();
@@ -186,11 +186,11 @@ void Engine::work() {
       if (seed_ != 0 && draw() % 8 == 0) pause(lock, 100);
       lock.unlock();
       error = job.work();
-      job.work = nullptr;  // what it holds goes here, not under the lock
+      job.work = nullptr;  // destroys what it holds here, outside the lock
       lock.lock();
       working_ = false;
     }
-    // Lost meanwhile: nothing of it counts.
+    // If the device was lost meanwhile, the result does not count.
     if (lost_ == cudaSuccess && error != cudaSuccess) lose(error);
     stream->done = std::max(stream->done, job.sequence);
     if (stream->destroyed && stream->jobs.empty()) streams_.erase(std::find(streams_.begin(), streams_.end(), stream));

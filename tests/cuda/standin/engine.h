@@ -1,11 +1,11 @@
-// Streams, events, and the one thread that does the work of all devices. Work of a stream is done in order; which stream goes next is drawn
-// by the seed, or they take turns.
+// Streams, events, and the one thread that does the work of all devices. Work of a stream is done in order; the next stream is drawn by the
+// seed, or they take turns.
 //
 // An event is the place of a stream that it was last recorded at: "Captures in event the contents of stream at the time of this call"
-// (Runtime API, cudaEventRecord). Who waits for it waits until the stream has passed that place, and takes the place that it had at the
-// time of that call. One that was never recorded is no place: "an event represents an empty set of work".
+// (Runtime API, cudaEventRecord). A wait for it ends when the stream has passed the place that the event had at the time of the wait's
+// call. An event that was never recorded has no place: "an event represents an empty set of work".
 //
-// All under the lock of the process (process.h), but for the work itself.
+// Everything is guarded by the lock of the process (process.h), except the work itself.
 #pragma once
 
 #include <condition_variable>
@@ -25,18 +25,18 @@ namespace heddle::cuda::standin {
 
 using Lock = std::unique_lock<std::mutex>;
 
-// Behind the so-manieth piece of work of a stream.
+// The place after a given piece of work of a stream, counted from its first.
 struct Place {
   uint64_t stream = 0, sequence = 0;
 };
 
-// Places of many streams: what is known to be done, or must be done before something may happen.
+// Places of many streams: which are known to be done, or must be done before something may happen.
 class Clock {
  public:
   void add(Place place);
   void merge(const Clock& other);
   bool covers(Place place) const;
-  // Whether each of its places is covered by one of the two.
+  // Returns true if each of its places is covered by one of the two.
   bool within(const Clock& one, const Clock& other) const;
 
  private:
@@ -46,7 +46,7 @@ class Clock {
 struct Stream;
 
 struct Job {
-  enum class Kind : uint8_t { work, transfer, memory, wait };  // memory: begins though work is held
+  enum class Kind : uint8_t { work, transfer, memory, wait };  // memory: begins even while work is held
   Kind kind = Kind::work;
   uint64_t sequence = 0;
   std::function<cudaError_t()> work;  // an error ends the process's use of CUDA
@@ -57,12 +57,12 @@ struct Job {
 struct Stream {
   uint64_t id = 0;
   int device = 0;
-  bool blocking = false;  // waits for the legacy default stream, and it for this
+  bool blocking = false;  // waits for the legacy default stream, and that one for this
   bool is_default = false;
   bool destroyed = false;
   std::deque<Job> jobs;
   uint64_t enqueued = 0, done = 0;  // sequences
-  Clock before;                     // what has happened before whatever is enqueued next
+  Clock before;                     // what has happened before the next piece of work
   Place place() const { return {id, enqueued}; }
 };
 
@@ -79,14 +79,14 @@ class Engine {
   explicit Engine(std::mutex& mutex) : mutex_(mutex) {}
 
   std::shared_ptr<Stream> make_stream(int device, bool blocking, bool is_default);
-  // What is enqueued on it is still done.
+  // Releases a stream. Work that is enqueued on it is still done.
   void let_go(const std::shared_ptr<Stream>& stream);
   Place enqueue(Stream& stream, Job::Kind kind, std::function<cudaError_t()> work);
   void wait(Stream& stream, const std::shared_ptr<const Stream>& awaited, uint64_t until, const Clock& before);
   void record(const std::shared_ptr<Stream>& stream, Event& event);
-  // The host waits. The places are known to be done then.
+  // The host waits for the stream's places, which are known to be done afterwards.
   void wait_on_host(Lock& lock, const Stream& stream);
-  // Until nothing is under way or may begin. The host knows no more than before.
+  // Waits until no work is in progress or may begin. The host's knowledge does not change.
   void settle(Lock& lock) {
     changed_.wait(lock, [&] { return !working_ && (held() || !any_jobs()); });
   }
@@ -94,18 +94,18 @@ class Engine {
   void known(Place place) { known_.add(place); }
   const Clock& known_to_host() const { return known_; }
 
-  // What ended the use of CUDA; cudaSuccess: nothing did.
+  // Returns the error that ended the use of CUDA; cudaSuccess: there was none.
   cudaError_t lost() const { return lost_; }
   void lose(cudaError_t error);
   void set_order(uint64_t seed, const std::string& hold);
-  // Work that comes is done without doing it.
+  // While idle, new work completes without being done.
   void set_idle(bool idle) { idle_ = idle; }
-  // Copies do not begin while this holds, as if the device's copy engine were busy; functions of the host's and kernels do.
+  // While held, copies do not begin, as if the device's copy engine were busy; host functions and kernels do.
   void hold_transfers(bool hold) {
     transfers_held_ = hold;
     changed_.notify_all();
   }
-  // For tests: as if nothing had ever been enqueued. Streams that are there stay.
+  // For tests: resets to the state before anything was enqueued. Existing streams are kept.
   void reset(Lock& lock);
 
  private:

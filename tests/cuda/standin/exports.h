@@ -1,4 +1,4 @@
-// NVIDIA's declarations, which the definitions here go by: what is declared visible is exported.
+// NVIDIA's declarations, which the definitions here must match: functions declared visible are exported.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -1,4 +1,4 @@
-// cudart: libraries of kernels, and launches.
+// Implements cudart: libraries of kernels, and launches.
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,24 +26,24 @@ using standin::this_thread;
 namespace {
 
 constexpr uint64_t max_parameter_bytes = 4096;
-constexpr int own_architecture = 90;  // as devices.cc tells
+constexpr int own_architecture = 90;  // as in devices.cc
 
-// A cubin is for its architecture alone. Of PTX the driver makes code for a device of its architecture or a later one (Programming Guide,
-// PTX Compatibility).
+// Returns true if the device can run the code. A cubin is for its architecture alone. For PTX the driver makes code for a device of its
+// architecture or a later one (Programming Guide, PTX Compatibility).
 bool runs_on(const std::string& architecture) {
   const std::string ptx = "compute_";
   if (architecture.rfind(ptx, 0) != 0) return architecture == "sm_" + std::to_string(own_architecture);
   return std::atoi(architecture.c_str() + ptx.size()) <= own_architecture;
 }
 
-// Of compute capability 9.0, as devices.cc tells.
+// Returns true if compute capability 9.0 allows the grid, as in devices.cc.
 bool is_possible(const dim3& grid, const dim3& block) {
   const bool grid_fits = grid.x >= 1 && grid.x <= 2147483647u && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535;
   const bool block_fits = block.x >= 1 && block.x <= 1024 && block.y >= 1 && block.y <= 1024 && block.z >= 1 && block.z <= 64;
   return grid_fits && block_fits && uint64_t{block.x} * block.y * block.z <= 1024;
 }
 
-// What a kernel's parameters tell that it may work with: their words that are addresses.
+// The addresses among a kernel's parameters, that is, the words that it may access.
 struct Addresses {
   std::vector<Block*> blocks;
   std::vector<HostBlock*> pinned;
@@ -67,7 +67,7 @@ Addresses addresses_in(Process& process, const std::vector<std::byte>& parameter
   return found;
 }
 
-// Runs when the stream comes to it, under no lock.
+// Runs when the stream reaches it, without any lock held.
 cudaError_t run(const Kernel& kernel, const dim3& grid, const dim3& block, const std::vector<std::byte>& parameters, uint64_t seed) {
   using heddle::cuda::grid::Order;
   const std::string wrong = kernel.module->launch(kernel.name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, parameters.data(),
@@ -86,7 +86,7 @@ cudaError_t launch(Process& process, Stream& stream, const std::shared_ptr<Kerne
   const Addresses addresses = addresses_in(process, parameters, stream.device);
   process.run.launch(process.rules);
   const bool fails = process.faults.strikes(process.faults.launch);
-  // What a kernel does with such an address is found when it runs.
+  // An access to such an address is found when the kernel runs.
   const cudaError_t error = fails ? process.faults.launch_error : addresses.broken.empty() ? cudaSuccess : cudaErrorIllegalAddress;
   for (const Rule rule : addresses.broken) process.rules.add(rule, std::string(call) + ": " + kernel->name);
   process.engine.enqueue(

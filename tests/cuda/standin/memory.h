@@ -1,7 +1,7 @@
-// Memory that CUDA gave out or was told of: of devices, and of the host. Each piece of a device's is a block of its own on the heap, as
-// long as was asked for, so that AddressSanitizer knows its end; it holds 0xff, NaN as any float, until somebody writes it.
+// The memory that CUDA allocated or registered, of devices and of the host. Each piece of device memory is a separate block on the heap,
+// with the requested size, so that AddressSanitizer knows its end; it holds 0xff, NaN in any float, until it is written.
 //
-// All under the lock of the process.
+// Everything is guarded by the lock of the process.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ struct Block {
   uint64_t bytes = 0;
   int device = 0;
   cudaMemPool_t pool = nullptr;  // that it comes from; null: it is cudaMalloc's
-  Place allocated;               // where the stream has it
+  Place allocated;               // where the stream allocates it
   Clock uses;                    // work that reads or writes it
   std::shared_ptr<void> storage;
 };
 
-// Pinned: allocated by CUDA, or registered.
+// Pinned memory: allocated by CUDA, or registered.
 struct HostBlock {
   std::byte* data = nullptr;
   uint64_t bytes = 0;
@@ -34,18 +34,18 @@ struct HostBlock {
 
 class Memory {
  public:
-  // Null: there is none left.
+  // Returns null if there is no memory left.
   Block* allocate(int device, uint64_t bytes, uint64_t limit);
-  // Out of the books at once, as later work on the stream may have it again; the bytes go with what is returned.
+  // Removes the block at once, since later work on the stream may reuse it; the memory is freed with the returned pointer.
   std::shared_ptr<void> release(const Block& block);
   HostBlock* allocate_host(uint64_t bytes);
   HostBlock* register_host(void* data, uint64_t bytes);
   void release_host(const HostBlock& block);
 
-  // In which the address lies; null: none.
+  // Returns the block that contains the address; null if there is none.
   Block* block_at(const void* address);
   HostBlock* host_block_at(const void* address);
-  // Whether some of that is in a block of the host's already.
+  // Returns true if some of the range is in a host block already.
   bool overlaps_host(const void* address, uint64_t bytes) const;
 
   uint64_t bytes_on(int device) const;

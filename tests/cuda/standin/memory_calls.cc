@@ -1,4 +1,4 @@
-// cudart: memory of devices and pinned memory of the host.
+// Implements cudart: memory of devices and pinned memory of the host.
 #include <algorithm>
 #include <string>
 
@@ -113,7 +113,8 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
   });
 }
 
-// "If any pointers obtained from this pool haven't been freed [...] the pool will be destroyed when the last is": here they are left over.
+// "If any pointers obtained from this pool haven't been freed [...] the pool will be destroyed when the last is": here they are reported as
+// left over.
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if (!process.pools.find(pool)) return process.rules.add(Rule::unknown_pool, "cudaMemPoolDestroy"), cudaErrorInvalidValue;
@@ -156,7 +157,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const cudaMemAccessDesc* 
   });
 }
 
-// Memory of embedding programs: it is there when the call returns, for all streams.
+// Allocates for embedding programs: all streams may use the memory when the call returns.
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     process.run.note(Rule::allocates, "cudaMalloc");
@@ -168,7 +169,8 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   });
 }
 
-// "If devPtr is 0, no operation is performed." Work that may still use it has to be known to be done: nothing says that this call waits.
+// "If devPtr is 0, no operation is performed." Work that may still use it must be known to be done: the documentation does not say that
+// this call waits.
 cudaError_t cudaFree(void* pointer) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock& lock) {
     if (!pointer) return cudaSuccess;
@@ -177,7 +179,7 @@ cudaError_t cudaFree(void* pointer) {
     if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFree"), cudaErrorInvalidValue;
     if (!block->uses.within({}, process.engine.known_to_host())) {
       process.rules.add(Rule::free_in_use, "cudaFree");
-      process.engine.settle(lock);  // what broke the rule is told, and does no harm
+      process.engine.settle(lock);  // the broken rule is reported, and does no harm
     }
     return process.memory.release(*block), cudaSuccess;
   });
@@ -206,7 +208,7 @@ cudaError_t cudaFreeHost(void* pointer) {
   });
 }
 
-// By bytes, not by pages: what is beside it on a page may be registered too.
+// Registers by bytes, not by pages: other memory on the same page may be registered too.
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if (!pointer || bytes == 0 || (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped)) != 0) return cudaErrorInvalidValue;

@@ -1,5 +1,5 @@
-// NVRTC: sources are compiled for the host by the emulated grid (grid/grid.h); a "cubin", and as well a "PTX", names the library that came
-// of it.
+// Implements NVRTC: sources are compiled for the host by the emulated grid (grid/grid.h); a "cubin", and also a "PTX", names the resulting
+// library.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -17,7 +17,7 @@ using standin::Source;
 
 namespace {
 
-// The frame of each function: body(process) gives its answer.
+// The common frame of each function: body(process) gives its answer.
 template <class Body>
 nvrtcResult nvrtc(const char* name, const Body& body) {
   Process& process = Process::get();
@@ -28,7 +28,7 @@ nvrtcResult nvrtc(const char* name, const Body& body) {
   return standin::fails_call(process, name, &answer) ? static_cast<nvrtcResult>(answer) : body(process);
 }
 
-// body(source), of a program that there is.
+// Calls body(source) for an existing program.
 template <class Body>
 nvrtcResult with_source(const char* name, nvrtcProgram program, const Body& body) {
   return nvrtc(name, [&](Process& process) {
@@ -42,13 +42,13 @@ bool begins_with(const std::string& text, const char* beginning) {
   return text.rfind(beginning, 0) == 0;
 }
 
-// "sm_90", and "compute_90", which is for any device of it or above.
+// Accepts "sm_90", and "compute_90", which is for any device of it or above.
 bool is_architecture(const std::string& text, const std::vector<int>& known) {
   return std::any_of(known.begin(), known.end(),
                      [&](int number) { return text == "sm_" + std::to_string(number) || text == "compute_" + std::to_string(number); });
 }
 
-// False: NVRTC knows no such option or architecture, or the stand-in does not act by it.
+// Returns false if NVRTC knows no such option or architecture, or the stand-in does not implement it.
 bool read_options(int count, const char* const* options, const std::vector<int>& known, std::string* architecture) {
   for (int i = 0; i < count; ++i) {
     const std::string option = options[i];
@@ -58,13 +58,13 @@ bool read_options(int count, const char* const* options, const std::vector<int>&
       if (!is_architecture(*architecture, known)) return false;
       continue;
     }
-    // Whether products and sums are contracted is left to the compiler: here they never are.
+    // Contraction of products and sums is optional for the compiler: here it never happens.
     if (option != "--fmad=true" && option != "--fmad=false" && option != "--std=c++17" && option != "--disable-warnings") return false;
   }
   return true;
 }
 
-// Waits for other compilations where a test wants them to be under way at once.
+// Waits for other compilations if a test wants them to be in progress at the same time.
 void meet_others() {
   constexpr std::chrono::seconds patience(5);
   Process& process = Process::get();
@@ -78,7 +78,7 @@ void meet_others() {
 
 }  // namespace
 
-// A number that no NVRTC has: what is compiled here is not to be taken for its work.
+// Returns a version that no NVRTC has, so that code compiled here is not mistaken for NVRTC's.
 nvrtcResult nvrtcVersion(int* major, int* minor) {
   return nvrtc(__func__, [&](Process&) { return *major = 0, *minor = 1, NVRTC_SUCCESS; });
 }

@@ -1,4 +1,4 @@
-// What a profiler is to NVTX: named by NVTX_INJECTION64_PATH, it is told of the ranges that begin and end.
+// Acts as a profiler for NVTX: named by NVTX_INJECTION64_PATH, it is notified of the ranges that begin and end.
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -27,7 +27,7 @@ int end_range() {
 
 }  // namespace
 
-// NVTX asks for it by this name.
+// NVTX looks it up by this name.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table_of) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(table_of(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable functions = nullptr;

@@ -5,7 +5,7 @@
 namespace heddle::cuda::standin {
 
 Process& Process::get() {
-  static Process& process = *new Process();  // other threads use it until the process ends
+  static Process& process = *new Process();  // never destroyed: other threads use it until the process ends
   return process;
 }
 
@@ -143,7 +143,7 @@ void Process::reset(Lock& lock) {
 
 namespace {
 
-// When the process ends, or the library is closed.
+// Runs when the process ends, or the library is closed.
 [[gnu::destructor]] void say_what_was_broken() {
   Process& process = Process::get();
   const Lock lock(process.mutex);

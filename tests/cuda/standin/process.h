@@ -1,4 +1,4 @@
-// All that the stand-in knows, once for the process, under one lock; and how each function of NVIDIA's begins and ends here.
+// The whole state of the stand-in, once for the process, guarded by one lock; and the begin and end of each of NVIDIA's functions here.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace heddle::cuda::standin {
 
-// Objects by handles that are no addresses and are never given out again, so that a stale one is known as such.
+// Objects by handles that are no addresses and are never given out again, so that a stale one is recognized.
 template <class Handle, class T>
 class Table {
  public:
@@ -31,7 +31,7 @@ class Table {
     objects_[number] = std::move(object);
     return reinterpret_cast<Handle>(number);
   }
-  // Null: there is none by that handle.
+  // Returns null if there is none by that handle.
   std::shared_ptr<T> find(Handle handle) const {
     const auto found = objects_.find(reinterpret_cast<uintptr_t>(handle));
     return found == objects_.end() ? nullptr : found->second;
@@ -62,38 +62,38 @@ struct Kernel {
 // A program of NVRTC's.
 struct Source {
   std::string text, log;
-  std::string ptx;    // with its last zero; empty: not compiled
-  std::string cubin;  // the same; empty too where it was compiled for no real architecture
+  std::string ptx;    // with its terminating zero; empty: not compiled
+  std::string cubin;  // the same; also empty if it was compiled for no real architecture
 };
 
-// Memory that is allocated in the order of streams.
+// A pool of memory that is allocated in the order of streams.
 struct Pool {
   int device = 0;
-  std::set<int> devices;    // other ones that may use it
+  std::set<int> devices;    // other devices that may use it
   uint64_t kept_bytes = 0;  // the release threshold
   uint64_t trims = 0;
 };
 
-// Compilations of NVRTC's that are under way, for a test that counts how many are so at once.
+// Compilations of NVRTC that are in progress, for a test that counts the concurrent ones.
 struct Compiling {
-  int wanted = 0;  // each waits until so many have met, or for a moment
+  int wanted = 0;  // each waits until that many have met, or for a moment
   int now = 0, most = 0;
 };
 
-// Names of the calls that are made, in order.
+// Names of the calls, in order.
 struct CallLog {
   uint64_t made = 0;  // since the stand-in was loaded
   bool on = false;
-  std::vector<const char*> names;   // while it is on
-  std::vector<std::string> ranges;  // of NVTX then: what begins by its name, what ends as "end"
+  std::vector<const char*> names;   // recorded while it is on
+  std::vector<std::string> ranges;  // of NVTX, while it is on: a begin by its name, an end as "end"
 };
 
-// What may not happen between the first and the last launch of a run.
+// Calls that must not happen between the first and the last launch of a run.
 class RunWindow {
  public:
   void begin() { *this = {}, runs_ = true; }
   void end() { *this = {}; }
-  // What was noted behind the first launch stands before another.
+  // Calls noted after the first launch come before another one.
   void launch(BrokenRules& rules) {
     for (const auto& [rule, by] : since_) rules.add(rule, by);
     since_.clear();
@@ -108,23 +108,23 @@ class RunWindow {
   std::vector<std::pair<Rule, std::string>> since_;
 };
 
-// Told by a test. 0: none.
+// Failures that a test requested. 0: none.
 struct Faults {
-  uint64_t launch = 0;  // the so-manieth launch from now on fails when the device comes to it
+  uint64_t launch = 0;  // this many launches from now, the launch fails when the device reaches it
   cudaError_t launch_error = cudaErrorIllegalAddress;
-  uint64_t allocation = 0;  // the so-manieth allocation from now on finds no memory
-  std::string call;         // the so-manieth call of this name does nothing, answers with `answer`, and is the first to know of `loss`
+  uint64_t allocation = 0;  // this many allocations from now, the allocation finds no memory
+  std::string call;  // this many calls of this name from now, the call does nothing, returns `answer`, and is the first to report `loss`
   uint64_t call_number = 0;
   int answer = 0;
   cudaError_t loss = cudaSuccess;
-  // Whether it is that one's turn.
+  // Returns true if it is the turn of the failing call.
   static bool strikes(uint64_t& left) { return left > 0 && --left == 0; }
 };
 
 struct Process {
   static Process& get();
 
-  std::mutex mutex;  // of all that follows
+  std::mutex mutex;  // guards the members below
   Settings settings = Settings::read();
   BrokenRules rules;
   CallLog calls;
@@ -137,7 +137,7 @@ struct Process {
   Table<cudaLibrary_t, Library> libraries{0x53000000};
   Table<cudaKernel_t, Kernel> kernels{0x54000000};
   Table<nvrtcProgram, Source> programs{0x55000000};
-  Table<cublasLtHandle_t, int> lt_handles{0x56000000};      // the device that each is for
+  Table<cublasLtHandle_t, int> lt_handles{0x56000000};      // with the device that each is for
   std::map<const void*, std::shared_ptr<void>> lt_objects;  // descriptions, layouts and preferences that were made and not destroyed
   Table<cudnnHandle_t, CudnnHandle> cudnn_handles{0x57000000};
   Table<cudnnBackendDescriptor_t, BackendDescriptor> cudnn_descriptors{0x58000000};
@@ -146,48 +146,49 @@ struct Process {
   Table<cudaMemPool_t, Pool> pools{0x59000000};
   std::map<int, std::pair<cudaMemPool_t, std::shared_ptr<Pool>>> default_pools;  // by device
   Compiling compiling;
-  std::condition_variable met;              // of compilations
-  std::atomic<uint64_t> host_functions{0};  // that were called by streams, since the stand-in was loaded
+  std::condition_variable met;              // for compilations
+  std::atomic<uint64_t> host_functions{0};  // that streams called, since the stand-in was loaded
   uint64_t resets = 0;
 
-  // The stream, or null: the rule is broken that there is one. The default stream of the current device for CUDA's own handles.
+  // Returns the stream, or null after reporting that the rule is broken. For CUDA's own handles it is the default stream of the current
+  // device.
   std::shared_ptr<Stream> stream_of(cudaStream_t handle, const char* call);
   std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call);
-  // The pool, made or a device's default; null: there is none by that handle.
+  // Returns the pool, made or a device's default; null if there is none by that handle.
   std::shared_ptr<Pool> pool_of(cudaMemPool_t handle) const;
   cudaMemPool_t default_pool(int device);
-  // Whether the device may use the block.
+  // Returns true if the device may use the block.
   bool may_use(int device, const Block& block) const;
-  // Work of the stream at `place` reads or writes the block.
+  // Records that work of the stream at `place` reads or writes the block.
   void use(Block& block, const Stream& stream, const char* call);
-  // That the host waits here.
+  // Records that the host waits here.
   void wait_on_host(Lock& lock, const Stream& stream, const char* call);
-  // "leak: 2 streams", one for each kind of thing that is left.
+  // Reports "leak: 2 streams", one line for each kind of object that is left.
   void report_leaks();
-  // For tests: as if just loaded, but for what was logged.
+  // For tests: resets to the state after loading, except for the log.
   void reset(Lock& lock);
 };
 
-// Of the calling thread.
+// The state of the calling thread.
 struct ThreadState {
   int device = 0;
   cudaError_t last_error = cudaSuccess;
-  // It was told that there is no going on, since the last reset.
+  // True if the thread has received an error after which CUDA cannot continue, since the last reset.
   bool told = false;
   uint64_t resets = 0;
 };
 ThreadState& this_thread();
 
-// What a call is for. Work may not be given any more by a thread that knows of an error after which there is no going on.
+// The purpose of a call. A thread that has received an error after which CUDA cannot continue must not enqueue more work.
 enum class CallKind : uint8_t { work, other };
 
-// Counts and logs; cudaSuccess, or what every call answers by now.
+// Counts and logs the call. Returns cudaSuccess, or the error that every call returns by now.
 cudaError_t begin_call(Process& process, const char* name, CallKind kind);
 cudaError_t end_call(Process& process, cudaError_t error);
-// Whether a test has said that this call fails, and what it answers.
+// Returns true if a test requested that this call fails, and gives its answer.
 bool fails_call(Process& process, const char* name, int* answer);
 
-// The frame of each function of the runtime: body(process, lock) gives its answer.
+// The common frame of each function of the runtime: body(process, lock) gives its answer.
 template <class Body>
 cudaError_t api(const char* name, CallKind kind, const Body& body) {
   Process& process = Process::get();

@@ -1,5 +1,5 @@
-// The rules of rules.inc, and which of them were broken. A rule that is broken is remembered, said on stderr when the process ends unless a
-// test has taken it, and answered with CUDA's own error where there is one.
+// The rules of rules.inc, and which of them were broken. A broken rule is remembered, printed on stderr when the process ends unless a test
+// has taken it, and answered with CUDA's own error if there is one.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ struct RuleText {
 };
 const std::vector<RuleText>& rule_texts();  // in the order of Rule
 
-// Not synchronised.
+// Not thread-safe.
 class BrokenRules {
  public:
-  // `by`: the call, and what is known beside: "cudaMemcpyAsync: 8 bytes at offset 60 of 64".
+  // `by` is the call, and details: "cudaMemcpyAsync: 8 bytes at offset 60 of 64".
   void add(Rule rule, const std::string& by);
-  // "copy_beyond: cudaMemcpyAsync: ...", each once, in the order in which they came; forgets them.
+  // Returns and forgets lines such as "copy_beyond: cudaMemcpyAsync: ...", each once, in the order in which they came.
   std::vector<std::string> take();
 
  private:

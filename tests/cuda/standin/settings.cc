@@ -20,7 +20,7 @@ uint64_t number(const char* name, uint64_t otherwise) {
   return text && *text ? number_of(name, text) : otherwise;
 }
 
-// With commas between them.
+// Reads numbers separated by commas.
 std::vector<int> numbers(const char* name, std::vector<int> otherwise) {
   const char* const text = std::getenv(name);
   if (!text || !*text) return otherwise;

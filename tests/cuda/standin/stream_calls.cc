@@ -1,4 +1,4 @@
-// cudart: streams and events.
+// Implements cudart: streams and events.
 #include "process.h"
 
 namespace standin = heddle::cuda::standin;
@@ -18,7 +18,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned int flag
   });
 }
 
-// The plugin does not make its streams so, embedding programs do.
+// The plugin does not make its streams so, but embedding programs do.
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned int flags) {
   return cudaStreamCreateWithPriority(handle, flags, 0);
 }

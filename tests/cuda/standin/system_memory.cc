@@ -8,7 +8,7 @@
 namespace heddle::cuda::standin {
 
 bool is_host_memory(const void* address) {
-  // Where Linux puts programs that may lie anywhere, and all above; the shadow memory of sanitizers lies below.
+  // The range where Linux puts position-independent programs, and everything above; the shadow memory of sanitizers lies below.
   constexpr uintptr_t first = 0x550000000000, end = uintptr_t{1} << 47;
   const auto number = reinterpret_cast<uintptr_t>(address);
   if (number < first || number >= end) return false;

@@ -1,4 +1,4 @@
-// What the stand-in does as NVIDIA's libraries do: order, events, memory, copies, errors.
+// Behaviour that the stand-in shares with NVIDIA's libraries: order, events, memory, copies, errors.
 #include <cstring>
 #include <set>
 #include <thread>
@@ -110,7 +110,7 @@ TEST_F(StandinCalls, PageableMemoryIsReadDuringTheCallAndPinnedMemoryLater) {
   EXPECT_EQ(std::string(here, 16), std::string(8, 1) + std::string(8, 4));
 }
 
-// By bytes, not by pages.
+// Registration is by bytes, not by pages.
 TEST_F(StandinCalls, HostMemoryIsRegisteredOnce) {
   std::vector<char> here(192);
   EXPECT_EQ(cuda.cudaHostRegister(here.data() + 64, 64, cudaHostRegisterPortable), cudaSuccess);
@@ -155,7 +155,7 @@ TEST_F(StandinCalls, AFunctionOfTheHostsIsCalledInTheOrderOfItsStream) {
   EXPECT_EQ(*pinned, 6);
 }
 
-// Two kernels on two streams, with the order in which their results stand in one place: drawn by the seed, the same for each.
+// Two kernels on two streams, whose results in one place show their order: drawn by the seed, and equal for equal seeds.
 TEST_F(StandinCalls, TheSeedDrawsTheOrderOfStreams) {
   const Kernels kernels(cuda, add_one_source);
   const cudaKernel_t add_one = kernels.get("add_one");
@@ -217,7 +217,7 @@ TEST_F(StandinCalls, NoDevicesIsAnError) {
   EXPECT_EQ(cuda.cudaGetDeviceCount(&count), cudaErrorNoDevice);
 }
 
-// Every call fails from then on, on all devices, and what was enqueued is not done.
+// Every call fails from then on, on all devices, and work that was enqueued is not done.
 TEST_F(StandinCalls, BehindAnErrorOfAKernelThereIsNoGoingOn) {
   const Kernels kernels(cuda, add_one_source);
   const cudaStream_t stream = make_stream(cuda), other = make_stream(cuda, 1);
@@ -273,7 +273,7 @@ TEST_F(StandinCalls, NvrtcSaysWhatIsWrongWithASource) {
             cudaErrorNoKernelImageForDevice);
 }
 
-// Once for each, when the process ends.
+// Each broken rule is printed once, when the process ends.
 TEST(StandinExit, SaysWhatWasBroken) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto breaks = [] {

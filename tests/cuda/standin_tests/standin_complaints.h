@@ -1,4 +1,4 @@
-// What the stand-in for NVIDIA's libraries has against those who call it. Needs none of NVIDIA's headers.
+// The rules that callers of the stand-in for NVIDIA's libraries have broken. Needs none of NVIDIA's headers.
 #pragma once
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 namespace heddle::testing_standin {
 
-// One a line, since it was last asked; none where it is not loaded.
+// Returns the complaints since the last call, one per line; none if the stand-in is not loaded.
 inline std::string complaints() {
   void* const library = dlopen(HEDDLE_BINARY_DIR "/lib/test/cuda_standin.so", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (!library) return {};

@@ -1,4 +1,4 @@
-// The rules of the stand-in that are about cuBLASLt; standin_rules_test.cc has the others.
+// The rules of the stand-in for cuBLASLt; standin_rules_test.cc has the others.
 #include <algorithm>
 
 #include "standin_program.h"
@@ -9,7 +9,7 @@ namespace {
 using namespace testing_standin;
 using StandinRule = StandinTest;
 
-// d [4, 3] = a [4, 64] b [64, 3], of f32: what a test makes wrong it makes wrong here.
+// The product d [4, 3] = a [4, 64] b [64, 3], of f32, in which each test makes its mistake.
 struct Product {
   explicit Product(const Standin& of) : cuda(of), stream(make_stream(of)) {
     EXPECT_EQ(cuda.cublasLtCreate(&handle), CUBLAS_STATUS_SUCCESS);
@@ -28,7 +28,7 @@ struct Product {
       EXPECT_EQ(prefer(of_operand, uint32_t{16}), CUBLAS_STATUS_SUCCESS);
   }
   Product(const Product&) = delete;
-  // Behind what the test says of complaints. What it destroyed itself it has set to null.
+  // Runs after the test has checked complaints. Objects that the test destroyed itself were set to null.
   ~Product() {
     if (preference) cuda.cublasLtMatmulPreferenceDestroy(preference);
     for (const cublasLtMatrixLayout_t layout : {a, b, d})

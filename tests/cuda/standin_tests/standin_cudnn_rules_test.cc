@@ -1,4 +1,4 @@
-// The rules of the stand-in that are about cuDNN's backend API; standin_rules_test.cc has the others.
+// The rules of the stand-in for cuDNN's backend API; standin_rules_test.cc has the others.
 #include "standin_program.h"
 
 namespace heddle::cuda {
@@ -8,7 +8,7 @@ using namespace testing_standin;
 using StandinRule = StandinTest;
 using Ints = std::vector<int64_t>;
 
-// Descriptors of a program, by what each is; what goes right is expected.
+// Makes the descriptors of a program, by kind; calls that must succeed are checked.
 class Cudnn {
  public:
   explicit Cudnn(const Standin& cuda) : cuda_(cuda), stream(make_stream(cuda)) {
@@ -30,7 +30,7 @@ class Cudnn {
   }
   cudnnStatus_t finalize(cudnnBackendDescriptor_t descriptor) const { return cuda_.cudnnBackendFinalize(descriptor); }
 
-  // A row-major tensor of f32, all of its attributes set.
+  // Makes a row-major tensor of f32, with all of its attributes set.
   cudnnBackendDescriptor_t tensor(int64_t id, const Ints& dims, bool is_virtual = false) const {
     const cudnnBackendDescriptor_t t = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     Ints strides(dims.size(), 1);
@@ -59,7 +59,7 @@ class Cudnn {
     EXPECT_EQ(finalize(p), CUDNN_STATUS_SUCCESS);
     return p;
   }
-  // y = relu(x), not finalized.
+  // Makes y = relu(x), not finalized.
   cudnnBackendDescriptor_t relu(cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y) const {
     const cudnnBackendDescriptor_t o = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     EXPECT_EQ(set_descriptor(o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise()), CUDNN_STATUS_SUCCESS);
@@ -67,7 +67,7 @@ class Cudnn {
     EXPECT_EQ(set_descriptor(o, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y), CUDNN_STATUS_SUCCESS);
     return o;
   }
-  // A graph of operations, which are finalized; itself not.
+  // Makes a graph of operations, which are finalized; the graph is not.
   cudnnBackendDescriptor_t graph(const std::vector<cudnnBackendDescriptor_t>& operations) const {
     for (const cudnnBackendDescriptor_t operation : operations) EXPECT_EQ(finalize(operation), CUDNN_STATUS_SUCCESS);
     const cudnnBackendDescriptor_t g = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -75,7 +75,7 @@ class Cudnn {
     EXPECT_EQ(set(g, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, std::vector<cudnnHandle_t>{handle}), CUDNN_STATUS_SUCCESS);
     return g;
   }
-  // A plan of y = relu(x), tensors 1 and 2, [1, 1, 2, 4], by the first engine of a mode: A has a workspace of 4096 bytes.
+  // Makes a plan of y = relu(x), tensors 1 and 2, [1, 1, 2, 4], by the first engine of a mode: A has a workspace of 4096 bytes.
   cudnnBackendDescriptor_t plan(cudnnBackendHeurMode_t mode) const {
     const cudnnBackendDescriptor_t g = graph({relu(final_tensor(1, {1, 1, 2, 4}), final_tensor(2, {1, 1, 2, 4}))});
     EXPECT_EQ(finalize(g), CUDNN_STATUS_SUCCESS);

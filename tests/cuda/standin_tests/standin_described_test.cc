@@ -1,5 +1,5 @@
-// Devices that are not here: plans are made for them, and nothing runs on them. Each child is a process of its own, as the plugin works
-// with one description, or with none, for its whole process.
+// Devices that are not present: plans are made for them, and nothing runs on them. Each child is a separate process, because the plugin
+// works with one description, or with none, for its whole process.
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ Result<Runtime> runtime_with(const std::string& description) {
   return Runtime::create(options);
 }
 
-// In a child: ends it with 0 where all is as it should be.
+// Called in a child: ends it with 0 if there is no error.
 [[noreturn]] void end(const char* wrong) {
   if (wrong) std::fprintf(stderr, "%s\n", wrong);
   ::_exit(wrong ? 1 : 0);

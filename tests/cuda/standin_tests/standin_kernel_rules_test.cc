@@ -1,4 +1,4 @@
-// The rules of the stand-in that are about kernels, their libraries and programs; standin_rules_test.cc has the others.
+// The rules of the stand-in for kernels, their libraries and programs; standin_rules_test.cc has the others.
 #include <cstring>
 
 #include "standin_program.h"
@@ -106,7 +106,7 @@ TEST_F(StandinRule, memory_of_other_device) {
   const cudaStream_t here = make_stream(cuda), there = make_stream(cuda, 1);
   void* const from = make_memory(cuda, 128, there);
   void* const to = make_memory(cuda, 128, here);
-  // Access to what is allocated, and to what a pool gives, are two things.
+  // Access to allocated memory, and access to a pool's memory, are granted separately.
   void* allocated = nullptr;
   EXPECT_EQ(cuda.cudaSetDevice(1), cudaSuccess);
   EXPECT_EQ(cuda.cudaMalloc(&allocated, 128), cudaSuccess);

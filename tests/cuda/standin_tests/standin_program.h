@@ -1,4 +1,4 @@
-// Short forms for tiny programs of CUDA's calls: what goes right in them is expected, so that what is left is the call under test.
+// Short forms for tiny programs of CUDA's calls: calls that must succeed are checked, so that the call under test is left.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ inline cudaEvent_t make_event(const Standin& cuda, int device = 0) {
   return event;
 }
 
-// Memory of the stream's device, there for all streams.
+// Allocates memory of the stream's device, which all streams may use.
 inline void* make_memory(const Standin& cuda, size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
   EXPECT_EQ(cuda.cudaMallocAsync(&memory, bytes, stream), cudaSuccess);
@@ -42,7 +42,7 @@ inline char* make_pinned(const Standin& cuda, size_t bytes) {
   return static_cast<char*>(memory);
 }
 
-// Kernels behind text/element.cuh, loaded.
+// Kernels that follow text/element.cuh, loaded.
 class Kernels {
  public:
   Kernels(const Standin& cuda, const std::string& source) : cuda_(cuda) {
@@ -69,7 +69,7 @@ class Kernels {
   const Standin& cuda_;
 };
 
-// One struct of parameters, at most 1024 threads.
+// Launches with one struct of parameters, and at most 1024 threads.
 template <class Parameters>
 cudaError_t launch(const Standin& cuda, cudaKernel_t kernel, cudaStream_t stream, const Parameters& parameters, unsigned int blocks = 1,
                    unsigned int threads = 32) {
@@ -91,7 +91,7 @@ struct AddOne { const float* from; float* to; };
 HEDDLE_KERNEL(add_one, AddOne, p) { p.to[threadIdx.x] = p.from[threadIdx.x] + 1.0f; }
 )";
 
-// While it is closed no work of the stand-in's begins.
+// While this is closed no work of the stand-in begins.
 class Hold {
  public:
   explicit Hold(const Standin& cuda) : cuda_(cuda), setting_("HOLD", file_) {

@@ -1,5 +1,5 @@
-// Each rule of the stand-in (standin/rules.inc), broken by a program of a few calls and reported; the test has the rule's name. What the
-// rule does not forbid stands beside it where that is near.
+// Each rule of the stand-in (standin/rules.inc), broken by a program of a few calls and reported; the test has the rule's name. Similar
+// calls that the rule allows are tested with it.
 #include <cstring>
 #include <set>
 #include <sstream>
@@ -155,7 +155,7 @@ TEST_F(StandinRule, free_in_use) {
     EXPECT_EQ(cuda.cudaMemsetAsync(memory, 0, 64, other), cudaSuccess);
     return memory;
   };
-  // Whether it happens to be done by now does not matter: nobody has asked.
+  // Whether the work happens to be done by now does not matter: the host has not waited.
   void* memory = used();
   EXPECT_EQ(cuda.cudaFreeAsync(memory, one), cudaSuccess);
   EXPECT_EQ(broken(), "free_in_use: cudaFreeAsync");
@@ -174,7 +174,7 @@ TEST_F(StandinRule, free_in_use) {
   EXPECT_EQ(cuda.cudaFreeAsync(memory, one), cudaSuccess);
   EXPECT_EQ(cuda.cudaFreeAsync(used(), other), cudaSuccess);
   EXPECT_EQ(broken(), "");
-  // A kernel's parameters say what it uses.
+  // A kernel's parameters determine what it uses.
   const Kernels kernels(cuda, add_one_source);
   auto* const floats = static_cast<char*>(make_memory(cuda, 256, one));
   EXPECT_EQ(launch(cuda, kernels.get("add_one"), other, AddOne{floats, floats + 128}), cudaSuccess);
@@ -215,7 +215,7 @@ TEST_F(StandinRule, leak) {
   EXPECT_EQ(broken(), "");
 }
 
-// What is done between the first and the last launch of a run; before the first and behind the last it is no matter.
+// Runs a call between the first and the last launch of a run; before the first and after the last it is allowed.
 template <class Call>
 std::string broken_in_a_run(const Standin& cuda, const Call& call) {
   const Kernels kernels(cuda, add_one_source);

@@ -1,4 +1,4 @@
-// The stand-in for NVIDIA's libraries, loaded: their functions by name, and its own (standin/native.h).
+// Loads the stand-in for NVIDIA's libraries: their functions by name, and its own (standin/native.h).
 #pragma once
 
 #include <dlfcn.h>
@@ -25,14 +25,14 @@ struct Standin {
   HEDDLE_STANDIN_FUNCTIONS(HEDDLE_STANDIN_POINTER)
 #undef HEDDLE_STANDIN_POINTER
 
-  // What the plugin has no use for, and embedding programs do.
+  // Functions that the plugin does not use, but embedding programs do.
 #define HEDDLE_EMBEDDERS_FUNCTIONS(function) \
   function(cudaMalloc) function(cudaFree) function(cudaStreamCreateWithFlags) function(cudaMallocAsync) function(cudaDeviceGetMemPool)
 #define HEDDLE_EMBEDDERS_POINTER(name) decltype(&::name) name = nullptr;
   HEDDLE_EMBEDDERS_FUNCTIONS(HEDDLE_EMBEDDERS_POINTER)
 #undef HEDDLE_EMBEDDERS_POINTER
 
-  // The plugin, which is told the same file, has the same one.
+  // Returns the stand-in; the plugin, which gets the same file, uses the same one.
   static const Standin& get() {
     static const Standin& loaded = *new Standin();
     return loaded;
@@ -60,7 +60,7 @@ struct Standin {
   }
 };
 
-// A setting of the stand-in's, while this lives: "DEVICES".
+// Sets a setting of the stand-in, such as "DEVICES", while this lives.
 class StandinSetting {
  public:
   StandinSetting(const std::string& name, const std::string& value) : name_("HEDDLE_CUDA_STANDIN_" + name) {
@@ -74,7 +74,7 @@ class StandinSetting {
   const std::string name_;
 };
 
-// Each test has the stand-in as if just loaded.
+// Resets the stand-in to its state after loading for each test.
 class StandinTest : public ::testing::Test {
  protected:
   StandinTest() : cuda(Standin::get()) {
@@ -85,7 +85,7 @@ class StandinTest : public ::testing::Test {
     cuda.cudaGetLastError();
   }
   ~StandinTest() override { cuda.reset(); }
-  // Lines of the rules that were broken since.
+  // Returns the rules that were broken since, one per line.
   std::string broken() const { return cuda.broken(); }
 
   const Standin& cuda;

@@ -15,7 +15,7 @@ using plugin::Status;
 namespace {
 
 constexpr int sample_threads = 128;
-// Channels that a thread does, as long as there are so many threads.
+// The number of channels that one thread computes, as long as there are that many threads.
 constexpr int64_t max_channels = 8, enough_units = 1 << 17;
 
 }  // namespace
@@ -48,7 +48,7 @@ Status GridSampleLaunches::choose(const Operands& operands, bool varies, KernelS
   text.constant("ALIGNS", options.align_corners);
   parameters({}, text.parameters);
   text.kernel("grid", "grid_sample<F>");
-  source->contract = false;  // the host's positions
+  source->contract = false;  // to get the host's positions
   text.write({"cubic", "grid_sample"}, source);
   return {};
 }

@@ -1,4 +1,4 @@
-// GridSample as one launch (text/grid_sample.cuh).
+// Implements GridSample as one launch (text/grid_sample.cuh).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace heddle::cuda {
 
 class GridSampleLaunches : public Launches {
  public:
-  operators::GridOptions options;  // before choose()
+  operators::GridOptions options;  // set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;

@@ -31,7 +31,7 @@ void PoolLaunches::parameters(const Window& window, int64_t count, int64_t chann
   if (indices_) writer.address("", "i64", "indices", Address::output, 1);
   writer.number("count", count);
   writer.number("channels", channels);
-  // Up to three dimensions, those that there are not in front, of extent 1.
+  // Up to three dimensions; missing ones come first, with extent 1.
   int64_t extents[7][operators::max_spatial];
   const int shift = operators::max_spatial - window.spatial;
   for (int i = 0; i < operators::max_spatial; ++i) {
@@ -77,7 +77,7 @@ Status PoolLaunches::choose(const Operands& operands, bool varies, KernelSource*
   if (last_ != (x.layout.rank != 0)) return plugin::unsupported("pooling wants input and output in one layout");
   if (last_ && indices_) return plugin::unsupported("indices of channels-last images");
   wide_ = varies || is_wide(y.element_count);
-  source->contract = false;  // the host's bits
+  source->contract = false;  // to get the host's bits
   KernelText text("pool", wide_);
   text.type("C", compute_type(dtype_));
   text.constant("MAX", kind == PoolKind::max);

@@ -1,4 +1,4 @@
-// MaxPool, AveragePool and LpPool as one launch (text/pool.cuh).
+// Implements MaxPool, AveragePool and LpPool as one launch (text/pool.cuh).
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ enum class PoolKind : uint8_t { max, average, lp };
 
 class PoolLaunches : public Launches {
  public:
-  PoolKind kind = PoolKind::max;  // before choose()
+  PoolKind kind = PoolKind::max;  // set before choose()
   operators::WindowAttributes attributes;
-  bool counts_padding = false;  // average
-  bool column_major = false;    // indices
-  int64_t power = 2;            // lp
+  bool counts_padding = false;  // for average
+  bool column_major = false;    // for indices
+  int64_t power = 2;            // for lp
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;

@@ -19,12 +19,12 @@ constexpr uint32_t tables_kernel = 0, weighted_kernel = 1;
 bool is_float(heddle_dtype dtype) {
   return HEDDLE_DTYPE_BIT(dtype) & plugin::float_dtypes;
 }
-// In double for f64 and for integers, whose rounding shows every error, else in float.
+// Returns double for f64 and for integers, whose rounding shows every error, else float.
 const char* sum_type(heddle_dtype dtype) {
   return is_float(dtype) && dtype != HEDDLE_F64 ? "float" : "double";
 }
 
-// The least and the largest number of an integer type.
+// The smallest and the largest number of an integer type.
 struct Limits {
   const char *least, *most;
 };
@@ -49,7 +49,7 @@ Limits limits_of(heddle_dtype dtype) {
   }
 }
 
-// To integers the nearest one, ties to the even one; beyond the type's range its limit.
+// Converts to integers by rounding to the nearest one, ties to even; beyond the type's range to its limit.
 std::string stored_text(heddle_dtype dtype) {
   const auto stored = [](const std::string& number) { return "return Stored<T>::of(" + number + ");"; };
   if (is_float(dtype)) return stored("value");
@@ -75,7 +75,7 @@ void ResizeLaunches::Walk::put_in_front(const ResizeAxis& axis, int64_t tap_coun
   ++rank;
 }
 
-// Neighbours that keep their elements are walked as one axis.
+// Neighbouring axes that keep their elements are walked as one axis.
 void ResizeLaunches::walk_axes(const ResizeAxis* axes, const heddle_tensor& x, Walk* walk) const {
   for (int i = x.rank - 1; i >= 0; --i) {
     const ResizeAxis& axis = axes[x.layout.rank == x.rank ? x.layout.order[i] : i];
@@ -105,7 +105,7 @@ void ResizeLaunches::walk_axes(const ResizeAxis* axes, const heddle_tensor& x, W
   }
 }
 
-// The roi's content is the kernels' to read.
+// The content of the roi is read by the kernels only.
 Status ResizeLaunches::look(const Operands& operands, Walk* walk) const {
   const heddle_tensor &x = *operands.input(0), &y = *operands.output(0);
   operators::ResizeOperands given = operators::resize_operands(operands.inputs, operands.input_count);
@@ -177,7 +177,7 @@ void ResizeLaunches::members(const Walk& walk, KernelText* text) const {
   text->constant("EXCLUDES", options.exclude_outside);
   text->function("T stored(C value)", stored_text(dtype_));
   if (crops()) text->function("double roi(const Parameters& p, i64 entry)", "return To<double>::from(p.roi[entry]);");
-  // Where nothing varies they are constants, but for kernels that are as wide as the scale of their axis says.
+  // Where nothing varies the tap counts are constants, except for kernels widened by the scale of their axis.
   std::string taps = "p.taps[axis]";
   if (!varies_ && !options.antialias) {
     taps = "0";
@@ -202,7 +202,7 @@ Status ResizeLaunches::choose(const Operands& operands, bool varies, KernelSourc
     walk.fill_up(rank_);
   else
     HEDDLE_PLUGIN_CHECK(look(operands, &walk));
-  source->contract = false;  // the host's positions
+  source->contract = false;  // to get the host's positions
   KernelText text("resize", wide_);
   members(walk, &text);
   parameters(walk, 0, 0, 0, text.parameters);

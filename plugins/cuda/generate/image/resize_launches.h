@@ -1,4 +1,4 @@
-// Resize as launches (text/resize.cuh): one that picks elements, or one that fills tables of weights and one that sums by them.
+// Implements Resize as launches (text/resize.cuh): one that picks elements, or one that fills tables of weights and one that sums by them.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@ namespace heddle::cuda {
 
 class ResizeLaunches : public Launches {
  public:
-  operators::ResizeNode node;  // before choose()
+  operators::ResizeNode node;  // set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
   bool varies() const final { return varies_; }
 
  private:
-  // Axes as kernels walk them.
+  // The axes as kernels walk them.
   struct Walk {
     int rank = 0;
     using Numbers = int64_t[HEDDLE_MAX_RANK];
     Numbers input = {}, output = {}, stride = {}, taps = {}, entries = {}, roi_entries = {};
     double scale[HEDDLE_MAX_RANK] = {};
     int64_t block = 1, roi_axes = 0;
-    int64_t places = 0, weights = 0;  // in tables
+    int64_t places = 0, weights = 0;  // entries in the tables
 
     void put_in_front(const operators::ResizeAxis& axis, int64_t tap_count);
-    // To a rank that a source was made for.
+    // Adds axes up to a rank that a source was made for.
     void fill_up(int to_rank) {
       while (rank < to_rank) put_in_front({}, 0);
     }
@@ -41,7 +41,7 @@ class ResizeLaunches : public Launches {
   uint64_t take_tables(int64_t weights, LaunchPlan* plan, uint64_t* positions) const;
 
   heddle_dtype dtype_ = HEDDLE_DTYPE_NONE, roi_dtype_ = HEDDLE_DTYPE_NONE;
-  int rank_ = 0;         // of what the source walks
+  int rank_ = 0;         // rank that the source walks
   uint32_t picked_ = 0;  // number of the kernel that picks
   bool varies_ = false, wide_ = false;
 };

@@ -42,7 +42,7 @@ Status RoiAlignLaunches::choose(const Operands& operands, bool varies, KernelSou
   text.constant("HALF_PIXEL", options.half_pixel);
   parameters(operands, text.parameters);
   text.kernel("align", "roi_align<F>");
-  source->contract = false;  // the host's places
+  source->contract = false;  // to get the host's places
   text.write({"grouped_sum", "roi_align"}, source);
   return {};
 }

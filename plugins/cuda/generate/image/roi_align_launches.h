@@ -1,4 +1,4 @@
-// RoiAlign as one launch (text/roi_align.cuh).
+// Implements RoiAlign as one launch (text/roi_align.cuh).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace heddle::cuda {
 
 class RoiAlignLaunches : public Launches {
  public:
-  operators::RoiOptions options;  // before choose()
+  operators::RoiOptions options;  // set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;

@@ -15,9 +15,9 @@ namespace {
 using operators::Box;
 using plugin::Status;
 
-constexpr int64_t min_tiled = 8;  // rows and columns that are worth a square
+constexpr int64_t min_tiled = 8;  // minimal rows and columns for which a square pays
 
-// Units of the bytes that are neighbours on both sides.
+// Returns the largest unit whose bytes are neighbours on both sides.
 int64_t unit_of(const Box& box) {
   const Box::Dimension& last = box.dims[box.rank - 1];
   if (last.source != box.width) return box.width;
@@ -26,7 +26,7 @@ int64_t unit_of(const Box& box) {
   return unit;
 }
 
-// From bytes to units.
+// Converts the box from bytes to units.
 void count_units(Box* box, int64_t unit) {
   Box::Dimension& last = box->dims[box->rank - 1];
   if (unit > box->width) last = {last.extent * box->width / unit, unit, unit};
@@ -38,7 +38,7 @@ void count_units(Box* box, int64_t unit) {
   box->width = 1;
 }
 
-// The dimension whose neighbours are neighbours in the source, where the last one's are not.
+// Returns the dimension whose neighbours are neighbours in the source, if those of the last one are not; -1 if there is none.
 int row_dimension(const Box& box) {
   const Box::Dimension& last = box.dims[box.rank - 1];
   if (last.source == 1 || last.extent < min_tiled) return -1;
@@ -53,7 +53,7 @@ int64_t count_of(const Box& box) {
   return count;
 }
 
-// Squares of 32 units, or of 64 where those would be short pieces of memory.
+// Returns the side of a square: 32 units, or 64 where those would be short pieces of memory.
 int64_t side_of(int64_t unit) {
   return unit <= 2 ? 64 : 32;
 }
@@ -75,7 +75,7 @@ Status BoxLaunches::look(const Operands& operands, Units* units) const {
 
 void BoxLaunches::parameters(const Units& units, ParameterWriter& writer, int64_t* blocks) const {
   const int outer = tiled_ ? rank_ - 2 : rank_, absent = rank_ - units.box.rank;
-  // Dimensions that this box does not have are of one unit, in front.
+  // Dimensions that this box lacks come first, with extent 1.
   int64_t extents[Box::capacity], strides[Box::capacity], targets[Box::capacity];
   for (int d = 0; d < outer; ++d) {
     const Box::Dimension dimension = d < absent ? Box::Dimension{1, 0, 0} : units.box.dims[d - absent];

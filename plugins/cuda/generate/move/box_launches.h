@@ -1,6 +1,6 @@
-// Operators that come to one box of elements between two sets of strides (shared/movement/box.h), the target's dense: Transpose, Reorder,
-// Slice, Expand, Tile, DepthToSpace and SpaceToDepth. Two dimensions that change places go through shared memory in squares
-// (text/move.cuh).
+// Implements operators that copy one box of elements between two sets of strides (shared/movement/box.h), of which the target's are dense:
+// Transpose, Reorder, Slice, Expand, Tile, DepthToSpace and SpaceToDepth. Two dimensions that change places go through shared memory in
+// squares (text/move.cuh).
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ class BoxLaunches : public Launches {
   bool varies() const final { return varies_; }
 
  protected:
-  // The box of these operands, whose content is readable; that of a run is checked.
+  // Computes the box of these operands, whose content is readable; the box of a run is checked.
   virtual plugin::Status box(const Operands& operands, operators::Box* box) const = 0;
-  // How many dimensions it has at most.
+  // Returns the largest number of dimensions that the box can have.
   virtual int max_dimensions(const Operands& operands) const { return operands.output(0)->rank; }
 
  private:
-  // The box in units, without empty dimensions; for tiles its last two are rows and columns.
+  // The box in units, without empty dimensions; for tiles its last two dimensions are rows and columns.
   struct Units {
     operators::Box box;
     int64_t unit = 1, first = 0;
@@ -54,7 +54,7 @@ class SliceLaunches final : public BoxLaunches {
   plugin::Status box(const Operands& operands, operators::Box* box) const override;
 };
 
-// Expand, or Tile.
+// Implements Expand and Tile.
 class RepeatLaunches final : public BoxLaunches {
  public:
   bool tile = false;

@@ -1,4 +1,4 @@
-// ConstantOfShape, EyeLike and Range: outputs that show no input (text/fill.cuh).
+// Implements ConstantOfShape, EyeLike and Range, whose outputs copy no input (text/fill.cuh).
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class FillLaunches : public Launches {
   virtual const char* kernel() const = 0;
   virtual plugin::Status check(const Operands&) const { return {}; }
   virtual void parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const = 0;
-  // Whether elements are numbers, not bits.
+  // Returns true if elements are numbers, not bits.
   virtual bool counts() const { return false; }
   virtual uint32_t host_operands() const { return 0; }
-  // Elements that a thread writes at once.
+  // Returns the number of elements that a thread writes at once.
   virtual int64_t together(const Operands&) const { return 1; }
 
   bool varies_ = false, wide_ = false;

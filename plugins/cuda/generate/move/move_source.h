@@ -1,4 +1,4 @@
-// What the sources of kernels that move elements (text/move.cuh) have in common: units and dividers.
+// Shared parts of the sources of kernels that move elements (text/move.cuh): units and dividers.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,19 @@ namespace heddle::cuda {
 constexpr unsigned int move_threads = 256;
 constexpr int64_t widest_unit = 16;  // bytes that a thread moves at once
 
-// The integer type of a unit of so many bytes.
+// Returns the integer type of a unit of that many bytes.
 const char* unit_type(int64_t bytes);
-// The largest unit that both amounts of bytes are multiples of.
+// Returns the largest unit that divides both numbers of bytes.
 inline int64_t common_unit(int64_t unit, int64_t bytes) {
   while (bytes % unit != 0) unit /= 2;
   return unit;
 }
-// The word by which text/move.cuh divides positions: `wide` where they may be 2^31 or more.
+// Returns the word by which text/move.cuh divides positions. `wide`: they may be 2^31 or more.
 int64_t divider_of(int64_t divisor, bool wide);
-// Extents of a walk through dimensions (offset_of), and what it divides by. Of as many as `rank` says.
+// Writes the extents of a walk through `rank` dimensions (offset_of), and the dividers for them.
 void write_walk(ParameterWriter& writer, const int64_t* extents, int rank, bool wide);
 
-// A kernel that copies an input to output 0, which are equally large, and does nothing where both are the same.
+// Writes a kernel that copies an input to output 0, which has the same size, and does nothing if both are the same.
 void write_bytes_copy(KernelSource* source, bool wide);
 void plan_bytes_copy(const Operands& operands, uint32_t kernel, LaunchPlan* plan, uint32_t input = 0);
 

@@ -84,7 +84,7 @@ Status PartsLaunches::choose(const Operands& operands, bool varies, KernelSource
       return plugin::unsupported("Split with sizes known only while running needs all of its outputs");
     int64_t outer = 0, inner = 0, extent = 0;
     if (tensor) look(*tensor, &outer, &inner, &extent);
-    // Offsets are sums of rows of what is there; of what is absent they are multiples of one step along the axis.
+    // Offsets are sums of rows of the parts that are present; those of absent parts are multiples of one step along the axis.
     if (tensor && !varies_) unit_ = common_unit(unit_, inner * extent);
     if (!tensor && !varies_) {
       look(whole, &outer, &inner, &extent);
@@ -125,7 +125,7 @@ Status PartsLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   batch.whole_row = extent * inner / unit_;
   const auto add = [&] {
     if (batch.blocks > 0) {
-      // What the last launch has no parts for begins behind its blocks.
+      // Slots for which the last launch has no parts begin after its blocks.
       for (; batch.count < together; ++batch.count) {
         batch.ports[batch.count] = batch.ports[0];
         batch.block[batch.count] = batch.blocks;

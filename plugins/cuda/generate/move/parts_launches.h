@@ -1,4 +1,4 @@
-// Concat and Split: parts of a whole along an axis, many of them in one launch (text/move.cuh).
+// Implements Concat and Split: parts of a whole along an axis, many of them in one launch (text/move.cuh).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace heddle::cuda {
 
 class PartsLaunches : public Launches {
  public:
-  bool into_whole = true;  // before choose(): Concat
+  bool into_whole = true;  // set before choose(): true for Concat
   int64_t axis = 0;
 
-  // Split: the sizes, if any, are input 1, on the host.
+  // For Split the sizes, if any, are input 1, on the host.
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
   bool varies() const final { return varies_; }
 
  private:
   static constexpr uint32_t max_together = 16;  // parts of one launch
-  // Parts of one launch: that follow each other, behind those before.
+  // The parts of one launch, which follow each other and those of the launches before.
   struct Batch {
     uint32_t count = 0;
     uint32_t ports[max_together];
@@ -31,10 +31,10 @@ class PartsLaunches : public Launches {
   uint32_t port_count(const Operands& operands) const { return into_whole ? operands.input_count : operands.output_count; }
   const heddle_tensor* part(const Operands& operands, uint32_t i) const { return into_whole ? operands.input(i) : operands.output(i); }
   plugin::Status check_sizes(const Operands& operands) const;
-  // What stands behind the axis, in bytes of one step along it, and what is in front.
+  // Computes the extents before the axis, and the bytes of one step along it.
   void look(const heddle_tensor& tensor, int64_t* outer, int64_t* inner, int64_t* extent) const;
   void parameters(const Batch& batch, ParameterWriter& writer) const;
-  // Where an output is absent: how much of the axis it would have had.
+  // Returns how much of the axis an absent output would have had.
   int64_t extent_of_absent(const Operands& operands, uint32_t i, int64_t offset) const;
 
   bool varies_ = false, wide_ = false;

@@ -18,7 +18,7 @@ Status PickLaunches::choose(const Operands& operands, bool varies, KernelSource*
   varies_ = varies || reads_operands(operands);
   if (operands.writes_nothing() && !varies_) return {};
   wide_ = varies_ || is_wide(operands.output(0)->element_count);
-  // Tuples of indices may be more numbers than the output has elements.
+  // Index tuples may hold more numbers than the output has elements.
   for (uint32_t i = 0; i < operands.input_count; ++i) wide_ = wide_ || (operands.input(i) && is_wide(operands.input(i)->element_count));
   unit_ = varies_ ? width(operands) : common_unit(widest_unit, row_bytes(operands));
   KernelText text("pick", wide_);
@@ -188,7 +188,7 @@ Status PadLaunches::parameters(const Operands& operands, bool for_text, Paramete
   const int rank = std::max(1, operands.input(0)->rank);
   operators::PadPlan plan;
   if (!for_text) HEDDLE_PLUGIN_CHECK(look(operands, &plan));
-  // Dimensions that went into the block are of one unit, in front.
+  // Dimensions that were merged into the block come first, with extent 1.
   int64_t extents[HEDDLE_MAX_RANK], before[HEDDLE_MAX_RANK], inputs[HEDDLE_MAX_RANK], strides[HEDDLE_MAX_RANK];
   for (int d = 0; d < rank; ++d) {
     const int of = d - (rank - plan.rank);

@@ -1,6 +1,6 @@
-// Operators whose outputs show one element of the input each, where an index, a length or a position says which (text/pick.cuh): Gather,
-// GatherND, GatherElements, ReverseSequence, Trilu, OneHot and Pad. What the host refuses while it runs, an index that names nothing or a
-// length longer than the sequence, gives zeros here.
+// Implements operators each of whose output elements shows one element of the input, selected by an index, a length or a position
+// (text/pick.cuh): Gather, GatherND, GatherElements, ReverseSequence, Trilu, OneHot and Pad. An index out of range or a length longer than
+// the sequence, which the host refuses during the run, gives zeros here.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ class PickLaunches : public Launches {
   bool varies() const final { return varies_; }
 
  protected:
-  // Name of the way in text/pick.cuh.
+  // Returns the name of the way of picking in text/pick.cuh.
   virtual const char* way() const = 0;
-  // Parameters behind y, x and count. For the text alone (content of operands may be missing) their values do not matter.
+  // Writes the parameters that follow y, x and count. If `for_text`, their values do not matter, and content of operands may be missing.
   virtual plugin::Status parameters(const Operands& operands, bool for_text, ParameterWriter& writer) const = 0;
-  // Members of F behind nothing(), constants among them.
+  // Adds the members of F after nothing(), constants among them.
   virtual void functions(const Operands&, KernelText*) const {}
-  // Bytes that are picked together.
+  // Returns the number of bytes that are picked together.
   virtual int64_t row_bytes(const Operands& operands) const { return width(operands); }
-  // What has to be read on the host, and is checked in a run whose content varies.
+  // Returns true if operands must be read on the host; they are checked in a run whose content varies.
   virtual bool reads_operands(const Operands&) const { return false; }
   virtual bool knows_operands(const Operands&) const { return true; }
   virtual std::string nothing(const Operands&) const { return "T()"; }
   virtual uint32_t source_port() const { return 0; }
 
   static int64_t width(const Operands& operands) { return static_cast<int64_t>(plugin::byte_width(operands.output(0)->dtype)); }
-  // A number of units or lines, and what the text divides by to count them.
+  // Writes a number of units or lines, and the divider by which the text counts them.
   void count(ParameterWriter& writer, const char* name, const char* divider, int64_t value) const {
     writer.number(name, value);
     writer.number(divider, divider_of(value, wide_));

@@ -16,7 +16,7 @@ using operators::dims_of;
 using operators::ScatterReduction;
 using plugin::Status;
 
-constexpr int64_t max_entries = 2048;  // that a block sorts
+constexpr int64_t max_entries = 2048;  // that one block sorts
 
 }  // namespace
 
@@ -110,7 +110,7 @@ Status ScatterElementsLaunches::look(const Operands& operands, Numbers* n) const
   return {};
 }
 
-// Short lines, or as many as keep a device busy.
+// Returns true if lines are short, or there are enough of them to keep a device busy.
 bool ScatterElementsLaunches::by_lines(const Operands& operands, const Numbers& n) const {
   int at = 0;
   operators::normalize_axis(axis, operands.input(1)->rank, &at);

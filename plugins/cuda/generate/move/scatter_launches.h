@@ -1,6 +1,6 @@
-// ScatterElements and ScatterND as launches: the copy of the data, and the updates (text/scatter.cuh). Updates that meet take effect in
-// their order, whatever the grid: either one thread goes through all that may meet, or they are sorted by what they concern first. An
-// update whose index names nothing, which the host refuses, is left out.
+// ScatterElements and ScatterND as launches: the copy of the data, and the updates (text/scatter.cuh). Updates of the same element take
+// effect in their order, whatever the grid: either one thread goes through all that may coincide, or they are first sorted by their target.
+// An update whose index is out of range, which the host refuses, is left out.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace heddle::cuda {
 
 class ScatterLaunches : public Launches {
  public:
-  operators::ScatterReduction reduction = operators::ScatterReduction::none;  // before choose()
+  operators::ScatterReduction reduction = operators::ScatterReduction::none;  // set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
@@ -25,7 +25,7 @@ class ScatterLaunches : public Launches {
     uint64_t from = 0, to = 0;
   };
   virtual plugin::Status look(const Operands& operands, Numbers* numbers) const = 0;
-  // Whether threads go through lines.
+  // Returns true if threads go through lines.
   virtual bool by_lines(const Operands&, const Numbers&) const { return false; }
   virtual void parameters(const Operands& operands, const Numbers& numbers, ParameterWriter& writer) const = 0;
   virtual void functions(const Operands& operands, KernelText* text) const = 0;
@@ -34,7 +34,7 @@ class ScatterLaunches : public Launches {
 
  private:
   void all_parameters(const Operands& operands, const Numbers& numbers, ParameterWriter& writer) const;
-  // In blocks that are sorted each.
+  // Divides the updates into blocks, each of which is sorted.
   void divide(Numbers* numbers) const { numbers->stride = blocks_of(numbers->count, entries_) * entries_; }
   int64_t entry_bytes() const { return wide_ ? 16 : 8; }
 

@@ -1,5 +1,5 @@
-// Reshape, Flatten, Squeeze, Unsqueeze and Identity where the compiler could not give output and input the same bytes: of extents that are
-// known only while it runs, or of a variable's older content.
+// Implements Reshape, Flatten, Squeeze, Unsqueeze and Identity where the compiler could not give output and input the same bytes: where
+// extents are known only during the run, or for a variable's older content.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace heddle::cuda {
 
 class ViewLaunches final : public Launches {
  public:
-  // What input 1, on the host, says of the extents.
+  // The meaning of input 1, on the host, for the extents.
   enum class Operand : uint8_t { none, shape, squeezed, unsqueezed };
-  Operand operand = Operand::none;  // before choose()
+  Operand operand = Operand::none;  // set before choose()
   bool keeps_zero = false;
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) override;

@@ -15,7 +15,7 @@ constexpr int channel_threads = 256;
 
 }  // namespace
 
-// Channels are dimension 1; a tensor of one dimension is one channel. Stored last they lie beside each other.
+// Channels are dimension 1; a tensor of one dimension is one channel. In channels-last layouts they are adjacent.
 ChannelLaunches::Numbers ChannelLaunches::numbers_of(const heddle_tensor& x) const {
   Numbers n;
   n.count = x.element_count;

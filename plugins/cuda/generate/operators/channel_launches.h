@@ -1,4 +1,5 @@
-// Normalisations that know of each element's channel alone, as launches (text/channels.cuh): BatchNormalization of inference, LRN.
+// Implements normalisations that depend only on each element's channel, as launches (text/channels.cuh): BatchNormalization for inference,
+// LRN.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 namespace heddle::cuda {
 
-// What both have: one kernel over the elements as they are stored.
+// The common part of both: one kernel over the elements as they are stored.
 class ChannelLaunches : public Launches {
  public:
-  FusedExpression epilogue;  // before choose()
+  FusedExpression epilogue;  // set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
@@ -22,11 +23,11 @@ class ChannelLaunches : public Launches {
   struct Numbers {
     int64_t count = 0, inner = 1, channels = 1;
   };
-  // The text of what F has beside load and store, and of what the kernel calls.
+  // Returns the text of F's members other than load and store, and of what the kernel calls.
   virtual std::string members() const = 0;
   virtual const char* walk() const = 0;
   virtual void parameters(const Numbers& numbers, ParameterWriter& writer) const = 0;
-  // Of inputs beside the first; whether elements are read some at a time.
+  // Reads the other inputs, and decides whether several elements are read at once.
   virtual void look(const Operands&) {}
   virtual bool takes_packs() const = 0;
 
@@ -39,10 +40,10 @@ class ChannelLaunches : public Launches {
   bool wide_ = false, one_channel_ = false;
 };
 
-// (x - mean) * scale / sqrt(variance + epsilon) + bias; inputs are x, scale, bias, mean and variance.
+// Computes (x - mean) * scale / sqrt(variance + epsilon) + bias; the inputs are x, scale, bias, mean and variance.
 class BatchLaunches : public ChannelLaunches {
  public:
-  double epsilon = 0;  // before choose()
+  double epsilon = 0;  // set before choose()
 
  private:
   std::string members() const final;
@@ -54,10 +55,10 @@ class BatchLaunches : public ChannelLaunches {
   heddle_dtype scales_ = HEDDLE_DTYPE_NONE, statistics_ = HEDDLE_DTYPE_NONE;
 };
 
-// x / (bias + alpha / size * sum of squares of `size` neighbouring channels)^beta
+// Computes x / (bias + alpha / size * sum of squares of `size` neighbouring channels)^beta.
 class LocalLaunches : public ChannelLaunches {
  public:
-  int64_t size = 1;  // before choose()
+  int64_t size = 1;  // set before choose()
   double alpha = 0, beta = 0, bias = 0;
 
  private:

@@ -14,11 +14,11 @@ using plugin::Status;
 namespace {
 
 constexpr int thread_threads = 128, block_threads = 256;
-// Sums of fewer products are a thread's, and so are those that there are enough of.
+// Sums of fewer products are computed by one thread each, and so are longer ones if there are enough of them.
 constexpr int64_t long_sum = 256, enough_sums = 1 << 17;
-// Products of a part, at least, where sums are divided; and how many parts are enough.
+// The smallest number of products in a part, if sums are divided, and the number of parts that is enough.
 constexpr int64_t min_part = 1 << 14, enough_parts = 1024;
-// What a launch's words hold beside the numbers of labels.
+// The number of words of a launch, and how many of them do not depend on labels.
 constexpr int max_words = 100, other_words = 8;
 
 }  // namespace

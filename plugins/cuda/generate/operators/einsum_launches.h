@@ -1,4 +1,4 @@
-// Einsum as launches (text/einsum.cuh).
+// Implements Einsum as launches (text/einsum.cuh).
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@ namespace heddle::cuda {
 
 class EinsumLaunches : public Launches {
  public:
-  std::string equation;  // before choose()
+  std::string equation;  // set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
 
  private:
-  // Labels as kernels walk them: none of one position, and neighbours that all operands have a common stride of are one.
+  // The labels as kernels walk them: labels with one position are left out, and neighbouring labels with a common stride in all operands
+  // are merged.
   struct Walk {
     int outer = 0, inner = 0;
     int64_t extents[operators::max_einsum_labels] = {};

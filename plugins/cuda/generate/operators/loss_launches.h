@@ -1,5 +1,5 @@
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss as launches: what is known of each position's scores, the losses and their sum
-// (text/loss.cuh), and the logarithms of probabilities where they are an output.
+// Implements NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss as launches: statistics of each position's scores, the losses and their
+// sum (text/loss.cuh), and the logarithms of probabilities if they are an output.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ enum class LossReduction : uint8_t { none, mean, sum };
 
 class LossLaunches : public Launches {
  public:
-  bool softmax = false, has_ignored = false;  // before choose()
+  bool softmax = false, has_ignored = false;  // set before choose()
   int64_t ignored = 0;
   LossReduction reduction = LossReduction::mean;
 
-  // Scores, labels, and weights if any.
+  // The inputs are scores, labels, and weights if any.
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
 

@@ -13,7 +13,7 @@ using plugin::Status;
 namespace {
 
 constexpr uint32_t ratio_port = 1, training_port = 2;
-// Of the sums that blocks of Multinomial hold together; at least one of them has its own.
+// The largest size of the sums of all Multinomial blocks together; at least one block has sums of its own.
 constexpr int64_t max_sum_bytes = int64_t{64} << 20;
 
 int64_t width(const heddle_tensor& tensor) {
@@ -43,7 +43,7 @@ Status DrawLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   return {};
 }
 
-// A thread for each block of numbers.
+// Uses one thread for each block of numbers.
 int64_t DrawLaunches::divide(const Operands& operands, LaunchPlan*) const {
   return blocks_of(blocks_of(operands.output(0)->element_count, numbers_per_block(operands)), move_threads);
 }
@@ -104,7 +104,7 @@ void MultinomialLaunches::describe(const Operands& operands, KernelText* text) c
   text->block_kernel("classes", "draw_classes<F>", move_threads);
 }
 
-// A block has sums of its own. So much scratch that fewer rows, or classes, need no more.
+// Each block has its own sums. Takes scratch such that fewer rows, or classes, need no more.
 int64_t MultinomialLaunches::divide(const Operands& operands, LaunchPlan* plan) const {
   const heddle_tensor& x = *operands.input(0);
   const int64_t row_bytes = x.dims[1] * static_cast<int64_t>(sizeof(double)), most = std::max(max_sum_bytes, row_bytes);

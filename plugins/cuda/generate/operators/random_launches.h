@@ -1,6 +1,6 @@
-// RandomNormal, RandomUniform, Bernoulli, Multinomial and Dropout (text/random.cuh). Which numbers come out depends on the seed, step and
-// trip that a run has, on the node's stream and on the element; a ratio of
-// Dropout that is none is refused where it is a constant, and gives NaN where only a run knows it.
+// Implements RandomNormal, RandomUniform, Bernoulli, Multinomial and Dropout (text/random.cuh). The numbers depend on the seed, step and
+// trip of a run, on the node's stream and on the element. An invalid ratio of Dropout is refused if it is a constant, and gives NaN if it
+// is known only during the run.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ class DrawLaunches : public Launches {
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
 
  protected:
-  // Types and constants.
+  // Adds types and constants.
   virtual void describe(const Operands& operands, KernelText* text) const = 0;
-  // In choose, of what may be read there.
+  // Checks in choose() the operands that may be read there.
   virtual plugin::Status check(const Operands&) const { return {}; }
-  // Elements that a block of the generator has numbers for.
+  // Returns the number of elements for which one block of the generator has numbers.
   virtual int64_t numbers_per_block(const Operands&) const { return 4; }
-  // How many blocks of threads there is work for; what they need of scratch is taken.
+  // Returns for how many blocks of threads there is work, and takes the scratch that they need.
   virtual int64_t divide(const Operands& operands, LaunchPlan* plan) const;
-  // Those of addresses and sizes.
+  // Writes the addresses and sizes.
   virtual void parameters(const Operands& operands, ParameterWriter& writer) const = 0;
 };
 
-// RandomNormal, RandomUniform and their -Like forms.
+// Implements RandomNormal, RandomUniform and their -Like forms.
 class NumbersLaunches final : public DrawLaunches {
  public:
   operators::RandomNumbers numbers;

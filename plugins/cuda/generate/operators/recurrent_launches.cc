@@ -10,12 +10,12 @@ namespace {
 using operators::RecurrentActivation;
 
 constexpr unsigned int recurrent_threads = 128, walk_threads = 512;
-constexpr int64_t max_hidden = 1024;  // whose state a block holds
-// Of the R of one direction, which a block reads in each step, and of what all blocks read in one. Beyond it more blocks read faster than
-// two launches take (estimated, not measured).
+constexpr int64_t max_hidden = 1024;  // largest hidden size whose state one block holds
+// Limits on the R of one direction, which a block reads in each step, and on what all blocks read in one step. Beyond them reading R by
+// more blocks gains more than two launches cost (estimated, not measured).
 constexpr int64_t max_walked_bytes = int64_t{1} << 20, max_read_bytes = int64_t{16} << 20;
 
-// In the order of RecurrentActivation::Kind.
+// Names in the order of RecurrentActivation::Kind.
 constexpr const char* activation_names[] = {"relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
                                             "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus"};
 
@@ -70,7 +70,7 @@ void RecurrentLaunches::parameters(ParameterWriter& writer) const {
   if (sums_) writer.address("", type, "sums", Address::output, operators::sums_port(gates()));
 }
 
-// Function k of a direction, and of two where they differ.
+// Writes function k of a direction, and of both where they differ.
 void RecurrentLaunches::activation_functions(KernelText* text) const {
   const auto call = [&](size_t i) {
     const std::string number = std::to_string(i);

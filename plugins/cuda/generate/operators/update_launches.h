@@ -1,4 +1,4 @@
-// Operators that write variables: SgdUpdate, Assign, AccumulateAdd and StepIncrement (text/update.cuh).
+// Implements the operators that write variables: SgdUpdate, Assign, AccumulateAdd and StepIncrement (text/update.cuh).
 #pragma once
 
 #include <cstdint>

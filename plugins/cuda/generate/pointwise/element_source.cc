@@ -19,7 +19,7 @@ bool is_float(heddle_dtype dtype) {
   return dtype == HEDDLE_F16 || dtype == HEDDLE_BF16 || dtype == HEDDLE_F32 || dtype == HEDDLE_F64;
 }
 
-// Operations that only one of floats and integers has.
+// Returns true for operations that exist only for floats; the next function does so for integers.
 bool of_floats(Opcode op) {
   switch (op) {
     case Opcode::exp:

@@ -31,7 +31,7 @@ Status FusedExpressionText::function(heddle_dtype arithmetic, std::string* text)
   for (const FusedExpression::Operand& operand : fused_.operands)
     if (operand.dtype != HEDDLE_BOOL && operand.dtype != arithmetic)
       return plugin::unsupported("the operands of a fused expression must have the dtype of its element, or bool");
-  expression::Program whole = fused_.program;  // a parameter for each operand, whether it is named or not
+  expression::Program whole = fused_.program;  // one parameter for each operand, whether the text names it or not
   while (whole.inputs.size() < fused_.operands.size() + 1) whole.inputs.push_back("unused" + std::to_string(whole.inputs.size()));
   std::string function;
   HEDDLE_PLUGIN_CHECK(element_function(whole, arithmetic, std::string(name_) + "_chain", &function));

@@ -1,4 +1,4 @@
-// Elementwise operators in front of an operator, or behind it, as one expression that is computed with the operator's own elements.
+// Elementwise operators fused before or after an operator, as one expression that is computed with the operator's own elements.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace heddle::cuda {
 
 struct FusedExpression {
-  // A tensor beside the operator's own element: of that one's shape and layout, or of one element.
+  // A tensor that the expression reads besides the operator's own element: of the same shape and layout, or of one element.
   struct Operand {
-    uint32_t input = 0;  // of the node
+    uint32_t input = 0;  // number of the node's input
     heddle_dtype dtype = HEDDLE_DTYPE_NONE;
     bool scalar = false;
   };
-  // Of the element, its input 0, and of the operands, in order. Without code nothing is done.
+  // A program of the element, its input 0, and of the operands, in order. Without code it does nothing.
   expression::Program program;
   std::vector<Operand> operands;
 
@@ -27,18 +27,18 @@ struct FusedExpression {
 
 inline constexpr size_t max_fused_operands = 8;
 
-// What a kernel's source says of a chain that is called `name` there.
+// Writes the source of a fused expression that is called `name` there.
 class FusedExpressionText {
  public:
   FusedExpressionText(const FusedExpression& fused, const char* name) : fused_(fused), name_(name) {}
-  // Bytes of the widest operand that goes with the elements; 0: none does.
+  // Returns the bytes of the widest operand that is read for each element; 0 if there is none.
   size_t widest() const;
   void parameters(ParameterWriter& writer) const;
-  // The function of one element. Errors: those of element_function(), too many operands.
+  // Writes the function of one element. Errors: those of element_function(), too many operands.
   plugin::Status function(heddle_dtype arithmetic, std::string* text) const;
-  // Statements that read what goes with W elements from `at` on.
+  // Returns statements that read the operands of W elements from `at` on.
   std::string reads(const std::string& at) const;
-  // The value of element `e` behind the chain: `value` itself where there is none.
+  // Returns the value of element `e` after the expression: `value` itself if there is none.
   std::string call(const std::string& value, heddle_dtype arithmetic) const;
 
  private:
@@ -46,9 +46,9 @@ class FusedExpressionText {
   const char* const name_;
 };
 
-// "load": W elements of p.x from `at` on, of type C, behind the fused.
+// Returns the member "load": reads W elements of p.x from `at` on, as type C, and applies the prologue.
 std::string load_member(heddle_dtype dtype, const FusedExpressionText& prologue);
-// "store": W numbers of type C, and what the chain makes of them, at p.y and `at`.
+// Returns the member "store": applies the epilogue to W numbers of type C and writes them to p.y from `at` on.
 std::string store_member(heddle_dtype dtype, const FusedExpressionText& epilogue);
 
 }  // namespace heddle::cuda

@@ -16,7 +16,7 @@ bool by_strides(Access access) {
   return access == Access::repeated || access == Access::rows || access == Access::strided;
 }
 
-// struct Parameters: what the launch gives.
+// Returns struct Parameters, the parameters of the launch.
 std::string parameters_text(const PointwiseShape& shape) {
   std::string text = "struct Parameters {\n  " + std::string(stored_type(shape.output)) + "* y;\n";
   for (size_t i = 0; i < shape.inputs.size(); ++i)
@@ -28,7 +28,7 @@ std::string parameters_text(const PointwiseShape& shape) {
   return text + "};\n";
 }
 
-// Where each strided input has the element that goes with output element `first`: one division for each dimension but the outermost.
+// Returns the positions in each strided input of the element for output element `first`: one division for each dimension but the outermost.
 std::string positions_text(const PointwiseShape& shape) {
   std::string text;
   bool any = false;
@@ -51,7 +51,7 @@ std::string positions_text(const PointwiseShape& shape) {
   return text;
 }
 
-// Reads `width` elements of each input. A group of them lies in one row of the innermost dimension.
+// Returns the reads of `width` elements of each input. A group of them lies in one row of the innermost dimension.
 std::string reads_text(const PointwiseShape& shape, size_t i) {
   const std::string n = number(i), type = stored_type(shape.inputs[i]), pack = "Pack<" + type + ", W>";
   switch (shape.access[i]) {
@@ -88,7 +88,7 @@ Status pointwise_source(const expression::Program& program, const PointwiseShape
   call += ")";
   std::string reads;
   for (size_t i = 0; i < shape.inputs.size(); ++i) reads += reads_text(shape, i);
-  bool divided = false;  // groups have to lie in one row
+  bool divided = false;  // groups must lie in one row
   for (const Access access : shape.access) divided = divided || by_strides(access);
   const std::string width = std::to_string(shape.width);
   *text =

@@ -13,7 +13,7 @@ bool is_real(heddle_dtype dtype) {
   return dtype == HEDDLE_F16 || dtype == HEDDLE_BF16 || dtype == HEDDLE_F32 || dtype == HEDDLE_F64;
 }
 
-// The end of the range of a dtype that an extremum of nothing is, as the host has it.
+// Returns the end of a dtype's range that the extremum of no elements is, as on the host.
 std::string end_of_range(heddle_dtype dtype, bool lowest, const std::string& type) {
   if (is_real(dtype)) return std::string(lowest ? "-" : "") + "infinity_of((" + type + ")0)";
   const int bits = 8 * static_cast<int>(plugin::byte_width(dtype));
@@ -26,7 +26,7 @@ std::string end_of_range(heddle_dtype dtype, bool lowest, const std::string& typ
   return text;
 }
 
-// A literal of f64 that every compiler reads the same.
+// Returns a literal of f64 that every compiler reads the same.
 std::string real_literal(double value, const std::string& type) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -35,7 +35,7 @@ std::string real_literal(double value, const std::string& type) {
   return text;
 }
 
-// Sums of `term`. Of integers in 64 bits, of `S` where they are real.
+// Returns sums of `term`: for integers in 64 bits, for real numbers in `S`.
 FoldText sum_text(const std::string& S, const std::string& term, const std::string& value) {
   return {S, "A{}", "added(a, " + term + ")", "joined(a, b)", value, ""};
 }
@@ -44,7 +44,7 @@ std::string extreme_text(bool maximum, bool last, const char* b) {
   return std::string("farther<") + (maximum ? "true, " : "false, ") + (last ? "true" : "false") + ">(a, " + b + ")";
 }
 
-// Of integers: sums in i64 or u64, which wrap.
+// Returns the fold of integers: sums in i64 or u64, which wrap.
 FoldText integer_fold(const ReduceShape& shape) {
   const std::string C = compute_type(shape.input), wide = C == "u64" ? "u64" : "i64", S = "Plain<" + wide + ">", x = "(" + wide + ")x";
   switch (shape.kind) {
@@ -65,8 +65,8 @@ FoldText integer_fold(const ReduceShape& shape) {
   }
 }
 
-// Of floats: in C; products, whose errors add up and which leave the range of f32 halfway, in f64, and so the squares of a norm, which may
-// be beyond f32 where the norm is not.
+// Returns the fold of floats, in C. Products, whose errors accumulate and which may leave the range of f32 halfway, are in f64, and so are
+// the squares of a norm, which may be beyond f32 where the norm is not.
 FoldText real_fold(const ReduceShape& shape) {
   const std::string C = compute_type(computed_in(shape));
   const std::string S = sum_type(shape.input, C), value = "value_of(a)", count = "(C)p.divisor", epsilon = "(C)p.epsilon";

@@ -1,4 +1,4 @@
-// What each kind of reduction is made of, as text. Of reduce_source.cc alone.
+// Gives the parts of each kind of reduction as text. Used only by reduce_source.cc.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace heddle::cuda {
 
-// In terms of x (an element, of type C), a and b (folded values, of type A), `position` and `shift`.
+// Texts in terms of x (an element, of type C), a and b (folded values, of type A), `position` and `shift`.
 struct FoldText {
   std::string folded;   // the type A
-  std::string start;    // of nothing
-  std::string add;      // of a and x
-  std::string combine;  // of a and b
-  std::string value;    // what comes out of a, with p and `shift`
-  std::string result;   // the type that it has, where it is no element of a tensor; "": it is
+  std::string start;    // fold of no elements
+  std::string add;      // fold of a and x
+  std::string combine;  // fold of a and b
+  std::string value;    // result of a, with p and `shift`
+  std::string result;   // type of the result, if it is no element of a tensor; "": it is one
 };
 
 FoldText fold_text(const ReduceShape& shape);

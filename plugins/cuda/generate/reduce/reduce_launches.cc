@@ -18,7 +18,7 @@ Status ReduceLaunches::choose(const Operands& operands, bool varies, KernelSourc
 
 Status ReduceLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   uint32_t set = set_;
-  if (varies_ && !knows(operands)) {  // in prepare, which asks for scratch alone
+  if (varies_ && !knows(operands)) {  // in prepare, which needs only the scratch
     passes.take_scratch(operands.output(0)->element_count, plan);
     return {};
   }

@@ -1,4 +1,4 @@
-// Reductions as launches: ReduceSum and its like, ArgMax and ArgMin, the global pools.
+// Implements reductions as launches: ReduceSum and similar operators, ArgMax and ArgMin, the global pools.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace heddle::cuda {
 
 class ReduceLaunches : public Launches {
  public:
-  ReducePasses passes;  // what is done; before choose()
+  ReducePasses passes;  // the reductions; set before choose()
 
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
   bool varies() const final { return varies_; }
 
  protected:
-  // The dimensions that go. False: they are not known before the run.
+  // Finds the dimensions to reduce. Returns false if they are not known before the run.
   virtual bool knows(const Operands&) const { return true; }
   virtual plugin::Status reduced(const Operands& operands, uint32_t* set) const = 0;
 
@@ -27,7 +27,7 @@ class ReduceLaunches : public Launches {
   uint32_t set_ = 0;
 };
 
-// The axes are input 1: all where it is absent or empty, unless that means none.
+// The axes are input 1. An absent or empty input means all axes, unless the operator says that it means none.
 class AxesReduction : public ReduceLaunches {
  public:
   bool none_when_empty = false, keeps_dims = true;
@@ -45,7 +45,7 @@ class AxisReduction : public ReduceLaunches {
   plugin::Status reduced(const Operands& operands, uint32_t* set) const final;
 };
 
-// All dimensions but the first two: a global pool, of the mean, the largest element or, for ReduceKind::power, the p-norm.
+// Reduces all dimensions but the first two: a global pool, of the mean, the largest element or, for ReduceKind::power, the p-norm.
 class SpatialReduction : public ReduceLaunches {
  public:
   explicit SpatialReduction(ReduceKind kind, int64_t p = 2);

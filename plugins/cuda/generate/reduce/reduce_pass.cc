@@ -11,8 +11,8 @@ using operators::ReducePlan;
 using plugin::Status;
 
 constexpr int64_t vector_bytes = 16, max_at_once = 8;
-// Blocks below which elements of one output are divided, and that there are then: twice and four times what the largest devices run at
-// once. Not the device's own number: results would depend on it.
+// The number of blocks below which the elements of one output are divided, and the number to divide into: twice and four times what the
+// largest devices run at once. Not the device's own number, because results would depend on it.
 constexpr int64_t few_blocks = 264, enough_blocks = 528;
 constexpr int64_t long_row = 512;     // packs, above which a block folds a row and not a warp
 constexpr int64_t shortest_part = 8;  // packs or elements that a thread has of a part
@@ -27,7 +27,7 @@ bool all_multiples(const ReducePlan::Groups& groups, int width, bool but_last) {
   return true;
 }
 
-// Elements that are read at once: whole packs in whole rows.
+// Returns how many elements are read at once: whole packs in whole rows.
 int width_of(const ReducePlan& plan, int64_t widest) {
   int width = static_cast<int>(std::min(max_at_once, vector_bytes / widest));
   const auto fits = [&] {
@@ -45,8 +45,8 @@ ReduceGeometry rows_geometry(const ReducePlan& plan, int width) {
   return g;
 }
 
-// As many threads beside each other as there are outputs, up to a warp where others take turns at many elements, up to a block where there
-// are few, or outputs enough for all threads.
+// Uses as many adjacent threads as there are outputs, up to a warp where other threads share many elements, and up to a block where there
+// are few elements, or outputs enough for all threads.
 ReduceGeometry columns_geometry(const ReducePlan& plan, int width) {
   ReduceGeometry g;
   g.columns = true;
@@ -58,7 +58,7 @@ ReduceGeometry columns_geometry(const ReducePlan& plan, int width) {
   return g;
 }
 
-// Parts of the elements of each output, of whole turns of a block.
+// Divides the elements of each output into parts of whole turns of a block.
 void divide(const ReducePlan& plan, const ReduceGeometry& g, ReduceNumbers* n) {
   const int64_t per_turn = g.columns ? g.threads / g.lanes : int64_t{g.lanes} * g.width;
   const int64_t tiles = g.columns ? plan.outputs / plan.row * blocks_of(plan.row, int64_t{g.lanes} * g.width) : plan.outputs;
@@ -70,7 +70,7 @@ void divide(const ReducePlan& plan, const ReduceGeometry& g, ReduceNumbers* n) {
   n->parts = blocks_of(plan.folded, n->part);
 }
 
-// Groups end with the innermost; in front of them are as many of one element as the source has more.
+// Writes groups so that the last is the innermost; if the source has more groups, those in front get `otherwise`, as groups of one element.
 void fill(const ReducePlan::Groups& groups, int count, int64_t ReducePlan::Group::*member, int64_t* values, int64_t otherwise) {
   const int missing = count - groups.count;
   for (int i = 0; i < count; ++i) values[i] = i < missing ? otherwise : groups.items[i - missing].*member;
@@ -97,7 +97,8 @@ Status ReducePass::choose(const heddle_tensor& x, uint32_t set, bool varies, con
     return reduce_source(shape, name, source);
   }
   const ReducePlan plan = plan_of(x, set);
-  const int64_t widest = static_cast<int64_t>(std::max(plugin::byte_width(x.dtype), FusedExpressionText(shape.prologue, "prologue").widest()));
+  const int64_t widest =
+      static_cast<int64_t>(std::max(plugin::byte_width(x.dtype), FusedExpressionText(shape.prologue, "prologue").widest()));
   if (plan.folded > 0 && plan.outputs > 0) {
     const int width = width_of(plan, widest);
     g = plan.columns ? columns_geometry(plan, width) : rows_geometry(plan, width);
@@ -130,7 +131,7 @@ void ReducePass::plan(const heddle_tensor& x, uint32_t set, Address result, uint
   fill(walk.kept, g.kept, &ReducePlan::Group::output_stride, n.kept_places, 0);
   fill(walk.reduced, g.reduced, &ReducePlan::Group::extent, n.reduced_extents, 1);
   fill(walk.reduced, g.reduced, &ReducePlan::Group::input_stride, n.reduced_strides, 0);
-  if (is_for_rows(shape.kind))  // as they are numbered
+  if (is_for_rows(shape.kind))  // in the order in which they are numbered
     for (int64_t i = g.kept, stride = 1; i-- > 0; stride *= n.kept_extents[i]) n.kept_places[i] = stride;
   if (g.split) {
     divide(walk, g, &n);

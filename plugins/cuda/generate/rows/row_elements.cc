@@ -10,17 +10,18 @@ namespace {
 using operators::ReducePlan;
 using plugin::Status;
 
-// Widest element of what is read and written at once.
+// Returns the width of the widest element that is read or written.
 size_t widest_of(const RowShape& shape) {
   size_t widest = std::max(plugin::byte_width(shape.input), plugin::byte_width(shape.output));
-  for (const FusedExpression* fused : {&shape.prologue, &shape.epilogue}) widest = std::max(widest, FusedExpressionText(*fused, "").widest());
+  for (const FusedExpression* fused : {&shape.prologue, &shape.epilogue})
+    widest = std::max(widest, FusedExpressionText(*fused, "").widest());
   if (shape.scale == PerRow::position) widest = std::max(widest, plugin::byte_width(shape.scale_dtype));
   if (shape.bias == PerRow::position) widest = std::max(widest, plugin::byte_width(shape.bias_dtype));
   return widest;
 }
 
-// Groups of both kinds, outermost first, in the order in which elements are stored; in front of them some of one element, until there are
-// `at_least` of them.
+// Writes the groups of both kinds, outermost first, in the order in which elements are stored; groups of extent 1 come before them until
+// there are `at_least` groups. Returns how many there are.
 int order_groups(const ReducePlan& rows, int at_least, RowNumbers* n) {
   const ReducePlan::Groups& kept = rows.kept;
   const ReducePlan::Groups& reduced = rows.reduced;

@@ -12,12 +12,12 @@ namespace {
 using operators::ReducePlan;
 using plugin::Status;
 
-// What the threads of a row hold in registers at most: lanes, and elements of each in f32; half as many in f64.
+// The largest row that threads hold in registers: lanes, and elements of each in f32; half as many in f64.
 struct Holders {
   int lanes, elements;
 };
 constexpr Holders holders[] = {{32, 32}, {256, 32}, {1024, 16}};
-constexpr int64_t longest_alone = 32;  // of a row whose elements lie apart, which one thread holds
+constexpr int64_t longest_alone = 32;  // of a row with strided elements, which one thread holds
 
 ReducePlan rows_of(const RowView& view) {
   return operators::plan_reduction(view.x, view.set, 0, false);
@@ -26,7 +26,7 @@ bool neighbouring(const ReducePlan& rows) {
   return rows.folded == 1 || rows.outputs == 0 || (!rows.columns && rows.reduced.count <= 1);
 }
 
-// False: rows are too long to be held, or lie elsewhere.
+// Returns false if rows are too long to be held, or have another layout.
 bool hold(const ReducePlan& rows, RowShape* shape) {
   const int share = shape->working == HEDDLE_F64 || shape->input == HEDDLE_F64 ? 2 : 1;  // registers of an element
   shape->held = true;
@@ -66,7 +66,7 @@ Status RowLaunches::choose(const Operands& operands, bool varies, KernelSource* 
   if (shape.input == HEDDLE_F64) shape.working = HEDDLE_F64;
   RowView view;
   HEDDLE_PLUGIN_CHECK(look(operands, &view, &shape));
-  // Runs may have parameters of other sizes beside rows of the same.
+  // Runs may have parameters of other sizes with rows of the same size.
   for (PerRow* const access : {&shape.scale, &shape.bias})
     if (varies && *access == PerRow::position) *access = PerRow::repeated;
   const ReducePlan rows = rows_of(view);
@@ -133,7 +133,7 @@ Status AxesLaunches::see(const Operands&, RowView* view, RowShape*) const {
 
 namespace {
 
-// The view of rows of `columns` neighbouring elements each.
+// Makes the view of rows of `columns` neighbouring elements each.
 void as_matrix(int64_t rows, int64_t columns, RowView* view) {
   view->dims[0] = rows;
   view->dims[1] = columns;

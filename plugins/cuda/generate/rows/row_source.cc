@@ -51,7 +51,7 @@ std::string row_type(const RowShape& shape, const std::string& computed) {
   }
 }
 
-// A parameter as statements in front of the elements, and as its value beside element e.
+// The text of a parameter: statements before the elements, and its value for element e.
 struct ParameterText {
   std::string reads, value;
 };

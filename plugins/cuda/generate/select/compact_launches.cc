@@ -48,7 +48,7 @@ Status CompactLaunches::choose(const Operands& operands, bool varies, KernelSour
   return {};
 }
 
-// Where nothing is found, or there is nothing to look at, the extent is still said.
+// The extent is written even if nothing is found, or there is nothing to look at.
 Status CompactLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   const int64_t count = positions(operands), parts = blocks_of(count, part_of(count));
   Scratch scratch;
@@ -71,7 +71,7 @@ void NonZeroLaunches::describe(const Operands& operands, KernelText* text) {
   const heddle_tensor& x = *operands.input(0);
   text->type("T", unit_type(static_cast<int64_t>(plugin::byte_width(x.dtype))));
   text->constant("RANK", x.rank);
-  // All bits but the sign of floats, whose zeros have either.
+  // A mask of all bits but the sign of floats, whose zeros have either sign.
   const bool floats = (HEDDLE_DTYPE_BIT(x.dtype) & plugin::float_dtypes) != 0;
   text->function("bool holds(const Parameters& p, Index i)", floats ? "return (T)(p.x[i] << 1) != 0;" : "return p.x[i] != 0;");
   text->function("void put(const Parameters& p, Index i, bool holds, i64 place, i64 total)",

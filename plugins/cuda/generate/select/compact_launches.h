@@ -1,5 +1,5 @@
-// Compress and NonZero: outputs whose extent depends on data (text/compact.cuh). They are planned at their bound, are written compactly,
-// and how much that is goes to the slot of the extent, on the device.
+// Implements Compress and NonZero, whose extents depend on data (text/compact.cuh). Outputs are planned at their bound and written
+// compactly, and their true extent is written to the extent's slot, on the device.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ class CompactLaunches : public Launches {
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
 
  protected:
-  // Where the parts' counts and the places of all positions lie in scratch.
+  // The offsets in scratch of the parts' counts and of the places of all positions.
   struct Scratch {
     uint64_t counts = 0, places = 0;
   };
-  // Positions that are looked at.
+  // Returns the number of positions that are examined.
   virtual int64_t positions(const Operands& operands) const = 0;
   virtual bool keeps_places() const { return false; }
   virtual void describe(const Operands& operands, KernelText* text) = 0;
   virtual void parameters(const Operands& operands, const Scratch& scratch, ParameterWriter& writer) const = 0;
-  // Work of a kernel behind the three that count, where there is one.
+  // Returns the work of a kernel after the three that count; 0 if there is none.
   virtual int64_t units(const Operands&) const { return 0; }
 
   bool wide_ = false;
@@ -41,7 +41,7 @@ class NonZeroLaunches final : public CompactLaunches {
 
 class CompressLaunches final : public CompactLaunches {
  public:
-  bool flat = true;  // no axis
+  bool flat = true;  // there is no axis
   int64_t axis = 0;
 
  private:

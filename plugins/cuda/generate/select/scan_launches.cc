@@ -31,7 +31,7 @@ Status ScanLaunches::look(const Operands& operands, Numbers* n) const {
   return {};
 }
 
-// By blocks of rows, or by threads of lines, until there is work for about as many as the largest devices run at once.
+// Divides by blocks of rows, or by threads of lines, until there is work for about as many as the largest devices run at once.
 void ScanLaunches::divide(Numbers* n) const {
   const int64_t step = rows_ ? int64_t{scan_threads} * items_ : 1, enough = rows_ ? 528 : 528 * 64, least = rows_ ? 4 * step : 128;
   if (varies_ || 2 * n->lines > enough || n->count < 4 * least) return;

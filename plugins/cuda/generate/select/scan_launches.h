@@ -1,4 +1,5 @@
-// CumSum as launches: a thread for each line, or a block for each row, of parts of them where they are few and long (text/scan.cuh).
+// Implements CumSum as launches: a thread for each line, or a block for each row, or for parts of them where they are few and long
+// (text/scan.cuh).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace heddle::cuda {
 
 class ScanLaunches : public Launches {
  public:
-  bool exclusive = false, reverse = false;  // before choose()
+  bool exclusive = false, reverse = false;  // set before choose()
 
   // The axis is input 1, on the host.
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;

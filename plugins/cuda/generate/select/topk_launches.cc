@@ -14,10 +14,10 @@ namespace {
 
 using plugin::Status;
 
-constexpr int max_entries = 2048;           // in shared memory
-constexpr int64_t max_selected = 1024;      // of them
-constexpr int64_t max_merged = 16384;       // that parts of a row leave together
-constexpr unsigned int apart_threads = 256;  // of kernels whose threads know nothing of each other
+constexpr int max_entries = 2048;            // in shared memory
+constexpr int64_t max_selected = 1024;       // of these entries
+constexpr int64_t max_merged = 16384;        // that parts of a row leave together
+constexpr unsigned int apart_threads = 256;  // in a block of kernels whose threads do not cooperate
 
 const heddle_tensor& any_output(const Operands& operands) {
   return operands.output(0) ? *operands.output(0) : *operands.output(1);
@@ -47,7 +47,7 @@ Status TopKLaunches::look(const Operands& operands, Numbers* n) const {
   return {};
 }
 
-// Parts of rows that are few and long, so that what they leave is soon merged.
+// Divides rows that are few and long into parts, few enough that their results are merged quickly.
 void TopKLaunches::divide(Numbers* n) const {
   if (way_ != Way::select || varies_ || n->rows >= 264) return;
   const int64_t wanted = std::min({blocks_of(528, n->rows), n->count / (8 * max_selected), max_merged / n->wanted});

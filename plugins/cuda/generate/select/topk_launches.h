@@ -1,5 +1,5 @@
-// TopK as launches (text/sort.cuh): short rows are sorted in shared memory, of long ones the first are selected chunk by chunk, and where
-// very many are wanted rows are sorted by merges.
+// Implements TopK as launches (text/sort.cuh): short rows are sorted in shared memory, from long ones the first elements are selected chunk
+// by chunk, and where very many elements are wanted rows are sorted by merges.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace heddle::cuda {
 
 class TopKLaunches : public Launches {
  public:
-  int64_t axis = -1;  // before choose()
+  int64_t axis = -1;  // set before choose()
   bool largest = true;
 
-  // K is input 1, on the host, and what outputs were planned for.
+  // K is input 1, on the host, and equals the extent that outputs were planned for.
   plugin::Status choose(const Operands& operands, bool varies, KernelSource* source) final;
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const final;
   bool varies() const final { return varies_; }

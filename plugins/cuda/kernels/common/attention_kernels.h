@@ -1,5 +1,5 @@
-// The two kernels of cuda::Attention. cuDNN's keeps no scores in memory; where it has no engine, the other one does it by two products and
-// a softmax between them, with the scores in scratch.
+// The two kernels of cuda::Attention. The one by cuDNN keeps no scores in memory; where cuDNN has no engine, the other one computes two
+// products with a softmax between them, and keeps the scores in scratch.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ namespace heddle::cuda {
 class AttentionKernel : public GpuKernel {
  protected:
   enum Port : uint32_t { query, key, value, scale };
-  // In create.
+  // Called in create.
   Status begin(const CreateContext& context);
-  // In prepare.
+  // Called in prepare.
   Status read_problem(PrepareContext& context);
-  // Whether the scale is known before the run: then factor() is it.
+  // Returns true if the scale is known before the run: then factor() is it.
   bool knows_factor(const PrepareContext& context) const { return !context.input(scale) || context.host_data(scale); }
   double factor(const PrepareContext& context) const;
   bool divides() const { return divides_; }
@@ -34,7 +34,7 @@ class AttentionKernel : public GpuKernel {
   AttentionProblem problem_;
 };
 
-// By one operation of cuDNN's graphs, "scaled dot product attention". f16 and bf16; sums in f32.
+// Runs as one operation of cuDNN's graphs, "scaled dot product attention". f16 and bf16; sums in f32.
 class FusedAttention : public AttentionKernel {
  public:
   Status create(const CreateContext& context);
@@ -57,7 +57,7 @@ class ComposedAttention : public AttentionKernel {
   Status run(const RunContext& context, int64_t, int64_t) const;
 
  private:
-  // Elements from the beginnings of an operand of one call to that of the next.
+  // Elements from the beginning of an operand of one call to that of the next.
   struct Steps {
     int64_t query = 0, key = 0, value = 0, output = 0, scores = 0;
   };
@@ -68,7 +68,7 @@ class ComposedAttention : public AttentionKernel {
 
   Needed<ProductLibrary> library_;
   MatrixProduct scoring_, mixing_;
-  int64_t calls_ = 1;  // of each product: a sequence each, where its heads have a step of their own
+  int64_t calls_ = 1;  // of each product: one for each sequence, where its heads have a step of their own
   Steps steps_;
   double factor_ = 1;
   bool scales_ = false;  // by a scale that only the run knows
@@ -77,7 +77,7 @@ class ComposedAttention : public AttentionKernel {
   std::shared_ptr<const Program> program_;
   std::vector<cudaKernel_t> kernels_;
   std::vector<Launch> launches_;
-  // Of scratch, in bytes from its beginning.
+  // Offsets in scratch, in bytes.
   uint64_t softmax_at_ = 0, workspace_at_ = 0;
   // The scores as a tensor, without an address.
   int64_t dims_[2] = {};

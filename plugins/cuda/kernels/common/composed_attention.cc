@@ -6,13 +6,13 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr uint64_t scratch_alignment = 64;  // of what lies behind the scores
+constexpr uint64_t scratch_alignment = 64;  // of the part after the scores
 
 uint64_t aligned(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Bytes that each address of a call is a multiple of, where they lie so many elements apart.
+// Returns the bytes that each address of a call is a multiple of, if addresses lie `steps` elements apart.
 uint32_t alignment_of(std::initializer_list<int64_t> steps, heddle_dtype dtype) {
   int64_t bytes = MatrixProduct::given_alignment;
   for (const int64_t step : steps) bytes = std::gcd(bytes, step * static_cast<int64_t>(byte_width(dtype)));
@@ -26,8 +26,8 @@ Status ComposedAttention::create(const CreateContext& context) {
   return library_.ask(context, ProductLibrary::resource);
 }
 
-// cuBLASLt reads matrices column by column, so that each of ours is its transpose there. The first product is scores^T = key query^T, the
-// second one output^T = value^T weights^T, where the weights are what the softmax makes of the scores in their place.
+// Chooses both products. cuBLASLt reads matrices column by column, so that each of ours is its transpose there. The first product is
+// scores^T = key query^T, the second one output^T = value^T weights^T, where the softmax replaces the scores by the weights in place.
 Status ComposedAttention::choose_products(heddle_dtype dtype, uint64_t budget) {
   const AttentionProblem& p = problem();
   const AttentionProblem::Strides query = p.strides(p.queries, p.depth), key = p.strides(p.keys, p.depth),
@@ -60,7 +60,7 @@ Status ComposedAttention::choose_products(heddle_dtype dtype, uint64_t budget) {
   return mixing_.choose(device(), handle, mixing, budget);
 }
 
-// Scores times (or divided by) a number that lies on the device.
+// Prepares the scaling: scores times (or divided by) a number that lies on the device.
 Status ComposedAttention::prepare_scaling(const heddle_tensor& scale) {
   expression::Program program;
   program.inputs = {"x0", "x1"};
@@ -116,7 +116,7 @@ Status ComposedAttention::prepare(PrepareContext& context) {
   return {};
 }
 
-// `operands`: those of the first call.
+// `operands` are those of the first call.
 Status ComposedAttention::multiply(const RunContext& context, const MatrixProduct& product, MatrixProduct::Operands operands) const {
   const auto width = static_cast<int64_t>(byte_width(scores_.dtype));
   const auto at = [&](const void* data, int64_t elements) { return static_cast<const char*>(data) + elements * width; };

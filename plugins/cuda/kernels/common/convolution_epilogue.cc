@@ -25,15 +25,15 @@ Status parse_epilogue_op(const char* text, ConvolutionEpilogueOp* epilogue_op) {
   return {};
 }
 
-// One operation of cuDNN's: of values by number. Value 0 is the convolution's, each operation makes the next; an operand has none.
+// One operation of cuDNN's, on numbered values. Value 0 is the convolution's, each operation makes the next; an operand has no number.
 struct Operation {
   static constexpr int operand = -1, none = -2;
   cudnn::PointwiseShape shape;
   int x = 0, b = none;
 };
 
-// The mode that computes what the instruction does, for NaN and infinities too. What chooses between two values is not among them: cuDNN
-// does not say what becomes of a NaN.
+// Finds the mode that computes the instruction, for NaN and infinities too. Selections between two values are not among the modes: cuDNN
+// does not specify what becomes of a NaN.
 bool mode_of(Opcode op, cudnnPointwiseMode_t* mode) {
   switch (op) {
     case Opcode::add:
@@ -63,11 +63,11 @@ bool mode_of(Opcode op, cudnnPointwiseMode_t* mode) {
   }
 }
 
-// max(acc, 0); min(max(acc, a), b) and max(min(acc, b), a) with a below b.
+// Recognizes max(acc, 0), min(max(acc, a), b) and max(min(acc, b), a) with a below b.
 bool is_bound(const expression::Program& program, cudnn::PointwiseShape* shape) {
   const auto at = [&](int32_t i) -> const Instruction& { return program.code[static_cast<size_t>(i)]; };
   const auto side = [&](const Instruction& outer, Opcode inner, double* bound) {
-    // The operand beside a constant; -1: there is none of that kind.
+    // Returns the operand next to a constant; -1 if there is none of that kind.
     for (const auto& [number, other] : {std::pair(outer.b, outer.a), std::pair(outer.a, outer.b)})
       if (at(number).op == Opcode::constant && at(other).op == inner) return *bound = at(number).literal, other;
     return int32_t{-1};
@@ -87,7 +87,7 @@ bool is_bound(const expression::Program& program, cudnn::PointwiseShape* shape) 
   return shape->lower < shape->upper;
 }
 
-// Adds the operations of an epilogue op behind value *value; false: cuDNN does not have it.
+// Adds the operations of an epilogue op after value *value. Returns false if cuDNN does not have them.
 bool add_operations(const ConvolutionEpilogueOp& epilogue_op, int* value, std::vector<Operation>* operations) {
   if (epilogue_op.kind == HEDDLE_OPERAND_LAST_DIMENSION) return false;
   Operation bound;
@@ -179,7 +179,7 @@ size_t epilogue_ops_of_cudnn(const std::vector<ConvolutionEpilogueOp>& epilogue_
 Status add_epilogue_ops(const std::vector<ConvolutionEpilogueOp>& epilogue_ops, size_t count, const std::vector<int64_t>& operands,
                         const cudnn::TensorShape& between, int64_t from, int64_t to, cudnn::Graph* graph) {
   std::vector<Operation> operations;
-  std::vector<int64_t> operand_of;  // beside operations
+  std::vector<int64_t> operand_of;  // one for each operation
   int value = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!add_operations(epilogue_ops[i], &value, &operations)) return plugin::unsupported("an epilogue op that cuDNN does not have");

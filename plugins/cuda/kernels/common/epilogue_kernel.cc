@@ -8,7 +8,7 @@
 namespace heddle::cuda {
 namespace {
 
-// Epilogue ops as one program of "acc" and an input for each operand, whose numbers go to `operands`.
+// Writes epilogue ops as one program of "acc" and an input for each operand, whose numbers go to `operands`.
 Status compose(const std::vector<EpilogueOp>& epilogue_ops, expression::Program* program, std::vector<uint32_t>* operands) {
   *program = {};
   program->inputs = {"acc"};
@@ -30,7 +30,7 @@ Status compose(const std::vector<EpilogueOp>& epilogue_ops, expression::Program*
   return {};
 }
 
-// A view of one dimension as one that broadcasts along dimension 1 of an output.
+// Views a tensor of one dimension as one that broadcasts along dimension 1 of an output.
 struct PerChannel {
   PerChannel(const heddle_tensor& operand, int32_t rank) : view(operand) {
     std::fill(dims, dims + HEDDLE_MAX_RANK, 1);

@@ -1,4 +1,4 @@
-// Epilogue ops of an epilogue that a library's call does not do itself: one pointwise launch over the output, in place.
+// Applies the epilogue ops that a library's call does not apply itself: one pointwise launch over the output, in place.
 #pragma once
 
 #include <array>
@@ -10,25 +10,26 @@
 
 namespace heddle::cuda {
 
-// One operator behind a node, of "acc" and "operand" (heddle_epilogue_op).
+// One operator fused after a node, of "acc" and "operand" (heddle_epilogue_op).
 struct EpilogueOp {
   std::string text;
-  int32_t input = -1;  // of the node, the operand
+  int32_t input = -1;  // number of the node's input that is the operand
   int32_t kind = HEDDLE_OPERAND_NONE;
 };
 
-// Those that the host fused behind the node.
+// Returns the epilogue ops that the host fused into the node.
 std::vector<EpilogueOp> epilogue_ops_of(const CreateContext& context);
 
 class EpilogueKernel {
  public:
   static constexpr size_t max_operands = 12;
 
-  // Whether each epilogue op's text can be computed and each operand is of one of `kinds`.
+  // Returns true if the text of each epilogue op can be computed and each operand is of one of `kinds`.
   static bool takes(const CreateContext& context, std::initializer_list<int32_t> kinds);
-  // [compile] Operands broadcast to the output; those per channel lie along its dimension 1.
-  Status prepare(const Device& device, const std::vector<EpilogueOp>& epilogue_ops, const heddle_tensor& output, const heddle_tensor* const* inputs);
-  // [run] Nothing where there are no epilogue ops.
+  // [compile] Operands broadcast to the output; per-channel operands lie along its dimension 1.
+  Status prepare(const Device& device, const std::vector<EpilogueOp>& epilogue_ops, const heddle_tensor& output,
+                 const heddle_tensor* const* inputs);
+  // [run] Does nothing if there are no epilogue ops.
   Status start(const GpuKernel& kernel, const RunContext& context) const;
 
  private:

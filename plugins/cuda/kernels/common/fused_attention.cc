@@ -9,7 +9,7 @@ using cudnn::TensorShape;
 
 constexpr uint64_t workspace_alignment = 256;
 
-// cuDNN counts dimensions as batch, head, row, column, wherever they lie.
+// Returns the shape in cuDNN's order of dimensions, batch, head, row, column, whatever their layout.
 TensorShape tensor_shape(const AttentionProblem& problem, int64_t rows, int64_t columns, heddle_dtype dtype) {
   const AttentionProblem::Strides strides = problem.strides(rows, columns);
   TensorShape shape;
@@ -67,8 +67,8 @@ Status FusedAttention::prepare(PrepareContext& context) {
   if (p.keys == 0 || p.depth == 0) return unsupported("attention without keys, or of no columns");
   if (!knows_factor(context)) return unsupported("attention with a scale that only the run knows");
   factor_ = static_cast<float>(factor(context));
-  // Softmax subtracts the largest score of a row. An engine that looks for it before it scales finds the smallest one where the factor is
-  // negative.
+  // Softmax subtracts the largest score of a row. An engine that finds the maximum before it scales would find the smallest one if the
+  // factor is negative.
   if (!(factor_ > 0) || std::isinf(factor_)) return unsupported("attention whose scale is not a positive number");
   const uint64_t budget = context.scratch_budget();
   HEDDLE_PLUGIN_CHECK(choose_plan(output, budget > workspace_alignment ? budget - workspace_alignment : 0));

@@ -1,4 +1,4 @@
-// What kernels of this plugin have in common: the device they are for, and launches.
+// The base of this plugin's kernels: the device they are for, and launches.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@ using namespace heddle::plugin;
 
 class GpuKernel {
  public:
-  // In run. Nothing is launched for no blocks.
+  // Called in run. Nothing is launched for no blocks.
   Status start_kernel(const RunContext& context, cudaKernel_t kernel, LaunchShape shape, const void* parameters) const {
     if (shape.blocks == 0) return {};
     const TraceRange range(trace_name_);
     return launch(*device_, kernel, shape, parameters, static_cast<cudaStream_t>(context.stream));
   }
-  // Zeroes so many bytes.
+  // Fills that many bytes with zeros.
   Status fill_zero(const RunContext& context, void* memory, uint64_t bytes) const {
     const auto stream = static_cast<cudaStream_t>(context.stream);
     return enqueue_on(*device_, stream, [&]() -> Status {
@@ -31,15 +31,15 @@ class GpuKernel {
       return {};
     });
   }
-  // Blocks of `threads` for so many threads' work, each of which takes more than one turn where there would be more than the device
-  // runs at once many times over.
+  // Returns the number of blocks of `threads` for that many threads' work. Each block takes more than one turn if there would otherwise be
+  // many times more blocks than the device runs at once.
   unsigned int blocks_for(int64_t work, unsigned int threads) const {
     const int64_t wanted = (work + threads - 1) / threads;
     return static_cast<unsigned int>(std::min<int64_t>(wanted, int64_t{32} * std::max(device_->multiprocessors, 1)));
   }
 
  protected:
-  // In create.
+  // Called in create.
   Status on(const CreateContext& context) {
     const heddle_create_context& c = *context.raw();
     device_ = static_cast<Device*>(c.device_handle);
@@ -51,7 +51,7 @@ class GpuKernel {
 
  private:
   Device* device_ = nullptr;
-  std::string trace_name_;  // "conv1 (Conv)"
+  std::string trace_name_;  // for example "conv1 (Conv)"
 };
 
 }  // namespace heddle::cuda

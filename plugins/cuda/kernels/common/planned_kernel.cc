@@ -7,7 +7,7 @@
 namespace heddle::cuda {
 namespace {
 
-// Whether runs may have smaller extents than prepare sees.
+// Returns true if runs may have smaller extents than prepare sees.
 bool has_extents(const heddle_tensor* const* tensors, uint32_t count) {
   return std::any_of(tensors, tensors + count, [](const heddle_tensor* t) { return t && t->extent; });
 }

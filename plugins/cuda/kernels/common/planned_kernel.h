@@ -1,4 +1,4 @@
-// A kernel whose work a Launches says (generate/launch_plan.h): compiled and planned in prepare, launched in run.
+// A kernel whose work is described by a Launches (generate/launch_plan.h): compiled and planned in prepare, launched in run.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace heddle::cuda {
 
-// [run] One launch of a plan, whose addresses are those that the run has.
+// [run] Starts one launch of a plan, with the addresses of the run.
 Status start_launch(const GpuKernel& kernel, const RunContext& context, const Launch& launch, cudaKernel_t entry);
 
 class PlannedKernel : public GpuKernel {
@@ -19,13 +19,13 @@ class PlannedKernel : public GpuKernel {
   Status run(const RunContext& context, int64_t, int64_t) const;
 
  protected:
-  // In create. Inputs of fused operators stand behind the node's own.
+  // Called in create. Inputs of fused operators follow the node's own.
   Status begin(const CreateContext& context, std::unique_ptr<Launches> launches);
 
  private:
   std::unique_ptr<Launches> launches_;
   uint32_t own_inputs_ = 0;
-  bool varies_ = false;  // planned in each run
+  bool varies_ = false;  // true: planned in each run
   uint64_t scratch_bytes_ = 0;
   std::vector<Launch> planned_;
   std::shared_ptr<const Program> program_;

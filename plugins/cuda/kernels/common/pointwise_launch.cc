@@ -45,8 +45,8 @@ Status PointwiseLaunch::start(const GpuKernel& kernel, const RunContext& context
   return kernel.start_kernel(context, kernel_, {kernel.blocks_for(groups, pointwise_threads), pointwise_threads}, words);
 }
 
-// How inputs go with the output, and how many elements a thread takes at once: 16 bytes of the widest, where rows are whole groups. What a
-// plan gives is aligned to 64 bytes.
+// Chooses how inputs are read for the output, and how many elements a thread takes at once: 16 bytes of the widest, if rows are whole
+// groups. Addresses that a plan assigns are aligned to 64 bytes.
 void PointwiseLaunch::choose(const Region& region) {
   const size_t n = shape_.inputs.size();
   size_t widest = byte_width(shape_.output);
@@ -66,7 +66,7 @@ void PointwiseLaunch::choose(const Region& region) {
     shape_.access[i] = stride == 0 ? Access::repeated : stride == 1 ? Access::rows : Access::strided;
     shape_.rank = region.rank;
   }
-  // Each group in one row, and each row of an input that is read by groups begins at a whole one.
+  // Each group must lie in one row, and each row of an input that is read by groups must begin at a whole one.
   while (shape_.rank > 0 && shape_.width > 1 && !rows_are_groups(region, inner)) shape_.width /= 2;
   shape_.wide_index = region.element_count > (int64_t{1} << 31) - 1;
   for (size_t i = 0; i < n; ++i)

@@ -1,4 +1,4 @@
-// A pointwise program as one launch: compiled and planned for the shapes of one output and its inputs, which broadcast.
+// Runs a pointwise program as one launch, compiled and planned for the shapes of one output and its inputs, which broadcast.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@ namespace heddle::cuda {
 
 class PointwiseLaunch {
  public:
-  // How numbers of other dtypes go through the program: what it is computed in (none: the inputs' own), and whether results become the
-  // output's dtype as by Cast.
+  // How numbers of other dtypes pass through the program: the dtype of the computation (none: the inputs' own), and whether results are
+  // converted to the output's dtype as by Cast.
   struct Conversion {
     heddle_dtype arithmetic = HEDDLE_DTYPE_NONE;
     bool converts = false;
   };
-  // [compile] One tensor for each of the program's inputs. Unsupported: a program whose parameters are more than a launch takes.
+  // [compile] Takes one tensor for each of the program's inputs. Errors: unsupported, if the program has more parameters than a launch
+  // takes.
   Status prepare(const Device& device, const expression::Program& program, const heddle_tensor& output, const heddle_tensor* const* inputs,
                  const Conversion& conversion);
   Status prepare(const Device& device, const expression::Program& program, const heddle_tensor& output,
                  const heddle_tensor* const* inputs) {
     return prepare(device, program, output, inputs, {});
   }
-  // [run] The output may lie where an input of its shape and dtype does.
+  // [run] The output may share its memory with an input of its shape and dtype.
   Status start(const GpuKernel& kernel, const RunContext& context, void* output, const void* const* inputs) const;
 
  private:
-  static constexpr size_t max_parameter_bytes = 4000;  // CUDA takes 4 KiB everywhere
+  static constexpr size_t max_parameter_bytes = 4000;  // every version of CUDA takes 4 KiB
   void choose(const operators::Region& region);
   bool rows_are_groups(const operators::Region& region, int64_t inner) const;
   void fill(const operators::Region& region);

@@ -11,7 +11,7 @@ using operators::MatrixStrides;
 
 constexpr int64_t max_parts = 4096;
 
-// Texts as the host writes them (expression.h, print).
+// Compares with texts as the host writes them (expression.h, print).
 bool is_sum(const EpilogueOp& epilogue_op, int32_t kind) {
   return epilogue_op.kind == kind && (epilogue_op.text == "add(acc, operand)" || epilogue_op.text == "add(operand, acc)");
 }
@@ -30,7 +30,7 @@ ProductActivation activation_of(const EpilogueOp& epilogue_op, heddle_dtype dtyp
   return epilogue_op.text == relu ? ProductActivation::relu : epilogue_op.text == gelu ? ProductActivation::gelu : ProductActivation::none;
 }
 
-// Row by row, as tensors are, a matrix is the transposed one column by column.
+// Converts strides: a matrix stored row by row, as tensors are, is the transposed one column by column.
 ProductShape::Matrix matrix_of(const MatrixStrides& strides, size_t batch_axis) {
   ProductShape::Matrix matrix;
   matrix.transposed = strides.column != 1;
@@ -39,7 +39,7 @@ ProductShape::Matrix matrix_of(const MatrixStrides& strides, size_t batch_axis) 
   return matrix;
 }
 
-// Bytes that every address is a multiple of.
+// Returns the number of bytes that every address is a multiple of.
 uint32_t alignment_of(const ProductShape& shape, int64_t element_bytes, const std::vector<int64_t>& offsets) {
   int64_t bytes = MatrixProduct::given_alignment;
   for (const int64_t step : {shape.a.step, shape.b.step, shape.d.step}) bytes = std::gcd(bytes, step * element_bytes);
@@ -47,19 +47,19 @@ uint32_t alignment_of(const ProductShape& shape, int64_t element_bytes, const st
   return static_cast<uint32_t>(bytes);
 }
 
-// Calls, of which each goes along the longest dimension of the batch.
+// Returns the number of calls, each of which covers the longest dimension of the batch.
 int64_t calls_of(const MatMulProblem& problem) {
   return problem.batch.empty() ? 1 : problem.images() / *std::max_element(problem.batch.begin(), problem.batch.end());
 }
 
-// Whether each matrix lies as far from the one before it.
+// Returns true if all matrices are equally far from the one before.
 bool has_common_step(const MatrixStrides& strides, const std::vector<int64_t>& batch) {
   for (size_t i = 1; i < batch.size(); ++i)
     if (strides.batch[i - 1] != strides.batch[i] * batch[i]) return false;
   return true;
 }
 
-// Spreads the input over an output that it broadcasts to.
+// Prepares to expand the input to an output that it broadcasts to.
 Status prepare_identity(const Device& device, const heddle_tensor& input, const heddle_tensor& output, PointwiseLaunch* launch) {
   expression::Program program;
   program.inputs = {"x0"};
@@ -69,7 +69,7 @@ Status prepare_identity(const Device& device, const heddle_tensor& input, const 
   return launch->prepare(device, program, output, inputs);
 }
 
-// One launch that copies each matrix as often as the batch reads it; `strides` become those of the copies.
+// Prepares one launch that copies each matrix as often as the batch reads it; `strides` become those of the copies.
 Status prepare_copies(const Device& device, heddle_dtype dtype, const std::vector<int64_t>& batch, int64_t rows, int64_t columns,
                       MatrixStrides* strides, PointwiseLaunch* launch) {
   std::vector<int64_t> from = batch, to = batch;
@@ -101,7 +101,8 @@ Status prepare_copies(const Device& device, heddle_dtype dtype, const std::vecto
 }  // namespace
 
 bool ProductKernel::accepts_epilogue(const CreateContext& context) {
-  return EpilogueKernel::takes(context, {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
+  return EpilogueKernel::takes(context,
+                               {HEDDLE_OPERAND_NONE, HEDDLE_OPERAND_SAME_SHAPE, HEDDLE_OPERAND_LAST_DIMENSION, HEDDLE_OPERAND_SCALAR});
 }
 
 Status ProductKernel::begin(const CreateContext& context) {
@@ -110,7 +111,7 @@ Status ProductKernel::begin(const CreateContext& context) {
   return library_.ask(context, ProductLibrary::resource);
 }
 
-// As many of the first epilogue ops as cuBLASLt does itself.
+// Absorbs as many of the first epilogue ops as cuBLASLt does itself; returns their number.
 size_t ProductKernel::absorb(const std::vector<EpilogueOp>& epilogue_ops, ProductShape* shape) {
   size_t count = 0;
   for (; count < epilogue_ops.size(); ++count) {
@@ -128,7 +129,7 @@ size_t ProductKernel::absorb(const std::vector<EpilogueOp>& epilogue_ops, Produc
   return count + (shape->activation != ProductActivation::none ? 1 : 0);
 }
 
-// Where there would be too many calls, copies of the matrices in the order of the batch leave one.
+// Where there would be too many calls, lays out copies of the matrices in the order of the batch, which need a single call.
 Status ProductKernel::lay_out(heddle_dtype dtype, uint64_t budget, MatMulProblem* problem) {
   if (calls_of(*problem) <= max_parts) return {};
   const auto images = static_cast<uint64_t>(problem->images());
@@ -154,7 +155,7 @@ Status ProductKernel::lay_out(heddle_dtype dtype, uint64_t budget, MatMulProblem
   return {};
 }
 
-// One batch dimension goes by steps, the longest; products along the others are calls of their own.
+// Divides the products into calls: one batch dimension, the longest, is covered by steps; each product along the others is a call.
 Status ProductKernel::divide(const MatMulProblem& problem, ProductShape* shape) {
   const auto longest = std::max_element(problem.batch.begin(), problem.batch.end());
   const auto axis = static_cast<size_t>(longest - problem.batch.begin());
@@ -176,8 +177,8 @@ Status ProductKernel::divide(const MatMulProblem& problem, ProductShape* shape) 
   return {};
 }
 
-Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const std::vector<EpilogueOp>& epilogue_ops, double alpha, int32_t c,
-                           double beta) {
+Status ProductKernel::plan(PrepareContext& context, MatMulProblem problem, const std::vector<EpilogueOp>& epilogue_ops, double alpha,
+                           int32_t c, double beta) {
   const heddle_tensor& y = *context.output(0);
   context.reads_on_host({});
   context.set_tiles(y.element_count == 0 ? 0 : 1);

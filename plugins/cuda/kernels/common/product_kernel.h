@@ -1,8 +1,8 @@
-// What MatMul and Gemm have in common: matrix products by cuBLASLt with what stands behind them.
+// The common part of MatMul and Gemm: matrix products by cuBLASLt with their epilogues.
 //
-// A sum with a matrix of the output's shape, a bias along its columns, and ReLU or GELU (by tanh) are done by cuBLASLt; what follows is
-// one launch over the output. Batches that have no common step are several calls; where those would be too many, the matrices that are
-// repeated in them are laid out anew, each as often as it is read, in scratch.
+// A sum with a matrix of the output's shape, a bias along its columns, and ReLU or GELU (by tanh) are done by cuBLASLt; the rest of the
+// epilogue is one launch over the output. Batches that have no common step take several calls; if those would be too many, the matrices
+// that are repeated in them are copied to scratch, each as often as it is read.
 #pragma once
 
 #include <array>
@@ -23,18 +23,18 @@ class ProductKernel : public GpuKernel {
   static bool accepts_epilogue(const CreateContext& context);
 
  protected:
-  // In create.
+  // Called in create.
   Status begin(const CreateContext& context);
-  // In prepare: activation(alpha a b + beta c), `epilogue_ops` behind it. `c`: an input that broadcasts to the output; -1: none. Of another shape
-  // than the output's it is spread over that first, so that the sum is rounded once.
-  Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<EpilogueOp>& epilogue_ops, double alpha = 1, int32_t c = -1,
-              double beta = 0);
+  // Called in prepare: plans activation(alpha a b + beta c), followed by `epilogue_ops`. `c` is an input that broadcasts to the output; -1:
+  // none. If its shape is not the output's it is first expanded over the output, so that the sum is rounded once.
+  Status plan(PrepareContext& context, operators::MatMulProblem problem, const std::vector<EpilogueOp>& epilogue_ops, double alpha = 1,
+              int32_t c = -1, double beta = 0);
   const std::vector<EpilogueOp>& fused() const { return fused_; }
-  // Before plan(): input 1 is the matrix on the left.
+  // Must be called before plan(): input 1 is the matrix on the left.
   void swap_inputs(bool swapped) { swapped_ = swapped; }
 
  private:
-  // Elements from the beginnings of a, b and y.
+  // Element offsets of the beginnings of a, b and y.
   struct Part {
     int64_t a = 0, b = 0, y = 0;
   };
@@ -47,8 +47,8 @@ class ProductKernel : public GpuKernel {
   Needed<ProductLibrary> library_;
   MatrixProduct product_;
   EpilogueKernel epilogue_kernel_;
-  PointwiseLaunch spread_;  // of c
-  // Of a and b: their copies in the scratch, before the workspace.
+  PointwiseLaunch spread_;  // expands c
+  // The copies of a and b in the scratch, before the workspace.
   struct Copy {
     bool is_made = false;
     uint64_t offset = 0;

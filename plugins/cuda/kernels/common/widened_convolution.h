@@ -1,7 +1,7 @@
-// The operands of a convolution of 16-bit numbers as f32, and room for its sums as f32, in scratch of the step: for a bias that is added to
-// sums which nothing has rounded. No engine of cuDNN 9.19 writes f32 from 16-bit operands. To let it add to a bias that the output holds
-// already (beta) is no way either: NVIDIA does not say that the sums are not rounded before, and engines that transpose the output or pad
-// its channels ask for a workspace in which it has room as 16-bit numbers.
+// Widens the operands of a convolution of 16-bit numbers to f32, with room for its sums as f32, in scratch of the step: for a bias that
+// must be added to sums that were not rounded. No engine of cuDNN 9.19 writes f32 from 16-bit operands. Letting the engine add to a bias
+// already stored in the output (beta) does not work either: NVIDIA does not state that the sums are not rounded before, and engines that
+// transpose the output or pad its channels ask for a workspace in which they store it as 16-bit numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace heddle::cuda {
 
-// The tensor with f32 elements, in the same order.
+// Returns the tensor with f32 elements, in the same order.
 heddle_tensor widened(const heddle_tensor& tensor);
 
 class WidenedConvolution {

@@ -1,5 +1,5 @@
-// cuBLASLt: descriptions, the choice of an algorithm, and products. What it refuses it refuses here by the same status; what it leaves
-// undefined is a rule (rules.inc).
+// Implements cuBLASLt: descriptions, the choice of an algorithm, and products. Calls that cuBLASLt refuses are refused with the same
+// status; what it leaves undefined is a rule (rules.inc).
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -25,7 +25,7 @@ using standin::Rule;
 
 namespace {
 
-// The frame of each function, as standin::api is that of the runtime's.
+// The common frame of each function, as standin::api is for the runtime's.
 template <class Body>
 cublasStatus_t lt(const char* name, CallKind kind, const Body& body) {
   Process& process = Process::get();
@@ -72,7 +72,7 @@ cublasStatus_t destroy(Process& process, Opaque* handle, const char* call) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// One attribute, of as many bytes as the header says.
+// One attribute, with the size that the header gives.
 struct Attribute {
   Process& process;
   const char* call;
@@ -90,7 +90,7 @@ uint64_t mixed(uint64_t hash, uint64_t word) {
   return (hash ^ word) * 0x9e3779b97f4a7c15u + (hash >> 29);
 }
 
-// What an algorithm is chosen for.
+// Returns a hash of the shape that an algorithm is chosen for.
 uint64_t shape_of(const LtDescription& d, const LtLayout& a, const LtLayout& b, const LtLayout& c, const LtLayout& y) {
   uint64_t hash = 0;
   for (const uint64_t word :
@@ -103,7 +103,7 @@ uint64_t shape_of(const LtDescription& d, const LtLayout& a, const LtLayout& b, 
   return hash;
 }
 
-// Of the table of cublasLtMatmul, the rows in which all matrices have one type.
+// Returns true for the rows of the table of cublasLtMatmul in which all matrices have one type.
 bool is_supported(const LtDescription& d, cudaDataType type) {
   if (type == CUDA_R_64F) return d.compute == CUBLAS_COMPUTE_64F && d.scale == CUDA_R_64F;
   if (d.scale != CUDA_R_32F || bytes_of(type) == 0) return false;
@@ -136,7 +136,7 @@ uint64_t extent_of(const LtLayout& layout) {
   return (static_cast<uint64_t>(layout.step) * static_cast<uint64_t>(layout.batch - 1) + last) * bytes_of(layout.type);
 }
 
-// What a product reads and writes, all of it in memory of the stream's device.
+// The memory that a product reads and writes, all of it on the stream's device.
 class Memories {
  public:
   Memories(Process& process, const standin::Stream& stream, const char* call) : process_(process), stream_(stream), call_(call) {}
@@ -334,7 +334,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   });
 }
 
-// One algorithm, which takes a workspace for two parts of each sum where sums are long and there is room for it.
+// Offers one algorithm, which takes a workspace for two parts of each sum if sums are long and the workspace may be that large.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted, cublasLtMatmulHeuristicResult_t* results,

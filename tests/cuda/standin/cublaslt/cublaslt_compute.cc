@@ -71,7 +71,7 @@ template <class T>
   const auto m = static_cast<int64_t>(p.d.rows), n = static_cast<int64_t>(p.d.columns);
   const bool a_over = p.description.transpose_a != CUBLAS_OP_N, b_over = p.description.transpose_b != CUBLAS_OP_N;
   const auto k = static_cast<int64_t>(a_over ? p.a.rows : p.a.columns);
-  // Products are added by stretches, as tiles of a GPU are: one sum of millions would lose what is added to it last.
+  // Products are added in stretches, as tiles of a GPU are: one sum of millions would lose the last terms.
   constexpr int64_t stretch = 512;
   std::vector<T> a(static_cast<size_t>(m * k)), sums(static_cast<size_t>(m)), part(static_cast<size_t>(m));
   for (int64_t l = 0; l < k; ++l)

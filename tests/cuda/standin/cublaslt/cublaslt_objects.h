@@ -1,5 +1,5 @@
-// What cuBLASLt's descriptions hold here. Their bytes are the caller's, as long as NVIDIA's: each begins with a mark, by which one that was
-// never made, or is destroyed, is known.
+// The content of cuBLASLt's descriptions in the stand-in. Their bytes are the caller's, with NVIDIA's size: each begins with a mark, by
+// which a description that was never made, or is destroyed, is recognized.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +42,10 @@ struct LtAlgorithm {
   uint32_t mark = made;
   uint32_t alignment[4] = {};
   uint64_t workspace = 0;
-  uint64_t of = 0;  // what it was chosen for: shape_of()
+  uint64_t of = 0;  // shape_of() that it was chosen for
 };
 
-// One product, as cublasLtMatmul is told it. Column by column.
+// One product, with the arguments of cublasLtMatmul. Column by column.
 struct LtProduct {
   LtDescription description;
   LtLayout a, b, c, d;
@@ -54,8 +54,8 @@ struct LtProduct {
   double alpha = 1, beta = 0;
 };
 
-uint64_t bytes_of(cudaDataType type);  // 0: none that is known here
-// By plain loops, sums in f32, or f64 where that is computed with.
+uint64_t bytes_of(cudaDataType type);  // 0: the type is not known here
+// Computes by plain loops, with sums in f32, or in f64 if that is the type of the computation.
 void compute(const LtProduct& product);
 
 }  // namespace heddle::cuda::standin

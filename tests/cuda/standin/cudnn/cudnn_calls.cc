@@ -1,4 +1,4 @@
-// cuDNN: handles, the backend API, and the execution of plans, which are work of the handle's stream.
+// Implements cuDNN: handles, the backend API, and the execution of plans, which is work of the handle's stream.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +21,7 @@ using standin::this_thread;
 
 namespace {
 
-thread_local std::string last_error;  // of cudnnGetLastErrorString
+thread_local std::string last_error;  // read by cudnnGetLastErrorString
 
 cudnnStatus_t fail(cudnnStatus_t status, const std::string& text) {
   last_error = text;
@@ -45,7 +45,7 @@ cudnnStatus_t cudnn_api(const char* name, CallKind kind, const Body& body) {
   return body(process, lock);
 }
 
-// The device that was current when a handle was made has to be so whenever it is used.
+// Checks that the device that was current when a handle was made is current whenever it is used.
 cudnnStatus_t check_handle(Process& process, cudnnHandle_t handle, const char* call, std::shared_ptr<CudnnHandle>* found) {
   *found = process.cudnn_handles.find(handle);
   if (!*found) return broken(process, Rule::cudnn_unknown_handle, call, "", CUDNN_STATUS_BAD_PARAM);
@@ -59,7 +59,7 @@ std::shared_ptr<BackendDescriptor> descriptor_of(Process& process, cudnnBackendD
   return found;
 }
 
-// Whose values are descriptors: each known and finalized.
+// Takes an attribute whose values are descriptors: each must be known and finalized.
 cudnnStatus_t take_descriptors(Process& process, const char* call, BackendDescriptor::Attribute& attribute) {
   for (int64_t i = 0; i < attribute.count; ++i) {
     cudnnBackendDescriptor_t handle = nullptr;
@@ -78,7 +78,7 @@ cudnnStatus_t give_number(int64_t requested, int64_t* count, void* values, int64
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Engines or their configurations into descriptors that the caller made for them.
+// Writes engines or their configurations into descriptors that the caller made for them.
 cudnnStatus_t give_engines(Process& process, const char* call, const BackendDescriptor& from, cudnnBackendDescriptorType_t type,
                            const std::vector<standin::EngineInfo>& engines, int64_t requested, int64_t* count, void* values) {
   *count = static_cast<int64_t>(engines.size());

@@ -1,4 +1,4 @@
-// What a graph of cuDNN's computes: plain loops over elements in the order of their dims, sums in double.
+// Computes a graph of cuDNN's: plain loops over elements in the order of their dims, sums in double.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<double>;  // row-major by dims, however they are stored
 
-// Calls body(element's place in the tensor's order, place in memory) for each.
+// Calls body(element's place in the tensor's order, place in memory) for each element.
 template <class Body>
 void for_each(const TensorInfo& t, const Body& body) {
   std::vector<int64_t> at(t.dims.size(), 0);
@@ -40,7 +40,7 @@ void store(const TensorInfo& t, void* memory, int64_t place, double value) {
   if (t.dtype == CUDNN_DATA_BFLOAT16) static_cast<plugin::bf16*>(memory)[place] = plugin::bf16(static_cast<float>(value));
 }
 
-// With ten bits behind the point, as tensor cores read a float.
+// Rounds to ten bits after the binary point, as tensor cores read a float.
 double narrowed(double value) {
   const auto f = static_cast<float>(value);
   uint32_t bits = 0;
@@ -61,7 +61,7 @@ struct Row {
 template <class Body>
 void for_each_row(const OperationInfo& o, const Body& body) {
   const size_t spatial = o.stride.size();
-  int64_t ext[3][3];  // of x, w, y; a dimension of extent 1 stands before two
+  int64_t ext[3][3];  // of x, w, y; two dimensions are preceded by one of extent 1
   int64_t stride[3], dilation[3], begin[3];
   for (size_t i = 0; i < 3; ++i) {
     const bool there = i + spatial >= 3;
@@ -116,7 +116,7 @@ void for_each_row(const OperationInfo& o, const Body& body) {
   });
 }
 
-// softmax(factor query key^T) value, row by row.
+// Computes softmax(factor query key^T) value, row by row.
 void attend(const OperationInfo& o, const Values& query, const Values& key, const Values& value, double factor, Values& result) {
   const auto images = static_cast<size_t>(o.x.dims[0] * o.x.dims[1]), rows = static_cast<size_t>(o.x.dims[2]),
              keys = static_cast<size_t>(o.w.dims[2]), depth = static_cast<size_t>(o.x.dims[3]), width = static_cast<size_t>(o.y.dims[3]);
@@ -153,7 +153,7 @@ double pointwise(const OperationInfo& o, double x, double b) {
   }
 }
 
-// Element `i` of a tensor of `to`'s dims in one that broadcasts to it.
+// Returns the place of element `i` of a tensor of `to`'s dims in a tensor that broadcasts to it.
 size_t broadcast_place(const TensorInfo& from, const TensorInfo& to, size_t i) {
   size_t place = 0, stride = 1;
   for (size_t k = to.dims.size(); k-- > 0;) {

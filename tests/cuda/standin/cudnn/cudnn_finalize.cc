@@ -1,4 +1,4 @@
-// What becomes of a backend descriptor when it is finalized: tensors, operations, graphs, the engines that heuristics offer, plans.
+// Finalizes backend descriptors: tensors, operations, graphs, the engines that heuristics offer, plans.
 #include <algorithm>
 #include <set>
 
@@ -75,7 +75,7 @@ CudnnProblem finalize_convolution_operation(BackendDescriptor& d) {
   return {};
 }
 
-// Dims of an operand are the output's, or 1.
+// Returns true if the dims of an operand are the output's, or 1.
 bool broadcasts(const TensorInfo& from, const TensorInfo& to) {
   if (from.dims.size() != to.dims.size()) return false;
   for (size_t i = 0; i < to.dims.size(); ++i)
@@ -106,7 +106,7 @@ CudnnProblem finalize_pointwise_operation(BackendDescriptor& d) {
   return {};
 }
 
-// Dims are batch, head, row, column.
+// The dims are batch, head, row, column.
 CudnnProblem finalize_attention(BackendDescriptor& d) {
   OperationInfo& o = d.operation;
   o.kind = OperationInfo::Kind::attention;
@@ -156,13 +156,13 @@ CudnnProblem finalize_graph(BackendDescriptor& d) {
   return {};
 }
 
-// A choice as cuDNN's is: what is fastest and rounds inputs, what is not there on this device, what differs from run to run, what needs
-// more memory than there is, and then what will do.
+// Offers engines as cuDNN might: the fastest, which rounds inputs; one that this device lacks; one whose results differ from run to run;
+// one that needs more memory than there is; and then one that is acceptable.
 CudnnProblem finalize_heuristics(BackendDescriptor& d) {
   d.graph = d.descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).graph;
   const OperationInfo& first = d.graph->operations[0];
   if (first.kind == OperationInfo::Kind::attention) {
-    // As cuDNN's documentation has it: "Scaled Dot Product Attention", limits of the head's width and of layouts.
+    // Limits of the head's width and of layouts, as in cuDNN's documentation: "Scaled Dot Product Attention".
     const bool halves = first.x.dtype == CUDNN_DATA_HALF || first.x.dtype == CUDNN_DATA_BFLOAT16;
     bool fits = halves && d.graph->operations.size() == 1;
     for (const TensorInfo* t : {&first.x, &first.w, &first.value, &first.y})
@@ -171,7 +171,7 @@ CudnnProblem finalize_heuristics(BackendDescriptor& d) {
     d.engines = {{1, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096, true, false}};
     return {};
   }
-  // Of cuDNN 9.19's engines none has a plan for a convolution between memory of different types, as from f16 to f32.
+  // No engine of cuDNN 9.19 has a plan for a convolution between memory of different types, for example from f16 to f32.
   const TensorInfo& operand = first.kind == OperationInfo::Kind::gradient_of_data ? first.y : first.x;
   bool mixes = false;
   for (const TensorInfo* t : {&first.w, &first.written()}) mixes = mixes || (!t->is_virtual && t->dtype != operand.dtype);
@@ -179,7 +179,7 @@ CudnnProblem finalize_heuristics(BackendDescriptor& d) {
     return {CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, {}, "no engine convolves between these types"};
   for (size_t i = 1; i < d.graph->operations.size(); ++i) {
     const cudnnPointwiseMode_t mode = d.graph->operations[i].mode;
-    // As cuDNN 9.19 has nothing behind a gradient of data (device_cudnn_test.cc asks it).
+    // cuDNN 9.19 fuses nothing into a gradient of data (device_cudnn_test.cc checks it).
     const bool known = d.graph->operations[0].kind != OperationInfo::Kind::gradient_of_data &&
                        d.graph->operations[i].kind == OperationInfo::Kind::pointwise &&
                        (mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_MUL || mode == CUDNN_POINTWISE_RELU_FWD ||

@@ -1,5 +1,5 @@
-// What cuDNN's handles and backend descriptors are here. A descriptor holds its attributes as they were set, and knows from the table of
-// cudnn_schema.inc which there may be; what is made of them when it is finalized lies beside them.
+// cuDNN's handles and backend descriptors in the stand-in. A descriptor holds its attributes as they were set, and knows from the table of
+// cudnn_schema.inc which ones are allowed; the result of finalizing it is stored with them.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +27,19 @@ struct TensorInfo {
   bool is_virtual = false;
   bool is_by_value = false;  // lies on the host
   int64_t element_count() const;
-  // From the first to behind the last one.
+  // Returns the bytes from the first to the end of the last element.
   uint64_t bytes() const;
 };
 
 struct OperationInfo {
   enum class Kind : uint8_t { convolution, gradient_of_data, pointwise, attention };
   Kind kind = Kind::pointwise;
-  TensorInfo x, w, y;        // of a gradient: w and y are read, x is written; of attention: query, key, output
-  TensorInfo value, factor;  // of attention
+  TensorInfo x, w, y;        // for a gradient: w and y are read, x is written; for attention: query, key, output
+  TensorInfo value, factor;  // for attention
   bool has_factor = false;
   std::vector<int64_t> stride, dilation, pad_begin, pad_end;
   cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
-  bool has_b = false;  // then it is w
+  bool has_b = false;  // the operand is w
   double lower = 0, upper = 0, slope = 0;
   bool has_upper = false;
 
@@ -49,7 +49,7 @@ struct OperationInfo {
 
 struct GraphInfo {
   std::vector<OperationInfo> operations;
-  // Those that are no virtual ones, each once.
+  // Returns the tensors that are not virtual, each once.
   std::vector<TensorInfo> tensors() const;
 };
 
@@ -58,7 +58,7 @@ struct EngineInfo {
   std::vector<cudnnBackendNumericalNote_t> notes;
   uint64_t workspace_bytes = 0;
   bool works = true;     // its plans can be finalized
-  bool narrows = false;  // reads f32 with ten bits behind the point
+  bool narrows = false;  // reads f32 with ten bits after the binary point
 };
 
 struct BackendDescriptor {
@@ -71,16 +71,16 @@ struct BackendDescriptor {
   cudnnBackendDescriptorType_t type = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
   bool finalized = false;
   std::map<int, Attribute> attributes;
-  // By type, once it is finalized.
+  // The result of finalizing, by type.
   TensorInfo tensor;
   OperationInfo operation;
-  std::shared_ptr<const GraphInfo> graph;  // of all from the graph to the plan
-  EngineInfo engine;                       // of engine, its configuration and the plan
-  std::vector<EngineInfo> engines;         // of heuristics
+  std::shared_ptr<const GraphInfo> graph;  // for all types from the graph to the plan
+  EngineInfo engine;                       // for an engine, its configuration and the plan
+  std::vector<EngineInfo> engines;         // for heuristics
 
   const Attribute* find(cudnnBackendAttributeName_t name) const;
   bool has(cudnnBackendAttributeName_t name) const { return find(name) != nullptr; }
-  // Element `i` of an attribute that is there.
+  // Returns element `i` of an attribute that is set.
   template <class T>
   T value(cudnnBackendAttributeName_t name, int64_t i = 0) const {
     return reinterpret_cast<const T*>(find(name)->bytes.data())[i];
@@ -89,23 +89,23 @@ struct BackendDescriptor {
   const BackendDescriptor& descriptor(cudnnBackendAttributeName_t name) const { return *find(name)->descriptors[0]; }
 };
 
-// Of what is wrong with a descriptor that is finalized. Success: nothing.
+// The error in a descriptor that is finalized. Success: none.
 struct CudnnProblem {
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-  std::optional<Rule> rule;  // that is broken; none: cuDNN just does not support it
+  std::optional<Rule> rule;  // that is broken; none: cuDNN does not support it
   std::string text;
 };
 
-// Bytes of one element; 0: no such type is known here.
+// Returns the bytes of one element; 0 if the type is not known here.
 size_t element_bytes(cudnnBackendAttributeType_t type);
-// Whether a descriptor of that type has the attribute, of that type and number.
+// Returns true if a descriptor of that type has the attribute, with that type and number of elements.
 bool may_set(cudnnBackendDescriptorType_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count);
-// A required one that is not set; null: all are.
+// Returns a required attribute that is not set; null if all are set.
 const char* missing_attribute(const BackendDescriptor& descriptor);
-// Makes of the attributes what the descriptor is.
+// Finalizes the descriptor from its attributes.
 CudnnProblem finalize(BackendDescriptor& descriptor);
 
-// What the graph computes, where its tensors lie: addresses by id.
+// Computes the graph on its tensors: addresses by id.
 void compute(const GraphInfo& graph, const EngineInfo& engine, const std::map<int64_t, void*>& addresses);
 
 }  // namespace heddle::cuda::standin
