@@ -178,7 +178,7 @@ TEST(ScanGradient, OfRandomNumbersIsOfThoseThatWereDrawn) {
 }
 
 // state = tanh(state w), and state x state as scan output, for `most` trips or, with `stops`, that many.
-struct FairSharedMutex {
+struct Turns {
   int64_t most = -1;      // constant M; -1: none
   bool computed = false;  // M is computed in the run
   int64_t stops = -1;     // the body stops after them
@@ -250,7 +250,7 @@ TEST(LoopGradient, WithoutABound) {
 
 // Pointwise operators on a stacked value: with itself, with one number, and with a tensor that is broadcast to it.
 TEST(LoopGradient, OfPointwiseOperatorsAfterOneWithoutABound) {
-  using Read = decltype(FairSharedMutex::read);
+  using Read = decltype(Turns::read);
   const auto one = [](const char* type) -> Read {
     return [type](NetBuilder& b, const std::string& prefix, ValueId stack, ValueId) { return b.add1(type, prefix + type, {stack}); };
   };
@@ -276,7 +276,7 @@ TEST(LoopGradient, OfPointwiseOperatorsAfterOneWithoutABound) {
   };
   for (const Read& read : {one("Sigmoid"), one("Softplus"), one("Elu"), two("Mul", true), two("Sub", false), two("Clip", true), square,
                            chain, row, number_of_w}) {
-    FairSharedMutex turns{9, true};
+    Turns turns{9, true};
     turns.read = read;
     const Net net = turns.net(false);
     const auto made = derived(net, all_inputs(net));

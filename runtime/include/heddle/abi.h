@@ -27,11 +27,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 19
+#define HEDDLE_ABI_MINOR 20
 /* HEDDLE_ABI_HASH identifies what the two numbers stand for: it is a hash of everything that this file and device_plugin.h declare, without
    comments and spaces. A change to either file changes the hash and requires a new minor number; tests/abi/number_test.cc prints the new
    value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x18771da40ea65c66)
+#define HEDDLE_ABI_HASH UINT64_C(0x0986a10048c4de39)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
