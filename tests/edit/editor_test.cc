@@ -1,4 +1,4 @@
-// Editor: what transforms are written with. Each test edits "x -> Neg a -> Abs b -> Exp c" and looks at the text.
+// Tests of Editor, the class that transforms are written with. Each test edits "x -> Neg a -> Abs b -> Exp c" and compares the text.
 #include "edit/editor.h"
 
 #include "stages.h"
@@ -28,7 +28,7 @@ std::string text(Editor& editor) {
 
 TEST(Editor, ANetThatWasNotChangedStaysAsItIs) {
   Net net = chain();
-  net.values.push_back(net.values[0]);  // read by nobody
+  net.values.push_back(net.values[0]);  // no node reads it
   Editor untouched = edit(net), touched = edit(net);
   EXPECT_EQ(untouched.finish().net.values.size(), 5u);
   touched.touch();
@@ -52,7 +52,7 @@ TEST(Editor, CountsReadersAndFindsTheOnlyOne) {
   EXPECT_EQ(editor.only_reader(a_value), c_node);
 }
 
-// Moving one of them would break the order.
+// Moving either of two nodes that a control input orders would break the order.
 TEST(Editor, WhoWaitsOrIsWaitedForIsNoOnlyReader) {
   Net net = chain();
   net.nodes[2].control = {NodeId(0u)};
@@ -159,7 +159,7 @@ c: f32[2] = Exp(b)
 )net");
 }
 
-// A constant that a producer with other outputs had made stays beside them.
+// The other output stays with its producer.
 TEST(Editor, OneOfTwoOutputsBecomesAConstant) {
   NetBuilder b("parts");
   const auto parts = b.add("Split", "parts", {b.input("x", DType::f32, Shape{4})}, 2, {{"num_outputs", int64_t{2}}});
@@ -183,7 +183,7 @@ c: f32[2] = Exp(b)
 )net");
 }
 
-// c waited for a, which is gone: it waits for what a waited for and read.
+// c waited for a, which is removed: c now waits for what a waited for and read.
 TEST(Editor, OrderThroughDeadNodesIsInherited) {
   NetBuilder b("order");
   const ValueId x = b.input("x", DType::f32, Shape{2});

@@ -1,5 +1,5 @@
-// host_regions: what moves to the host beside operators that fell back to it. host_only::Through has no kernel there, all else has
-// one.
+// host_regions: which operators move to the host next to operators that fell back to it. host_only::Through has no kernel on the device;
+// all others have one.
 #include "place/host_regions.h"
 
 #include <random>
@@ -21,10 +21,10 @@ struct Regions : NetBuilder {
     for (int i = 0; i < length; ++i) x = add1("Relu", "r" + std::to_string(i), {x});
     return x;
   }
-  // Much work for its bytes.
+  // An operator with much work for the bytes that it copies.
   ValueId heavy(const std::string& name, ValueId x) { return add1("MatMul", name, {x, constant("w " + name, blob(Shape{64, 64}, 1, 1))}); }
 
-  // The names of what is on the host, in order.
+  // The names of the nodes placed on the host, in order.
   std::string on_host() {
     Typed made = typed(net(), stages);
     const TypedNet placed = place(std::move(made.net), stages.target(), findings);
@@ -33,7 +33,7 @@ struct Regions : NetBuilder {
       if (node.placed == host_device) names += (names.empty() ? "" : " ") + node.name;
     return names;
   }
-  // What was said beside "no kernel".
+  // The findings other than "no kernel".
   std::string said() const {
     std::string text;
     for (const Diagnostic& d : findings.all())
@@ -55,7 +55,7 @@ TEST(HostRegions, AnOperatorBetweenTwoThatFellBackGoesWithThem) {
 )net");
 }
 
-// Two copies of 256 bytes against 64 operations and 512 bytes of work for each.
+// The chain needs two copies of 256 bytes; each of its operators does 64 operations and moves 512 bytes.
 TEST(HostRegions, AChainGoesAsLongAsItsWorkIsLessThanItsCopies) {
   for (const int length : {2, 7, 8}) {
     Regions b;
@@ -127,9 +127,9 @@ TEST(HostRegions, WithoutFallBackNothingMoves) {
   EXPECT_EQ(strict.said(), "");
 }
 
-// ---------------------------------------------------------------- the judge: copies as they are inserted
+// ---------------------------------------------------------------- the reference: copies as insert_copies makes them
 
-// Of values of several sizes: sums over all of a tensor are small, and spread again.
+// A random net of values of several sizes: reductions over whole tensors give small ones, which are broadcast again.
 Net random_net(uint32_t seed) {
   std::mt19937 dice(seed);
   const auto under = [&](size_t n) { return static_cast<size_t>(dice() % n); };
@@ -183,7 +183,7 @@ TEST(HostRegions, SavesWhatItSays) {
     for (const Diagnostic& d : findings.all())
       if (std::smatch match; d.code == Code::wrong_device && std::regex_search(d.message, match, std::regex("([0-9]+) bytes fewer")))
         saved += std::stoll(match[1]), ++moved;
-    // The same net with everything named that was not to fall back.
+    // The same net, with a device given to every node that has a kernel there.
     for (Node& node : fixed.net.nodes)
       if (node.type != "Through") node.device = "sim:0";
     fixed = place(std::move(fixed), stages.target(), others);

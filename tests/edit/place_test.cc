@@ -16,7 +16,7 @@ namespace {
 
 using namespace testing_nets;
 
-// A chain of as many operators as there are devices; empty: says none.
+// A chain of one operator for each entry of `devices`, which names its device; an empty entry names none.
 TypedNet placed_chain(const std::vector<std::string>& devices, const CompilationTarget& target, Findings& findings) {
   const Runtime r = runtime();
   NetBuilder b("chain");
@@ -89,10 +89,10 @@ TEST(Editor, HandsOnDevicesAndLimits) {
   EXPECT_EQ(net.devices, (std::vector<std::string>{"cpu:0", "far:1", "near:0"}));
   ASSERT_EQ(net.net.nodes.size(), 3u);
   EXPECT_EQ(net.net.nodes[1].name, "abs");
-  EXPECT_EQ(net.device_of(net.net.nodes[1]), "near:0");  // where the node runs that it was added for
+  EXPECT_EQ(net.device_of(net.net.nodes[1]), "near:0");  // the device of the node that it was added for
 }
 
-// What the file says of the device goes along too, for what is added before placement.
+// A node that is added before placement also gets the device that the file gives the node it is added for.
 TEST(Editor, HandsOnDevicesThatAreYetToBeGiven) {
   NetBuilder b("named");
   b.output(b.add1("Neg", "n", {b.input("x", DType::f32, Shape{4})}));

@@ -1,4 +1,4 @@
-// place: which device operators run on that name none.
+// place: the device of operators for which the net names none.
 #include "stages.h"
 
 namespace heddle {
@@ -7,7 +7,7 @@ namespace {
 using namespace testing_nets;
 using namespace testing_stages;
 
-// MatMul has a kernel on the devices of the test plugin, Neg has none, Flatten only looks at its input.
+// MatMul has a kernel on the devices of the test plugin, Neg has none, and Flatten is a view.
 Net net(const char* device_of_product = "") {
   NetBuilder b("placed");
   const ValueId x = b.input("x", DType::f32, Shape{64, 64});

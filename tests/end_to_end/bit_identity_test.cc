@@ -1,5 +1,6 @@
-// Same bits, whatever runs the net: any number of threads, contexts side by side, shuffled schedules, memory shared or not. The net has a
-// convolution, matrix products, softmax, reductions over a million elements, scatter with repeated indices and an update of a variable.
+// The results have the same bits however the net is run: any number of threads, contexts side by side, shuffled schedules, memory shared or
+// not. The net has a convolution, matrix products, softmax, reductions over a million elements, scatter with repeated indices and an update
+// of a variable.
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 
@@ -31,10 +32,10 @@ std::shared_ptr<const Blob> indices(const Shape& shape, int64_t below, uint32_t 
   return Blob::copy_of(DType::i64, shape, values.data());
 }
 
-constexpr int outputs = 9;  // those to compare; behind them is which threads took part
+constexpr int outputs = 9;  // those to compare; the output after them holds the threads that took part
 
-// Inputs: "image" [2, 16, 40, 40] and "many" [1000, 1000]. With `updates` the weight of a matrix product is a variable, updated in each
-// run.
+// The net's inputs are "image" [2, 16, 40, 40] and "many" [1000, 1000]. With `updates` the weight of a matrix product is a variable,
+// updated in each run.
 Net whole_net(bool updates) {
   NetBuilder b("whole");
   const ValueId image = b.input("image", DType::f32, Shape{2, 16, 40, 40}), many = b.input("many", DType::f32, Shape{1000, 1000});
@@ -95,12 +96,12 @@ class BitIdentity : public testing::Test {
     bind(Internals::execution(*context));
     return std::move(*context);
   }
-  // Runs once; the bits of what is compared. `threads` learns who took part.
+  // Runs once and returns the bytes of the compared outputs. Adds the threads that took part to `threads`.
   static Bits run(Execution& execution, std::set<int64_t>* threads = nullptr) {
     int64_t bytes = 0;
     for (size_t i = 0; i < outputs; ++i) bytes += execution.output(i).byte_size();
     Bits bits(static_cast<size_t>(bytes));
-    // In memory of our own: a variable's belongs to other contexts too as soon as the run is over.
+    // Outputs are bound to memory of the test: a variable's memory belongs to other contexts too as soon as the run is over.
     std::byte* at = bits.data();
     for (size_t i = 0; i < outputs; at += execution.output(i++).byte_size()) execution.bind_output(i, at);
     const Status status = execution.run({});
@@ -110,7 +111,7 @@ class BitIdentity : public testing::Test {
     if (threads) threads->insert(ids, ids + who.shape.element_count());
     return bits;
   }
-  // What each of `runs` runs in a row gives, on one thread without memory sharing.
+  // The outputs of each of `runs` runs in a row, on one thread without memory sharing.
   std::vector<Bits> expected(bool updates, int runs) const {
     Session session = open(runtime(1), updates, false);
     Context context = prepare(session);
@@ -119,7 +120,7 @@ class BitIdentity : public testing::Test {
     return result;
   }
 
-  // Helpers beyond the processors: the process allows them.
+  // Allows more helpers than there are processors.
   const tbb::global_control allow_{tbb::global_control::max_allowed_parallelism, 8};
   const std::shared_ptr<const Blob> image = noise(Shape{2, 16, 40, 40}, 10), many = noise(Shape{1000, 1000}, 11);
 };
@@ -133,8 +134,8 @@ TEST_F(BitIdentity, OneTwoThreeAndEightThreads) {
       ASSERT_EQ(r.threads(), threads);
       std::set<int64_t> seen;
       int runs = 0;
-      // A session each time: its variables begin anew. Again until every thread was seen at work; where other processes keep the
-      // processors busy, that takes many runs as short as these.
+      // Each round has a new session, so that its variables start from their initial contents. Rounds are repeated until every thread has
+      // taken part; where other processes keep the processors busy, that takes many runs as short as these.
       for (; runs < 3 || (seen.size() < static_cast<size_t>(threads) && runs < 30000); runs += 3) {
         Session session = open(r, true, share_memory);
         Context context = prepare(session);
@@ -166,7 +167,7 @@ TEST_F(BitIdentity, TwoHundredShuffledSchedules) {
   }
 }
 
-// Runs of nets with updates take turns: each run is one step of the sequence, and no step is lost or done twice.
+// Runs of nets with updates are admitted one at a time: each run is one step of the sequence, and no step is lost or done twice.
 TEST_F(BitIdentity, OneToEightContextsSideBySide) {
   constexpr int runs = 3;
   const Runtime r = runtime(2);
@@ -208,7 +209,7 @@ TEST_F(BitIdentity, EightThreadsRunOneSessionFiftyTimesEach) {
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
-        // All outputs lie in this thread's own memory: other runs may use the context as soon as this one is done.
+        // All outputs are bound to this thread's own memory: other runs may use the context as soon as this one is done.
         Bits bits(sequence[0].size());
         TensorView views[outputs];
         std::byte* at = bits.data();

@@ -1,5 +1,5 @@
-// The recipes' outputs against PyTorch's for the same weights; make_reference.sh made the references. And their memory: what a context
-// holds is what was planned, and that is next to the least there can be.
+// The recipes' outputs against PyTorch's for the same weights; make_reference.sh made the references. Also their memory: a context holds
+// what was planned, and that is close to the lower bound.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::vector<float> reference(const std::string& name) {
   return values;
 }
 
-// Largest difference, relative to the largest number of the reference.
+// Compares by the largest difference, relative to the largest number of the reference.
 void expect_agreement(const std::string& name, const TensorView& output) {
   const auto* ours = static_cast<const float*>(output.data);
   const std::vector<float> theirs = reference(name);
@@ -48,7 +48,7 @@ void expect_planned_memory(const Session& session, const Context& context) {
                                 fmt::format("{:.4f}", static_cast<double>(m.peak_bytes) / static_cast<double>(m.lower_bound_bytes)));
 }
 
-// Runs the recipe of the inputs' batch; with `compare` its output is PyTorch's.
+// Runs the recipe at the inputs' batch; with `compare`, compares its output with PyTorch's.
 void run_recipe(const std::string& name, const std::vector<TensorView>& inputs, bool compare) {
   auto net = models::build(name, {.batch = inputs[0].shape[0]});
   ASSERT_TRUE(net.ok()) << net.status().text();
@@ -63,10 +63,10 @@ void run_recipe(const std::string& name, const std::vector<TensorView>& inputs, 
   expect_planned_memory(session, *context);
 }
 
-// An input and its content, by the formulas of make_reference.sh.
+// An input and its content, computed by the formulas of make_reference.sh.
 class Input {
  public:
-  // Within -1 and 1
+  // The content lies within -1 and 1.
   static Input floats(const Shape& shape) {
     Input input(DType::f32, shape);
     for (size_t i = 0; i < input.count(); ++i) input.floats_.push_back(static_cast<float>(i * 7919 % 1000) / 500 - 1);
@@ -77,7 +77,7 @@ class Input {
     for (size_t i = 0; i < input.count(); ++i) input.indices_.push_back((static_cast<int64_t>(i) * step + start) % bound);
     return input;
   }
-  // Valid as long as this.
+  // The view is valid as long as this object.
   TensorView view() const {
     const void* data = dtype_ == DType::f32 ? static_cast<const void*>(floats_.data()) : indices_.data();
     return testing_nets::view(data, dtype_, shape_);
@@ -128,7 +128,7 @@ std::vector<Input> dlrm_inputs(int64_t batch) {
   return inputs;
 }
 
-// One number for each of a batch, hence a large one; its memory also as `heddle model` writes it.
+// The output has one number for each sample of a batch, hence a large batch; the memory is also that of a net written by `heddle model`.
 TEST(Reference, DlrmAgreesWithPyTorch) {
   run_recipe("dlrm", dlrm_inputs(1), false);
   run_recipe("dlrm", dlrm_inputs(1000));

@@ -13,7 +13,7 @@
 namespace heddle::testing_memory {
 namespace {
 
-enum class Whose { ours, theirs, helper };  // helper: libraries that allocate for whoever calls them
+enum class Whose { ours, theirs, helper };  // helper: libraries that allocate on behalf of their callers
 
 struct Library {
   uintptr_t begin = UINTPTR_MAX, end = 0;
@@ -64,14 +64,14 @@ Library* library_of(const void* address) {
   return nullptr;
 }
 
-// Who the memory is for: the first of the callers that does not allocate for others.
+// Returns the library that the memory is for: the first of the callers that does not allocate on behalf of others.
 Library* user_of(const void* caller) {
   Library* direct = library_of(caller);
   if (direct && direct->whose != Whose::helper) return direct;
   constexpr int max_frames = 48;
   void* frames[max_frames];
   const int count = ::backtrace(frames, max_frames);
-  // The first frames are this file's, which is part of the program.
+  // The first frames are those of this file, which is part of the program.
   int i = 0;
   while (i < count && frames[i] != caller) ++i;
   for (; i < count; ++i)
@@ -79,7 +79,7 @@ Library* user_of(const void* caller) {
   return nullptr;
 }
 
-// Whether the allocation is to fail.
+// Counts the allocation; returns whether it is the one to fail.
 bool fails(const void* caller) {
   if (!watching.load(std::memory_order_relaxed) || unwatched > 0) return false;
   const Unwatched inside;
@@ -118,7 +118,7 @@ void note_libraries() {
   library_count = 0;
   ::dl_iterate_phdr(add_library, nullptr);
   void* frame = nullptr;
-  ::backtrace(&frame, 1);  // loads what it needs
+  ::backtrace(&frame, 1);  // the first call loads the library that it needs
 }
 
 FailingAllocation::FailingAllocation(int64_t n) {
@@ -150,7 +150,7 @@ std::map<std::string, int64_t> foreign_allocations() {
 #define CALLER __builtin_return_address(0)
 using heddle::testing_memory::take;
 using heddle::testing_memory::take_or_throw;
-// Libraries have to find them here.
+// These are exported, so that the libraries resolve to them.
 #pragma GCC visibility push(default)
 void* operator new(size_t n) {
   return take_or_throw(n, 0, CALLER);

@@ -1,5 +1,5 @@
-// No exception leaves the public API: with each allocation of each call failing in turn, the call answers out-of-memory, and the same call
-// on the same things then does what it should. On the host with one thread and with two, and on a simulated device.
+// No exception leaves the public API: with each allocation of each call failing in turn, the call returns out-of-memory, and the same call
+// on the same objects then succeeds. On the host with one thread and with two, and on a simulated device.
 //
 // Of calls with many allocations some are failed, chosen evenly; HEDDLE_LONG_TESTS=1 fails each of them (some minutes).
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ struct Counts {
   int64_t allocations = 0, failed = 0, did_without = 0, wrong = 0;
 };
 
-// The next allocation to fail behind the n-th.
+// Returns the number of the next allocation to fail after the n-th.
 int64_t after(int64_t n) {
   constexpr int64_t each_up_to = 24, parts = 12;
   return long_tests || n < each_up_to ? n + 1 : n + std::max<int64_t>(1, n / parts);
 }
 
-// Open files, and what a replacement of a file has not removed.
+// Counts open files, and temporary files that a replacement of a file has left.
 struct Held {
   size_t descriptors = 0, files = 0;
   explicit Held(const World& world) {
@@ -39,7 +39,7 @@ struct Held {
   bool operator==(const Held&) const = default;
 };
 
-// Fails allocations of one call, from the first to beyond the last.
+// Fails allocations of one call in turn, from the first until one run of the call has no allocation left to fail.
 Counts walk(const PublicCall& call, const std::shared_ptr<World>& world) {
   Counts counts;
   const Answer undisturbed = call.ready(world)();  // also makes what the call keeps for good
@@ -69,7 +69,7 @@ Counts walk(const PublicCall& call, const std::shared_ptr<World>& world) {
         ADD_FAILURE() << "answered: " << answer.status.text() << (answer.right ? "" : ", and left something wrong");
       }
     }
-    // What has gone well, with or without the memory, is not done a second time: a plugin can be unloaded once.
+    // A call that succeeded, with or without the memory, is not repeated: a plugin can be unloaded once.
     const bool again = !answer.status.ok() || (failed && call.plain);
     const Answer next = again ? ready() : std::move(answer);
     if (!next.status.ok() || !next.right) {
@@ -90,7 +90,7 @@ TEST_P(FailingMemory, EachCallSaysSoAndTheNextOneWorks) {
   const auto world = std::make_shared<World>(GetParam().first, GetParam().second);
   note_libraries();
   Counts all;
-  const char* const only = std::getenv("HEDDLE_FAILING_CALL");  // for finding a fault
+  const char* const only = std::getenv("HEDDLE_FAILING_CALL");  // to find a defect
   for (const PublicCall& call : public_calls()) {
     const std::string name = call.name + (call.variant.empty() ? "" : ", " + call.variant);
     if (only && name.find(only) == std::string::npos) continue;
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, FailingMemory, ::testing::Values(std::pair(
                            return std::string(info.param.first).substr(0, 3) + "With" + std::to_string(info.param.second) + "Threads";
                          });
 
-// What fails allocations must fail them, or the walk proves nothing.
+// The class that fails allocations must do so, or the tests above prove nothing.
 TEST(FailingAllocations, TheOneThatIsAskedForFails) {
   note_libraries();
   int thrown = 0;

@@ -26,7 +26,8 @@ std::shared_ptr<const Net> branch(const char* type) {
   return subnet(b);
 }
 
-// y: Neg or Tanh of x, by an input; then three times Tanh in a loop; rows: products of the rows of x whose first number is not 0.
+// y is Neg or Tanh of x, chosen by an input, then three times Tanh in a loop; rows are products of the rows of x whose first number is not
+// 0.
 Net control_net() {
   NetBuilder b("control");
   const ValueId x = b.input("x", DType::f32, small), which = b.input("which", DType::boolean, Shape{});
@@ -65,7 +66,7 @@ T value_of(Result<T> result) {
   return std::move(*result);
 }
 
-// The status of a Result whose value is right where `is_right` says so; what that allocates does not count.
+// Returns the status of a Result; if it has a value, `is_right` says whether that is right. Allocations of `is_right` are not counted.
 template <class T, class IsRight>
 Answer answer(Result<T>& result, const IsRight& is_right) {
   const Unwatched unwatched;
@@ -171,13 +172,13 @@ Answer run(World& world, Prepared& prepared, const RunOptions& options = {}) {
   return {std::move(status), right};
 }
 
-// The call ends with the run that it has begun.
+// Returns after the run that the call has started is over.
 Answer run_async(World& world, Prepared& prepared) {
   struct Told {
     std::atomic<bool> done{false};
     Status status;
   } told;
-  const auto tell = [&told](Status status) {  // fits into the function object: it allocates nothing
+  const auto tell = [&told](Status status) {  // small enough for the function object, which allocates nothing
     told.status = std::move(status);
     told.done = true;
   };
@@ -192,14 +193,14 @@ Answer run_async(World& world, Prepared& prepared) {
 
 using Calls = std::vector<PublicCall>;
 
-// A call on a session of "control".
+// Adds a call on a session of "control".
 template <class Function>
 void on_control(Calls& calls, const char* name, const char* variant, bool plain, const Function& function) {
   calls.push_back({name, variant, plain, [function](const WorldPointer& w) -> Call {
                      return [w, function, session = w->control()]() mutable { return function(*w, session); };
                    }});
 }
-// The same on one of "line" and "train" of its own.
+// Adds a call on a session of its own of "line" and "train".
 template <class Function>
 void on_learning(Calls& calls, const char* name, const char* variant, bool plain, const Function& function) {
   calls.push_back({name, variant, plain, [function](const WorldPointer& w) -> Call {
@@ -208,7 +209,7 @@ void on_learning(Calls& calls, const char* name, const char* variant, bool plain
                      };
                    }});
 }
-// On a context that has run already, or has not.
+// Adds a call on a context; with `warm`, on one that has run already.
 template <class Function>
 void on_context(Calls& calls, const char* name, const char* variant, bool plain, bool warm, const Function& function) {
   calls.push_back({name, variant, plain, [function, warm](const WorldPointer& w) -> Call {
@@ -521,14 +522,14 @@ void add_context_calls(Calls& calls) {
   });
 }
 
-// One run that reads everything of each step.
+// Observes one run and reads everything of each step.
 Answer observe(World& w, Prepared& p, bool inputs) {
   const StepObserver observer = [inputs](StepView& step) -> Status {
     for (size_t k = 0; k < 3; ++k) {
       auto value = inputs ? step.read_input(k) : step.read_output(k);
       if (!value.ok()) return std::move(value).status();
       const TensorView type = inputs ? step.input_type(k) : step.output_type(k);
-      if (type.dtype == DType::none && value->dtype != DType::none) return {Code::out_of_memory, ""};  // a plain value
+      if (type.dtype == DType::none && value->dtype != DType::none) return {Code::out_of_memory, ""};  // a plain value is empty
       if (type.dtype != value->dtype) return {Code::internal, "another type"};
     }
     return {};

@@ -1,5 +1,5 @@
-// Every call of the public headers, ready to be made again and again with some allocation failing. public_calls_test.cc compares the table
-// with the headers.
+// Every call of the public headers, ready to be repeated with one allocation failing. public_calls_test.cc compares the table with the
+// headers.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,18 @@
 
 namespace heddle::testing_memory {
 
-// What the calls work with: a runtime, nets that are opened there, and what they compute when nothing fails.
+// The objects of the calls: a runtime, nets that are opened there, and their outputs when no allocation fails.
 struct World {
   World(std::string device, int threads);
   SessionOptions options() const;
-  // A session of "control": an If, a Loop and a step of late extents. Its plans and idle memory are dropped: it plans anew.
+  // Returns a session of "control": an If, a Loop and a step of late extents. Its plans and idle memory are dropped, so that it plans
+  // again.
   Session control();
-  // The same of "line" and of "train", which learns it.
+  // Returns the same for "line" and "train", which trains it.
   Session learning() const;
   std::vector<TensorView> control_inputs() const;
   std::vector<TensorView> line_inputs() const;
-  // Whether outputs of "control" are what they are when nothing fails.
+  // Returns whether the outputs of "control" are those of a run without failures.
   bool right(Context& context) const;
   bool right(const std::vector<Tensor>& results) const;
 
@@ -39,7 +40,7 @@ struct World {
   std::vector<std::string> expected;  // bytes of the outputs of "control"
 };
 
-// What a call has answered, and whether its value is right. Of plain values: ok.
+// The status that a call has returned, and whether its value is right. The status is ok for calls that return plain values.
 struct Answer {
   Status status;
   bool right = true;
@@ -50,9 +51,9 @@ using Call = std::function<Answer()>;
 struct PublicCall {
   std::string name;     // "Session::prepare", as the headers have it
   std::string variant;  // which overload, or on what; empty: there is one
-  bool plain = false;   // it has no place for an error: without memory its value is empty, and a line in the log says so
-  std::function<Call(const std::shared_ptr<World>&)> ready;  // the call, on things that no call was made on; it can be made again
-  // What it also answers: a plugin that has no memory for its own tables gives none.
+  bool plain = false;   // it can not return an error: without memory its value is empty, and the log has a line
+  std::function<Call(const std::shared_ptr<World>&)> ready;  // prepares the call, on unused objects; the call can be repeated
+  // A second code that the call may return: a plugin without memory for its own tables returns none.
   Code also = Code::out_of_memory;
 };
 

@@ -24,7 +24,7 @@ std::string without_comments(const std::filesystem::path& path) {
   return text;
 }
 
-// The public part of a class, up to its private one or its end.
+// Returns the public part of a class, up to its private part or its end.
 std::string public_part(const std::string& text, size_t begin) {
   const size_t end = std::min(text.find("\n};", begin), text.find("private:", begin));
   std::string part = std::regex_replace(text.substr(begin, end - begin), std::regex(R"( = \{\})"), "");
@@ -34,8 +34,8 @@ std::string public_part(const std::string& text, size_t begin) {
   return part;
 }
 
-// Functions that a program calls and the library defines: members of exported classes, and exported functions. Inline ones are the
-// program's.
+// Returns the functions that a program calls and the library defines: members of exported classes, and exported functions. Inline functions
+// are part of the program.
 std::set<std::string> declared() {
   const std::regex exported(R"(class HEDDLE_API (\w+)[^;{]*\{)"),
       member(R"((~?\w+|operator=)\(([^;()]*(?:\([^;()]*\)[^;()]*)*)\)\s*(?:const)?\s*(?:noexcept)?\s*;)"),
@@ -47,19 +47,19 @@ std::set<std::string> declared() {
       const std::string part = public_part(text, static_cast<size_t>(it->position() + it->length()));
       for (std::sregex_iterator m(part.begin(), part.end(), member); m != end; ++m) {
         const std::string name = (*m)[1];
-        if (name[0] == '~') continue;  // goes with every call that makes one
+        if (name[0] == '~') continue;  // every call that makes one also destroys it
         names.insert((*it)[1].str() + "::" + name);
       }
     }
     for (std::sregex_iterator it(text.begin(), text.end(), function), end; it != end; ++it) {
       const auto at = static_cast<size_t>(it->position());
       if (text.compare(at - std::min<size_t>(at, 6), 6, "class ") == 0) continue;
-      // Of the record that it is a member of: the last one that begins before and has not ended.
+      // The name is qualified by the record that it is a member of: the last one that begins before it and has not ended.
       std::string of;
       for (std::sregex_iterator r(text.begin(), text.end(), record); r != end && static_cast<size_t>(r->position()) < at; ++r)
         if (text.find("\n};", static_cast<size_t>(r->position())) > at) of = (*r)[1].str() + "::";
       const std::string name = (*it)[1];
-      if (name != "no_value" && name != "no_diagnostic") names.insert(of + name);  // last words of a program that has made a mistake
+      if (name != "no_value" && name != "no_diagnostic") names.insert(of + name);  // called only to end a program that has made a mistake
     }
   }
   return names;

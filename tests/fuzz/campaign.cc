@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 
-// AddressSanitizer's: no case may ask for more than the limits allow, and then some.
+// AddressSanitizer calls this. The allocation limit is above what the limits of a case allow: no case may request more.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
   return "max_allocation_size_mb=512:detect_leaks=1:detect_stack_use_after_return=0";
@@ -97,7 +97,7 @@ Campaign::~Campaign() {
   if (number_ >= 0) close(number_);
 }
 
-// Written over, never emptied: some file systems sync a file that is replaced.
+// The file is overwritten, never truncated first: some file systems sync a file that is replaced.
 void Campaign::keep(std::span<const std::byte> bytes) const {
   if (keep_ < 0) return;
   const auto size = static_cast<ssize_t>(bytes.size());

@@ -1,9 +1,9 @@
-// What the fuzzers' programs have in common: options, the file that holds the case under way, the limits on the time of a case, counting.
+// The common part of the fuzzers' programs: options, the file that holds the current case, the limits on the time of a case, counting.
 //
 //   PROGRAM [--seed S] [--cases N] [--seconds T] [--only CASE] [--keep FILE] [--file FILE] [--run]
 //
-// A case is a function of the seed and its number alone. When the process dies, the case under way is in --keep, and its number in a file
-// of that name with ".txt" behind it; `--only` and `--file` repeat one case. A case that takes more than its limit of processor time is a
+// A case is a function of the seed and its number alone. When the process dies, the current case is in --keep, and its number in a file of
+// that name followed by ".txt"; `--only` and `--file` repeat one case. A case that takes more than its limit of processor time is a
 // finding, one that takes five times as long ends the process.
 #pragma once
 
@@ -29,10 +29,10 @@ struct CampaignOptions {
   std::string file;
 };
 
-// False, with the usage on stderr, when the words make no sense. `keep` is the default of --keep.
+// Returns false, with the usage on stderr, if the arguments are invalid. `keep` is the default of --keep.
 bool parse_options(int count, char** words, const char* keep, CampaignOptions* options);
 
-// Where a case was refused ("" when it came through), and why.
+// The stage at which a case was refused ("" when none refused it), and the error.
 struct Ending {
   std::string stage;
   Status status;
@@ -40,18 +40,18 @@ struct Ending {
 
 class Campaign {
  public:
-  // `limit_s`: of processor time, for one case.
+  // `limit_s` is the limit of processor time for one case.
   Campaign(const CampaignOptions& options, double limit_s);
   ~Campaign();
   Campaign(const Campaign&) = delete;
   Campaign& operator=(const Campaign&) = delete;
 
-  // Runs case after case; `min_through`: of a thousand, how many must come through, or the fuzzer tests too little.
-  // Ends with 0 when no case was a finding.
+  // Runs case after case; fails if fewer than `min_through` of a thousand pass all stages, since the fuzzer then tests too little.
+  // Otherwise returns 0 if no case was a finding.
   int run(const std::function<Ending(size_t number)>& one_case, size_t min_through);
-  // One case, whatever it is: what --file repeats.
+  // Runs the one case that is in the file of --file.
   int run_file(const std::function<Ending(const std::vector<std::byte>&)>& one_case);
-  // Writes the case to --keep before it is tried.
+  // Writes the case to --keep. Call it before the case is tried.
   void keep(std::span<const std::byte> bytes) const;
   const CampaignOptions& options() const { return options_; }
 

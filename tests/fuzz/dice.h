@@ -1,4 +1,4 @@
-// Dice: what the mutators draw from. A case is a function of its seed alone, on every machine.
+// Dice: the random numbers that the mutators draw. A case is a function of its seed alone, on every machine.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Dice {
   auto& pick(Container& from) {
     return *std::next(std::begin(from), static_cast<std::ptrdiff_t>(below(std::size(from))));
   }
-  // Mostly small, sometimes at an edge of something: extents, axes, counts.
+  // Returns a number for extents, axes and counts: mostly small, sometimes at an edge of something.
   int64_t integer() {
     static constexpr int64_t edges[] = {
         -1,   0,     1,     2,  3,  4,    5,       7,         8,         16,        63,        255,           256,

@@ -6,7 +6,7 @@
 namespace heddle::fuzz {
 namespace {
 
-// Inputs that are constants become fed ones, mostly, and keep their content as the feed.
+// Turns inputs that are constants into fed ones, mostly; the feed keeps their content.
 OperatorCase with_feeds(Net net, Dice& dice) {
   OperatorCase made;
   made.feeds.resize(net.inputs.size());
@@ -30,7 +30,7 @@ DType allowed_dtype(const heddle_port& port, Dice& dice) {
   return allowed.empty() || dice.one_in(12) ? static_cast<DType>(1 + dice.below(HEDDLE_DTYPE_COUNT - 1)) : dice.pick(allowed);
 }
 
-// An extent, element or rank of an operand that is changed to anything.
+// Changes an extent or the rank of an operand to anything.
 void change_shape(Shape& shape, Dice& dice) {
   if (shape.rank() == 0 || dice.one_in(4)) {
     shape.push_back(dice.one_in(2) ? 1 : static_cast<int64_t>(dice.below(4)));
@@ -46,7 +46,7 @@ bool is_integer(DType dtype) {
   return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64 && dtype != DType::boolean;
 }
 
-// The same tensor with one element changed; of a short list of integers, which may be extents, axes or counts, up to all of them.
+// Returns the same tensor with one element changed; of a short list of integers, which may be extents, axes or counts, up to all of them.
 std::shared_ptr<const Blob> other_content(const Blob& blob, Dice& dice) {
   std::byte* data = nullptr;
   auto copy = Blob::allocate(blob.dtype, blob.shape, &data);
@@ -67,7 +67,7 @@ std::shared_ptr<const Blob> other_content(const Blob& blob, Dice& dice) {
   return copy;
 }
 
-// All operands of one dtype get another one, mostly one that the operator takes.
+// Gives all operands of one dtype another one, mostly one that the operator takes.
 void change_dtypes(OperatorCase& made, const OperatorSchema& schema, Dice& dice) {
   Net& net = made.net;
   const Node& node = net.nodes[0];
@@ -98,7 +98,7 @@ HostileOperators::HostileOperators(Material material) : material_(std::move(mate
 
 Net HostileOperators::from_schema(const OperatorSchema& schema, Dice& dice) const {
   NetBuilder b("case");
-  const bool scalars = dice.one_in(4);  // what takes numbers rather than tensors
+  const bool scalars = dice.one_in(4);  // for operators that take numbers rather than tensors
   Shape shape = scalars ? Shape{} : random_shape(dice);
   std::map<std::string, DType> variables;
   std::vector<ValueId> inputs;
@@ -123,7 +123,7 @@ Net HostileOperators::from_schema(const OperatorSchema& schema, Dice& dice) cons
   return b.finish();
 }
 
-// One thing about the operator or its operands.
+// Changes one thing about the operator or its operands.
 void HostileOperators::spoil(Net& net, Dice& dice) const {
   Node& node = net.nodes[0];
   if (dice.one_in(3)) {  // an attribute: one that is there, or one of the schema
@@ -174,13 +174,13 @@ OperatorCase HostileOperators::make(size_t number, Dice& dice) const {
     net = material_.seeds[dice.pick(seeds->second)];
   }
   OperatorCase made = with_feeds(std::move(net), dice);
-  // What the model says of results would be in the way of every change.
+  // The model's declared types of results would contradict every change.
   if (!dice.one_in(8))
     for (Value& value : made.net.values)
       if (value.kind == Value::Kind::node_output && !value.variable.valid()) value.type = {};
   for (size_t left = dice.one_in(2) ? 0 : 1 + dice.below(3); left > 0; --left) spoil(made.net, dice);
   if (dice.one_in(3)) change_dtypes(made, schema, dice);
-  // A feed of another type than its input now has stays: some cases are given what they do not declare.
+  // A feed keeps its type if its input now has another: some cases are given what they do not declare.
   for (auto& feed : made.feeds)
     if (feed && feed->bytes > 0 && dice.one_in(is_integer(feed->dtype) ? 2 : 4)) feed = other_content(*feed, dice);
   for (Value& value : made.net.values)

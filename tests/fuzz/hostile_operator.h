@@ -21,7 +21,7 @@ class HostileOperators {
   explicit HostileOperators(Material material);
   size_t count() const { return material_.operators.size(); }
   size_t count_with_seeds() const { return seeds_.size(); }
-  // Case `number` is about operator `number` modulo count().
+  // Makes a case of operator `number` modulo count().
   OperatorCase make(size_t number, Dice& dice) const;
 
  private:
@@ -29,7 +29,7 @@ class HostileOperators {
   void spoil(Net& net, Dice& dice) const;
 
   Material material_;
-  std::map<std::string, std::vector<size_t>> seeds_;  // of material_, by display name of the operator of their only node
+  std::map<std::string, std::vector<size_t>> seeds_;  // indices into material_, by the display name of a net's only operator
 };
 
 }  // namespace heddle::fuzz

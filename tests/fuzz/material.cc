@@ -22,7 +22,7 @@ bool is_integer_or_bool(DType dtype) {
   return dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean;
 }
 
-// The inputs that `chosen` names become constants with the contents of the model's test data.
+// Turns the inputs that `chosen` selects into constants with the contents of the model's test data.
 template <class Chosen>
 Net with_constants(Net net, const fs::path& folder, Chosen chosen) {
   const std::vector<ValueId> inputs = net.inputs;
@@ -58,7 +58,7 @@ void add_models(const fs::path& folder, std::vector<Net>& seeds) {
   }
 }
 
-// x -> MatMul -> Softmax, and a counter that each run adds one to.
+// x -> MatMul -> Softmax, and a counter that each run increments.
 Net counting_net() {
   using namespace testing_nets;
   NetBuilder b("counting");

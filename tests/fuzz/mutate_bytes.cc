@@ -12,7 +12,7 @@
 namespace heddle::fuzz {
 namespace {
 
-// First byte and length of each number, string or word of a JSON text.
+// Returns first byte and length of each number, string or word of a JSON text.
 std::vector<std::pair<size_t, size_t>> tokens_of(std::string_view text) {
   std::vector<std::pair<size_t, size_t>> tokens;
   for (size_t i = 0; i < text.size();) {
@@ -96,7 +96,7 @@ Bytes make_case(const Material& material, Dice& dice) {
   Net net = dice.pick(material.seeds);
   const bool as_text = dice.one_in(4);
   const bool graph = !dice.one_in(4);
-  // Not every mutation can be written: then the seed itself is what the other mutators start from.
+  // Not every mutated net can be written: the other mutators then start from the seed itself.
   const auto written = [&](const Net& n) -> Bytes {
     if (!as_text) {
       auto bytes = net_to_bytes(n);

@@ -95,7 +95,7 @@ bool has_subgraph(const ::onnx::ModelProto& model) {
   return false;
 }
 
-// Every message within `message`, itself included.
+// Appends every message within `message`, itself included.
 void collect(Message* message, std::vector<Message*>& all) {
   all.push_back(message);
   const Reflection* reflection = message->GetReflection();
@@ -111,7 +111,7 @@ void collect(Message* message, std::vector<Message*>& all) {
   }
 }
 
-// How often messages of a kind are chosen: where the importer has most to check.
+// Returns how often messages of a kind are chosen: most often those of which the importer has most to check.
 size_t weight_of(const Message& message) {
   const std::string name = message.GetDescriptor()->name();
   if (name == "TensorProto" || name == "AttributeProto") return 8;
@@ -157,7 +157,7 @@ class ModelMutation {
     set(message, field, -1);
   }
 
-  // All of a message becomes one of the same kind from elsewhere in this model or in another.
+  // Replaces all of a message by one of the same kind from elsewhere in this model or in another.
   void replace(Message& message, const std::vector<Message*>& all) {
     std::vector<Message*> same;
     ::onnx::ModelProto other;
@@ -223,7 +223,7 @@ class ModelMutation {
     }
   }
 
-  // Of values, of operators.
+  // Names of values and of operators.
   const std::vector<std::string>& names() {
     if (names_.empty()) {
       names_.emplace_back("Identity");
@@ -239,7 +239,7 @@ class ModelMutation {
     return names_;
   }
 
-  // index: -1 for a single field, the size of the list to add to it.
+  // `index` is -1 for a single field, and the size of the list to append to it.
   void set(Message& message, const FieldDescriptor* field, int index) {
     const Reflection* r = message.GetReflection();
     const bool add = index >= 0 && index == r->FieldSize(message, field);
@@ -311,7 +311,7 @@ size_t ModelMaterial::count() const {
 
 std::string ModelMaterial::make(Dice& dice) const {
   ::onnx::ModelProto model = parts_->models[dice.one_in(4) ? dice.pick(parts_->with_subgraphs) : dice.below(parts_->models.size())];
-  // Some inputs become initialisers, so that their dims and bytes can be wrong too.
+  // Turns some inputs into initialisers, so that their dims and bytes can be wrong too.
   if (dice.one_in(3))
     for (const auto& input : model.graph().input()) {
       if (dice.one_in(2) || model.graph().initializer_size() > 20) continue;

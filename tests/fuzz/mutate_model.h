@@ -1,5 +1,5 @@
-// Mutations of ONNX protobufs as messages: what comes out parses, and says something else than an exporter would. Attributes, dims,
-// initialisers and subgraphs are changed most.
+// Mutations of ONNX protobufs as messages: the result parses, and differs from what an exporter would write. Attributes, dims, initialisers
+// and subgraphs are changed most.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class ModelMaterial {
   ModelMaterial(const ModelMaterial&) = delete;
   ModelMaterial& operator=(const ModelMaterial&) = delete;
   size_t count() const;
-  // Serialised; one to six changes of one of the models, of its bytes now and then.
+  // Returns a serialised model: one to six changes of one of the models, of its bytes now and then.
   std::string make(Dice& dice) const;
 
  private:

@@ -40,7 +40,7 @@ class Mutation {
   Dice& dice_;
 };
 
-// A value that node `index` may read; now and then one that it may not, or none.
+// Returns a value that node `index` may read; now and then one that it may not, or none.
 ValueId Mutation::value_before(size_t index) {
   if (net_.values.empty() || dice_.one_in(20)) return {};
   for (int attempt = 0; attempt < 8; ++attempt) {
@@ -90,7 +90,7 @@ void Mutation::change_attribute() {
     attribute.value = random_attribute(type, material_, dice_);
     return;
   }
-  // One that its schema knows.
+  // Sets an attribute that the operator's schema has.
   for (const OperatorSchema* schema : material_.operators) {
     if (schema->name != n->type || schema->domain != n->domain || schema->op->attribute_count == 0) continue;
     const heddle_attribute_schema& wanted = *schema->op->attributes[dice_.below(schema->op->attribute_count)];
@@ -158,7 +158,7 @@ void Mutation::change_content(Content& content, DeclaredType& type) {
   if (shape.element_count() > max_elements) return;
   auto changed = random_blob(dtype, shape, dice_);
   if (dtype == content.blob->dtype && shape == content.blob->shape && !dice_.one_in(4)) {
-    // One element of it alone.
+    // Changes one element of it alone.
     std::byte* data = nullptr;
     auto copy = Blob::allocate(dtype, shape, &data);
     if (copy->bytes > 0) {
@@ -190,7 +190,7 @@ void Mutation::change_value() {
     }
     case Value::Kind::input:
       if (dice_.one_in(6)) {
-        // An input whose content is now known.
+        // Turns the input into a constant.
         Shape shape;
         for (const Dim& dim : value.type.dims) shape.push_back(dim.kind == Dim::Kind::constant ? dim.value : 2);
         if (value.type.dtype == DType::none || shape.element_count() > max_elements) break;
@@ -264,7 +264,7 @@ void Mutation::add_node() {
   }
 }
 
-// Another seed behind this net; its inputs become values of this one now and then.
+// Appends another seed to this net; its inputs become values of this one now and then.
 void Mutation::splice() {
   const Net& other = dice_.pick(material_.seeds);
   if (net_.nodes.size() + other.nodes.size() > max_nodes || !other.variables.empty() || !net_.variables.empty()) return;
@@ -297,7 +297,7 @@ void Mutation::splice() {
     if (std::find(net_.outputs.begin(), net_.outputs.end(), moved(id)) == net_.outputs.end()) net_.outputs.push_back(moved(id));
 }
 
-// A new variable that a node's output is the next version of.
+// Adds a variable whose next version is a node's output.
 void Mutation::add_update() {
   std::vector<ValueId> plain;
   for (size_t i = 0; i < net_.values.size(); ++i)

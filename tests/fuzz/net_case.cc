@@ -42,7 +42,7 @@ bool has_references(const Net& net) {
   return false;
 }
 
-// Open extents become 2, symbols 3, an unknown rank [2, 3].
+// Binds inputs: open extents become 2, symbols 3, an unknown rank [2, 3].
 std::vector<InputBinding> bindings(const Net& net) {
   std::vector<InputBinding> inputs;
   for (const ValueId id : net.inputs) {
@@ -60,7 +60,7 @@ std::vector<InputBinding> bindings(const Net& net) {
 Status run_plan(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<VariableStore>& variables) {
   HEDDLE_TRY(const auto execution, Execution::create(plan, variables, {}));
   std::vector<std::shared_ptr<const Blob>> feeds;
-  Dice dice(plan->steps.size());  // the same case, the same feeds
+  Dice dice(plan->steps.size());  // the same case has the same feeds
   for (size_t i = 0; i < plan->inputs.size(); ++i) {
     const TensorType& type = plan->values[plan->inputs[i].index].type;
     feeds.push_back(random_blob(type.dtype, type.shape, dice));
@@ -121,7 +121,7 @@ Outcome Target::test(std::span<const std::byte> file) const {
   Outcome outcome{Stage::load, net.status()};
   if (net.ok()) {
     check_round_trip(*net, options);
-    // Contents that lie in other files end here.
+    // A net whose contents lie in other files stops here.
     outcome = has_references(*net) ? Outcome{Stage::load, Status(Code::weights_missing, "a case has no folder")}
                                    : go_on({std::move(net).value(), options.limits});
   }

@@ -1,4 +1,4 @@
-// Net files, damaged in all ways, from load to compile, and with --run a run. campaign.h has the options.
+// Net files, damaged in all ways, from load to compile, and with --run a run. See campaign.h for the options.
 #include "fuzz/campaign.h"
 #include "fuzz/material.h"
 #include "fuzz/net_case.h"

@@ -20,7 +20,7 @@ const Material& material() {
   return made;
 }
 
-// A net that loads is mutated as a graph and written in the form that it had.
+// Mutates a net that loads as a graph and writes it in the form that it had. Returns false if it does not load.
 bool mutate_as_net(Bytes& file, Dice& dice) {
   LoadOptions options;
   options.limits = Target::limits();

@@ -1,4 +1,4 @@
-// Mutated ONNX protobufs: imported, opened, prepared and run. campaign.h has the options; --file repeats a model.
+// Mutated ONNX protobufs: imported, opened, prepared and run. See campaign.h for the options; --file repeats a model.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 using namespace heddle;
 using namespace heddle::fuzz;
 
-// The importer reads files; this one lies in no folder.
+// Holds the model in memory as a file without a folder, since the importer reads files.
 class ModelFile {
  public:
   ModelFile() : file_(memfd_create("model", MFD_CLOEXEC)), path_("/proc/self/fd/" + std::to_string(file_)) {}

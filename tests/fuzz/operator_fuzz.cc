@@ -1,5 +1,5 @@
 // Single hostile operators: every operator of the registry with attributes, dtypes, ranks, extents and contents of all kinds, prepared, run
-// over buffers with guard pages, and run again with another content of its integer inputs. campaign.h has the options.
+// over buffers with guard pages, and run again with another content of its integer inputs. See campaign.h for the options.
 #include "fuzz/campaign.h"
 #include "fuzz/hostile_operator.h"
 #include "fuzz/material.h"

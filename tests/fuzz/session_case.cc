@@ -25,7 +25,7 @@ std::unique_ptr<GuardedMemory> buffer(int64_t bytes, Dice& dice) {
   return std::make_unique<GuardedMemory>(static_cast<size_t>(bytes), dice.one_in(3) ? Guard::front : Guard::behind);
 }
 
-// Symbols and open extents become small numbers, an unknown rank [2, 3].
+// Returns an input's type with symbols and open extents as small numbers, an unknown rank as [2, 3].
 TensorView input_view(const PortInfo& port) {
   TensorView view;
   view.dtype = port.dtype == DType::none ? DType::f32 : port.dtype;
@@ -48,7 +48,8 @@ bool is_no_float(DType dtype) {
   return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
 }
 
-// Contents of the inputs, and where they lie; no data where an input is too large to be given: it can be prepared for, not run.
+// Makes contents of the inputs and views of them. A view has no data where the input is too large to allocate: it can be prepared for, not
+// run.
 void make_inputs(const std::vector<PortInfo>& ports, const Blobs& feeds, Dice& dice, Buffers* buffers, std::vector<TensorView>* views) {
   for (size_t i = 0; i < ports.size(); ++i) {
     TensorView view = input_view(ports[i]);
@@ -68,8 +69,8 @@ void make_inputs(const std::vector<PortInfo>& ports, const Blobs& feeds, Dice& d
   }
 }
 
-// Another content of the integer inputs, which may be shapes, axes or indices: some elements of each, or all; half of the time numbers that
-// could be meant.
+// Changes the content of the integer inputs, which may be shapes, axes or indices: half of the elements of each, to small numbers half of
+// the time, which could be valid ones.
 void change_contents(const std::vector<TensorView>& views, Dice& dice) {
   for (const TensorView& view : views) {
     if (!view.data || !is_no_float(view.dtype) || view.byte_size() == 0 || view.byte_size() > 65536) continue;
@@ -85,7 +86,7 @@ void change_contents(const std::vector<TensorView>& views, Dice& dice) {
   }
 }
 
-// A case runs up to four times, all within the two seconds that one may take.
+// A case runs up to four times, all within the two seconds that a case may take.
 RunOptions run_options() {
   RunOptions options;
   options.deadline_ns = 250'000'000;
@@ -103,7 +104,7 @@ Status run_context(Context& context, const std::vector<TensorView>& views, Dice&
     if (!bound.ok() && bound.code() != Code::unsupported && bound.code() != Code::invalid_argument) return bound;
   }
   HEDDLE_CHECK(context.run(run_options()));
-  // Every byte of the results is there.
+  // Reads every byte of the results.
   for (size_t i = 0; i < context.output_count(); ++i) {
     const TensorView result = context.output(i);
     unsigned sum = 0;

@@ -1,4 +1,4 @@
-// infer: types of every value, and what is said of nets and shapes that do not fit.
+// infer: the types of all values, and the errors about nets and shapes that do not fit.
 #include "infer/infer.h"
 
 #include "stages.h"
@@ -39,7 +39,7 @@ y: f32[3, 2] = Add(x, w)
 )net");
 }
 
-// Whichever input comes first.
+// The order of the inputs does not matter.
 TEST(Infer, ShapesThatAreGivenBindSymbolsOfOthers) {
   EXPECT_EQ(inferred(symbolic(), given({{}, {DType::f32, {3, 2}}})), R"net(symbolic(x: f32[3, 2], w: f32[3, 2]) -> (y)
 y: f32[3, 2] = Add(x, w)
@@ -110,7 +110,7 @@ sum: f32[2] = Sum(x, y, z)
 )net");
 }
 
-// What follows a mistake is not another one.
+// Consequences of a mistake are not reported as further mistakes.
 TEST(Infer, EveryMistakeIsToldOnce) {
   NetBuilder b("mistakes");
   const ValueId x = b.input("x", DType::f32, Shape{2}), wide = b.input("wide", DType::f32, Shape{3}),
@@ -222,7 +222,7 @@ z: f32[] = ReduceSum(found) keepdims=0
 )net");
 }
 
-// Steps of an unknown number fit beside those of a known one, which alone says how many the run may find.
+// A scan input of an unknown number of steps fits beside one of a known number, which alone determines the number that the run may have.
 TEST(Infer, AScanOverStepsOfAKnownAndOfAnUnknownNumber) {
   NetBuilder body("body"), b("scan");
   const ValueId x = body.input("x", DeclaredType()), y = body.input("y", DeclaredType());

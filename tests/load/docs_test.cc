@@ -1,4 +1,4 @@
-// docs/net_format.md shows a net as text and the first bytes of its binary form: both are what the code does.
+// docs/net_format.md shows a net as text and the first bytes of its binary form: both match the code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// What stands between the first line that begins with `fence` and the next line of ```.
+// Returns the text between the first line that begins with `fence` and the next line of ```.
 std::string block(const std::string& page, const std::string& fence) {
   const size_t begin = page.find("\n" + fence + "\n") + fence.size() + 2;
   return page.substr(begin, page.find("\n```", begin) + 1 - begin);

@@ -1,4 +1,4 @@
-// Files that are not what they should be: each is refused with one clear error, and none crashes.
+// Malformed files: each is refused with one clear error, and none crashes.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -22,7 +22,7 @@ Bytes sample_bytes() {
   return *net_to_bytes(sample_net());
 }
 
-// The file of a net that no check has seen.
+// The file of a net that was not checked.
 Bytes unchecked_bytes(const Net& net) {
   Bytes bytes;
   const Status status = nets_to_flatbuffer({&net, 1}, references_as_loaded, [&](std::span<const std::byte> payload) {
@@ -57,7 +57,7 @@ TEST(Header, DamageIsNamed) {
   EXPECT_EQ(code_of(damaged(8, 0)), Code::file_corrupt);
   EXPECT_EQ(code_of(damaged(12, 1)), Code::file_corrupt);
   EXPECT_EQ(code_of(damaged(63, 1)), Code::file_corrupt);
-  EXPECT_EQ(code_of(damaged(22, 1)), Code::file_truncated);  // a length beyond the file
+  EXPECT_EQ(code_of(damaged(22, 1)), Code::file_truncated);  // a length past the end of the file
   EXPECT_EQ(code_of(damaged(24, std::to_integer<int>(good[24]) ^ 1)), Code::file_corrupt);
   Bytes longer = good;
   longer.push_back(std::byte{0});
@@ -72,7 +72,7 @@ TEST(Header, EveryTruncationIsRefused) {
     ASSERT_EQ(code_of(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n))), Code::file_truncated) << n;
 }
 
-// The checksum repaired: the verifier and the structure check must hold on their own. Only padding at the end may be missing.
+// Repairs the checksum: the verifier and the structure check must hold on their own. Only padding at the end may be missing.
 TEST(Header, TruncatedPayloadsAreRefused) {
   const Bytes good = sample_bytes();
   for (size_t n = net_header_bytes; n < good.size(); ++n) {
@@ -86,8 +86,8 @@ TEST(Header, TruncatedPayloadsAreRefused) {
   }
 }
 
-// FlatBuffers' verifier does not look at the elements of a vector: every offset in turn is moved by half an element.
-// Four bytes further on the first number, 2, is the length of a list that is there but lies askew.
+// FlatBuffers' verifier does not check the elements of a vector: every offset in turn is moved by half an element. Four bytes further on,
+// the first number, 2, is taken for the length of a list, which is there but misaligned.
 TEST(Header, MisalignedListsAreRefused) {
   NetBuilder builder("lists");
   ValueId last = builder.input("x", DType::f32, Shape{});
@@ -130,7 +130,7 @@ TEST(Files, MissingFoldersAndPipesAreRefused) {
   EXPECT_EQ(load_net(folder / "text.heddle", small).status().code(), Code::limit_exceeded);
 }
 
-// A change to the sample net, the code that it must give and words that the message must have.
+// A change to the sample net, the error code that it must give and words that the message must have.
 struct Damage {
   const char* name;
   void (*apply)(Net&);

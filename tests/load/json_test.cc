@@ -1,4 +1,4 @@
-// The text form as people write it: what may be left out, and how mistakes are answered.
+// The text form as people write it: what may be left out, and which errors mistakes give.
 #include <gtest/gtest.h>
 
 #include "load/load.h"
@@ -15,7 +15,7 @@ Result<Net> load(std::string_view text, const LoadOptions& options = {}) {
   return load_net_bytes(bytes_of(text), "", options);
 }
 
-// A net around one member list.
+// The text of a net around one member list.
 std::string net_with(const std::string& members) {
   return R"({"heddle": 1, "name": "n", "inputs": ["x"], "outputs": ["y"],
   "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [2]}], )" +

@@ -1,5 +1,5 @@
-// A net and its weights are replaced together: whenever the writer is killed, what lies there is the old result or the new one, and what it
-// leaves behind is removed by the next writer.
+// A net and its weights are replaced together: whenever the writer is killed, the file holds the old result or the new one, and the next
+// writer removes the temporary files.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -28,7 +28,7 @@ Net net_of(float value) {
   return b.finish();
 }
 
-// What the weights of the net in that file are; -1: it does not load.
+// Returns the weights' value of the net in that file; -1 if it does not load.
 float value_in(const std::filesystem::path& file) {
   LoadOptions options;
   options.verify_checksums = true;
@@ -54,7 +54,7 @@ End save_killed_at(int call, const Net& net, const std::filesystem::path& file) 
   ::waitpid(child, &status, 0);
   if (WIFEXITED(status)) return End::refused;
   EXPECT_EQ(::ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
-  // It stops before each call and behind it.
+  // The child stops before each call and after it.
   for (int stop = 0; stop < 2 * call + 1; ++stop) {
     ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
     ::waitpid(child, &status, 0);
@@ -89,7 +89,7 @@ TEST_P(KilledWriter, LeavesTheOldResultOrTheNewOne) {
     const float value = value_in(file);
     ASSERT_TRUE(value == 1 || value == 2) << value;
     ++(value == 1 ? olds : news);
-    // The next writer of that name, killed or not: what it finds stays whole until its own is, and nothing else is left.
+    // The next writer of that name, killed or not, leaves the old result whole until its own is complete, and no temporary file.
     ASSERT_TRUE(save_net(net_of(3), file).ok());
     EXPECT_EQ(value_in(file), 3);
     EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{GetParam(), "n.safetensors"}));
@@ -100,7 +100,7 @@ TEST_P(KilledWriter, LeavesTheOldResultOrTheNewOne) {
   EXPECT_GE(news, 4) << "of them those between the two names";
 }
 
-// One after the other, without a whole one between them.
+// Killed writers follow one another, without a complete one between them.
 TEST_P(KilledWriter, MayBeFollowedByAnother) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / GetParam();
@@ -121,13 +121,13 @@ TEST_P(KilledWriter, MayBeFollowedByAnother) {
 INSTANTIATE_TEST_SUITE_P(Forms, KilledWriter, ::testing::Values("n.heddle", "n.json"),
                          [](const auto& info) { return std::string(info.param).substr(2); });
 
-// A file of a process that lives is not taken for one that was left behind.
+// A temporary file of a living process is not taken for one that was left over.
 TEST(Replacement, LeavesTheTemporaryFilesOfLivingProcessesAlone) {
   const TemporaryFolder folder;
   auto own = FileReplacement::create(folder / "n.heddle");
   ASSERT_TRUE(own.ok());
   testing::write_text(folder / ".n.heddle.1.0.tmp", "of the first process of the machine");
-  testing::write_text(folder / ".m.heddle.4194304.0.tmp", "of another name");  // there is no such process: numbers end before
+  testing::write_text(folder / ".m.heddle.4194304.0.tmp", "of another name");  // no such process exists: process numbers end before
   testing::write_text(folder / ".n.heddle.4194304.x.tmp", "not ours");
   testing::write_text(folder / ".n.heddle.4194304.0.tmp", "left behind");
   auto next = FileReplacement::create(folder / "n.heddle");

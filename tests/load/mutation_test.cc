@@ -1,5 +1,5 @@
-// Seeded mutations of good files, checksum repaired: load answers with a net or an error, and a net that loads can be saved.
-// tests/fuzz goes on through resolve, infer, transform and compile, without end.
+// Seeded mutations of good files, checksum repaired: load returns a net or an error, and a net that loads can be saved. tests/fuzz
+// continues through resolve, infer, transform and compile, without end.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// One to four small damages: a flipped bit, a byte, a word of an interesting value, a copied or removed stretch.
+// Makes one to four small damages: a flipped bit, a byte, a word of an interesting value, a copied or removed stretch.
 void mutate(Bytes& bytes, size_t first, std::mt19937_64& random) {
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
   for (size_t left = 1 + below(4); left > 0 && bytes.size() > first + 16; --left) {
@@ -48,7 +48,7 @@ struct Outcome {
   int refused = 0;
 };
 
-// Loads; what loads must survive a round trip.
+// Loads the bytes; a net that loads must survive a round trip.
 void try_load(const Bytes& bytes, Outcome* outcome) {
   const auto net = load_net_bytes(bytes, "");
   ++(net.ok() ? outcome->loaded : outcome->refused);
@@ -78,7 +78,7 @@ TEST(Mutations, OfTheBinaryForm) {
     try_load(bytes, &outcome);
     if (HasFatalFailure()) FAIL() << "mutation " << i;
   }
-  // Both ways must have been walked, or the test tests little.
+  // Both outcomes must be frequent, or the test covers little.
   EXPECT_GT(outcome.loaded, 500);
   EXPECT_GT(outcome.refused, 5000);
 }

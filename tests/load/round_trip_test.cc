@@ -1,4 +1,4 @@
-// What is written loads again as the same net, in both forms and through each other.
+// A net that was written loads again as the same net, in both forms and through each other.
 #include <gtest/gtest.h>
 
 #include "base/checksum.h"
@@ -43,7 +43,7 @@ void expect_same_attribute(const AttributeValue& a, const AttributeValue& b) {
   }
 }
 
-// Every field of a net, bit by bit.
+// Compares every field of a net, bit by bit.
 void expect_same_net(const Net& a, const Net& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.doc, b.doc);
@@ -149,7 +149,7 @@ TEST(RoundTrip, JsonHasOneOperatorPerLine) {
 )");
 }
 
-// What stands before a list decides where it lies: names of any length.
+// The length of what precedes a list determines its alignment: names of any length.
 TEST(RoundTrip, EmptyListsMayStandAnywhere) {
   for (size_t length = 1; length <= 24; ++length) {
     NetBuilder builder("n");
@@ -216,12 +216,12 @@ TEST(RoundTrip, ConvertIsByteIdenticalWithoutReadingWeights) {
   EXPECT_EQ(read_text(folder / "a.heddle"), read_text(folder / "c.heddle"));
   EXPECT_NE(read_text(folder / "b.json").find("\"identity\": \""), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "b.safetensors"));
-  // Without keep_references the weights are needed, and their absence is said.
+  // Without keep_references the weights are needed, and their absence is an error.
   options.keep_references = false;
   EXPECT_EQ(save_net(*load_net(folder / "b.json", detached), folder / "d.heddle", options).code(), Code::weights_missing);
 }
 
-// New content beside kept references: the weights file must not lose what they refer to.
+// New content next to kept references: the weights file must not lose the tensors that they refer to.
 TEST(RoundTrip, KeptReferencesSurviveARewrittenWeightsFile) {
   const TemporaryFolder folder;
   SaveOptions options;
@@ -242,7 +242,7 @@ TEST(RoundTrip, KeptReferencesSurviveARewrittenWeightsFile) {
   ASSERT_TRUE(again.ok()) << again.status().text();
   EXPECT_EQ(reinterpret_cast<const float*>(again->values[0].content.blob->data)[0], 1.5f);
   EXPECT_EQ(reinterpret_cast<const float*>(again->values[1].content.blob->data)[0], 2.5f);
-  // Not attached, they can't be kept: an error instead of a net whose weights are gone.
+  // Without attached weights they can't be kept: an error instead of a net without its weights.
   net->values[0].content.blob = nullptr;
   EXPECT_EQ(save_net(*net, folder / "n.heddle", options).code(), Code::weights_missing);
 }
@@ -256,7 +256,7 @@ TEST(RoundTrip, SharedBytesAreWrittenOnceAndNamesStayApart) {
   const ValueId variable = builder.variable("v", testing::blob_of(DType::f32, Shape{100}, numbers));
   builder.constant("again", blob);
   builder.rename(variable, "v@0");
-  builder.net()[builder.net()[variable].variable].name = "w";  // as the constant
+  builder.net()[builder.net()[variable].variable].name = "w";  // the name of the constant
   SaveOptions options;
   options.inline_bytes = 0;
   ASSERT_TRUE(save_net(builder.net(), folder / "n.heddle", options).ok());

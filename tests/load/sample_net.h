@@ -48,7 +48,7 @@ inline std::vector<Attribute> sample_attributes() {
   return attributes;
 }
 
-// One inline constant of every dtype, with the bit patterns that text loses easily.
+// Adds one inline constant of every dtype, with the bit patterns that text loses easily.
 inline void add_constants(NetBuilder& builder) {
   const std::vector<uint16_t> halves = {0x0000, 0x8000, 0x0001, 0x03FF, 0x0400, 0x3C00, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0xFE01, 0x7D55};
   const std::vector<uint32_t> floats = {0x00000000, 0x80000000, 0x00000001, 0x3DCCCCCD, 0x7F7FFFFF,

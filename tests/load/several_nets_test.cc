@@ -1,4 +1,4 @@
-// Files that hold several nets: both forms and through each other, variables that stand once, and what is refused.
+// Files that hold several nets: both forms and through each other, variables that are stored once, and what is refused.
 #include <gtest/gtest.h>
 
 #include "load/header.h"
@@ -20,7 +20,7 @@ std::shared_ptr<const Blob> floats(int64_t count, float first) {
   return Blob::copy_of(DType::f32, Shape{count}, values.data());
 }
 
-// Negates "w", which is of that size, and a variable of its own.
+// A net that negates "w" of that size, and has a variable of its own.
 Net net_of(const std::string& name, int64_t size, float w = 1) {
   NetBuilder b(name);
   b.output(b.add1("Neg", "minus_w", {b.variable("w", floats(size, w), true)}));
@@ -79,14 +79,14 @@ TEST(SeveralNets, WhatTheyHaveInCommonStandsOnce) {
     EXPECT_EQ(std::memcmp(got.data, expected.data, static_cast<size_t>(got.bytes)), 0);
   }
   EXPECT_EQ((*loaded)[1].variables[0].initial.blob->shape, (Shape{100000}));
-  // In one folder the weights stay, and so does what refers to them.
+  // Saved into the same folder, the weights file and the references to it are kept.
   SaveOptions keep;
   keep.keep_references = true;
   ASSERT_TRUE(save_nets(*loaded, folder / "copy.json", keep).ok());
   const auto copied = load_nets(folder / "copy.json");
   ASSERT_TRUE(copied.ok()) << copied.status().text();
   EXPECT_EQ(*nets_to_bytes(*copied), *nets_to_bytes(*loaded));
-  // Other numbers under one name are written for each.
+  // Different numbers under one name are written for each net.
   std::vector<Net> others;
   others.push_back(net_of("train", 100000));
   others.push_back(net_of("test", 100000, 2));
@@ -120,7 +120,7 @@ TEST(SeveralNets, WhatIsRefused) {
   says(refused(replaced(text, R"("name": "test",)", "")), "net 1 of 2 has no name");
   says(refused(replaced(text, R"("name": "test",)", R"("name": "test", "nets": [],)")), R"(that is not the first of its file has "nets")");
   says(refused(R"({"heddle": 1, "name": "a", "inputs": [], "outputs": [], "nets": 3})"), R"("nets" is no list)");
-  // A later net may leave out the content of what an earlier one has; nobody else may.
+  // Only a later net may leave out the content of a variable that an earlier one has.
   says(refused(replaced(text, R"("name": "w", "dtype": "f32", "dims": [4], "trainable": true, "data": [1, 1, 1, 1])",
                         R"("name": "w", "dtype": "f32", "dims": [4], "trainable": true)")),
        R"(variable "w": it has no content)");
@@ -130,7 +130,7 @@ TEST(SeveralNets, WhatIsRefused) {
   EXPECT_EQ(nets_to_bytes({}).status().code(), Code::invalid_argument);
 }
 
-// Every byte of a file of two nets, changed: refused, or nets that are whole.
+// Changes every byte of a file of two nets: it is refused, or its nets are well formed.
 TEST(SeveralNets, ChangedBytesNeverMakeBrokenNets) {
   const std::vector<std::byte> good = *nets_to_bytes(train_and_test());
   for (size_t at = net_header_bytes; at < good.size(); ++at)

@@ -1,4 +1,4 @@
-// Buffer tables: what is read, what is written, and one clear error with its line for whatever is wrong.
+// Buffer tables: reading, writing, and one clear error with its line for whatever is wrong.
 #include "memory/buffers_csv.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(BuffersCsv, ReadsPacksAndWritesMiniMallocsExample) {
   const std::string written = format_buffers_csv(*table, *solution);
   EXPECT_EQ(written.substr(0, 27), "id,lower,upper,size,offset\n");
   EXPECT_EQ(std::count(written.begin(), written.end(), '\n'), 6);
-  // Without its last column, what was written is what was read.
+  // Without its last column, the written text equals the text that was read.
   std::string stripped;
   for (size_t at = 0; at < written.size();) {
     const size_t end = written.find('\n', at);

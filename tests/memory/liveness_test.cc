@@ -247,7 +247,7 @@ TEST(Liveness, ThousandRandomSchedulesSeeTheirOwnBytes) {
   EXPECT_GT(shared, 90);
 }
 
-// The simulator itself: a plan that is right for plan order alone is caught when branches run side by side.
+// Tests the simulator itself: a plan that is right for plan order alone is caught when branches run side by side.
 TEST(Liveness, SerialPlansFailUnderParallelSchedules) {
   int caught = 0;
   for (uint64_t seed = 0; seed < 50; ++seed) {
@@ -279,7 +279,7 @@ TEST(Liveness, SiblingBranchesDoNotShareUntilTheyJoin) {
 }
 
 TEST(Liveness, OutputsTakeNoInputsBytesUnlessAliased) {
-  // Sum(x, x) and a chain: nothing may become in-place by planning.
+  // Sum(x, x) and a chain: planning may make nothing in-place.
   Builder net(3);
   for (uint32_t s = 0; s < 3; ++s) net.value(s, 10);
   net.use(0, 1);

@@ -1,4 +1,4 @@
-// The offset planner against exhaustive answers, planted optima, first fit, and its judge against corrupted plans.
+// The offset planner against exhaustive answers, planted optima and first fit, and its checker against corrupted plans.
 #include "memory/offsets/offsets.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ bool overlap(const Buffer& a, const Buffer& b) {
   return a.first < b.last && b.first < a.last;
 }
 
-// Lowest gap, in the given order: what every planner should at least reach.
+// Places each buffer at the lowest gap, in the given order: every planner should at least reach this.
 int64_t first_fit(const Problem& problem, const std::vector<size_t>& order, std::vector<int64_t>* offsets = nullptr) {
   std::vector<int64_t> at(problem.buffers.size(), -1);
   int64_t height = 0;
@@ -53,7 +53,7 @@ int64_t first_fit(const Problem& problem, const std::vector<size_t>& order, std:
   return height;
 }
 
-// The optimum: some order of placing at the lowest gap yields it.
+// Returns the optimum: some order of placing at the lowest gap yields it.
 int64_t exhaustive(const Problem& problem) {
   std::vector<size_t> order(problem.buffers.size());
   std::iota(order.begin(), order.end(), 0);
@@ -166,7 +166,7 @@ TEST(Offsets, StopIsPolledAndGivesTheBestSoFar) {
   EXPECT_EQ(polls, 3);
 }
 
-// Everything interferes, though no intervals overlap: whoever looks at all pairs asks 200 million times.
+// Everything interferes, though no intervals overlap: a planner that looks at all pairs makes 200 million queries.
 struct AllInterfere : Interference {
   bool interferes(uint32_t, uint32_t) const override { return ++asked, true; }
   int64_t settled(uint32_t) const override { return INT64_MAX / 2; }
@@ -179,7 +179,7 @@ TEST(Offsets, FirstPackingsAndConflictsAreStoppedToo) {
   for (uint32_t i = 0; i < count; ++i) problem.buffers.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, 64 + i % 7, 64});
   const auto interference = std::make_shared<AllInterfere>();
   problem.interference = interference;
-  // The counter is the clock: the planner may not do much between two looks at it, wherever it is.
+  // The counter serves as the clock: the planner must not do much between two polls of `stop`, wherever it is.
   for (int last = 1; last < 16; ++last) {
     interference->asked = 0;
     PackOptions options;
@@ -196,7 +196,7 @@ TEST(Offsets, FirstPackingsAndConflictsAreStoppedToo) {
     EXPECT_EQ(polls, last) << "nothing is asked once it has said stop, and nothing ends before";
     most = std::max(most, interference->asked - before);
     EXPECT_LT(most, 4'000'000) << last;
-    // Each has bytes of its own.
+    // The buffers do not overlap.
     std::vector<int64_t> offsets = solution->offsets;
     std::sort(offsets.begin(), offsets.end());
     for (size_t i = 1; i < offsets.size(); ++i) ASSERT_GE(offsets[i] - offsets[i - 1], 64);
@@ -248,7 +248,7 @@ TEST(Offsets, ImpossibleBuffersAreRefused) {
   EXPECT_EQ(code({INT64_MIN, INT64_MAX, 1, 1}), Code::ok);
 }
 
-// --- the judge ---
+// --- the checker ---
 
 struct Corruption {
   const char* what;
@@ -304,7 +304,7 @@ TEST(OffsetsCheck, RejectsTwentyCorruptions) {
   }
 }
 
-// "Before" given by hand: for the judge and for the planner.
+// An order given by hand, for the checker and for the planner.
 class Ordered final : public Interference {
  public:
   Ordered(std::vector<std::pair<uint32_t, uint32_t>> before, int64_t end) : before_(std::move(before)), end_(end) {}

@@ -1,6 +1,6 @@
-// Each kind of mistake of docs/kernel_mistakes.md, made in several ways (tests/plugins/kernel_mistakes/kernel_mistakes.h), is seen by whom
-// the page says: with one thread, with four, on the simulated device, by `heddle plugin check`, in the log. Nothing hangs, and the next
-// call is right.
+// Each kind of mistake of docs/kernel_mistakes.md, made in several ways (tests/plugins/kernel_mistakes/kernel_mistakes.h), is detected
+// where the page says: with one thread, with four, on the simulated device, by `heddle plugin check`, in the log. Nothing hangs, and the
+// next call succeeds.
 #include "plugins/kernel_mistakes/kernel_mistakes.h"
 
 #include <gtest/gtest.h>
@@ -25,12 +25,12 @@ namespace {
 using Json = nlohmann::json;
 const std::string mistaken_plugin = HEDDLE_BINARY_DIR "/lib/test/kernel_mistakes.so";
 
-// What a line of the page says of a kind: who sees it, and how plugin check names what it found.
+// A line of the page about a kind: where it is detected, and the names that plugin check gives to the finding.
 struct Seen {
   std::set<std::string> by, findings;
 };
 
-// By kind. Lines end with a cell such as "run, check (`error-path` or `extent`), log".
+// The lines of the page by kind. Each ends with a cell such as "run, check (`error-path` or `extent`), log".
 std::map<std::string, Seen> table() {
   std::map<std::string, Seen> lines;
   std::ifstream file(HEDDLE_SOURCE_DIR "/docs/kernel_mistakes.md");
@@ -77,7 +77,7 @@ constexpr const char* body = R"({"heddle": 1, "name": "body", "inputs": ["a"], "
   "values": [{"name": "a", "kind": "input"}],
   "nodes": [{"name": "b", "domain": "mistaken", "type": "Plain", "inputs": ["a"], "outputs": ["b"]}]})";
 
-// x -> before -> culprit -> after, the last one where it says "Plain" or "Reading".
+// x -> before -> culprit -> after, the last one only if `after` names its type, "Plain" or "Reading".
 std::string net(int64_t elements, const std::string& type, const std::string& attributes, const std::string& after) {
   const std::string second = type == "Packing" || type == "Adding" ? R"("dtype": "f32", "dims": [5], "data": [1, 2, 3, 4, 5])"
                              : type == "Indexing"                  ? R"("dtype": "i64", "dims": [2], "data": [4, 0])"
@@ -133,7 +133,7 @@ Status run_new(const Runtime& runtime, const Place& place, const std::string& te
   return {};
 }
 
-// What a kernel calls from inside of its run.
+// The function that a kernel calls from inside of its run.
 struct Inside : RuntimeCall {
   Inside(const Runtime& of, const Place& at) : RuntimeCall{answer}, runtime(of), place(at) {}
   static bool answer(const RuntimeCall* self, bool run, char* why, size_t size) {
@@ -153,13 +153,13 @@ struct Inside : RuntimeCall {
 struct Outcome {
   std::string mistake;
   ChildEnd end;
-  // What was said: of the first call that failed; of the log; of a net without a mistake after it.
+  // The error of the first call that failed; the log; the status of a net without a mistake after it.
   std::string error, log, next;
   void read() {
     std::istringstream lines(end.said);
     for (std::string line; std::getline(lines, line);) {
       if (line.rfind("error ", 0) == 0) error = line;
-      // Not: that an operator runs on the host, or had better.
+      // Skips the warnings that an operator runs on the host, or would run better on another device.
       if (line.rfind("log ", 0) == 0 && line.find("warning[no-kernel]") == std::string::npos &&
           line.find("warning[wrong-device]") == std::string::npos)
         log += line + "\n";
@@ -181,7 +181,7 @@ Outcome run_mistaken(const Mistaken& m, const Place& place) {
       const std::string text = net_of(m, calls ? reinterpret_cast<int64_t>(static_cast<const RuntimeCall*>(&inside)) : 0);
       const int64_t elements = elements_of_mistake(m.mistake->kind, m.variant);
       Status status;
-      // Twice in one session, or in two.
+      // Runs twice in one session, or once in each of two.
       const bool anew = m.is("completes-a-run-that-is-over") && m.variant == 1;
       for (int i = 0; i < (anew ? 2 : 1) && status.ok(); ++i) status = run_new(runtime, place, text, elements, anew ? 1 : 2);
       if (!status.ok()) say("error " + status.text() + "\n");
@@ -196,7 +196,7 @@ Outcome run_mistaken(const Mistaken& m, const Place& place) {
 
 // ---------------------------------------------------------------- plugin check
 
-// What plugin check says of the operator: "status", and the kind of mistake that it names.
+// Returns what plugin check reports about the operator: "status", and the kind of mistake that it names.
 Json checked(const Mistaken& m) {
   std::vector<std::string> words = {HEDDLE_BINARY_DIR "/bin/heddle", "plugin", "check", mistaken_plugin, "--operator", m.type(), "--json"};
   const std::string elements = std::to_string(elements_of_mistake(m.mistake->kind, m.variant));
@@ -247,7 +247,7 @@ class KernelMistakes : public testing::TestWithParam<std::string> {
                text.find("kernel_mistakes:" + m.type()) != std::string::npos;
       };
       const bool whole = outcome.end.status == 0 && outcome.next == "ok";
-      // Nobody has cancelled anything.
+      // The run must not be reported as cancelled.
       const bool named = outcome.error.find("\"culprit\" (mistaken::" + m.type() + ")") != std::string::npos &&
                          outcome.error.find("error[cancelled]") == std::string::npos;
       if (seers.contains(word)) {
@@ -286,7 +286,7 @@ TEST_P(KernelMistakes, AreSeenByPluginCheck) {
   }
 }
 
-// Whoever sees a mistake sees none where there is none.
+// Where there is no mistake, nothing reports one.
 TEST(KernelMistakesControl, OperatorsWithoutAMistakePassEverywhere) {
   std::set<std::string> types;
   for (const KernelMistake& one : kernel_mistakes) types.insert(one.type);

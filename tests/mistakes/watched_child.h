@@ -1,4 +1,4 @@
-// A child process that does something which may crash, hang or print: what it says, and how it ended.
+// A child process that runs something which may crash, hang or print: its output, and how it ended.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ namespace heddle::mistakes {
 
 struct ChildEnd {
   bool hangs = false;
-  int status = -1;  // as given to exit; 1000 + signal when a signal ended it
+  int status = -1;  // the exit status; 1000 + signal when a signal ended it
   std::string said;
 };
 
@@ -26,7 +26,7 @@ inline constexpr std::chrono::seconds longest_child{200};
 inline constexpr std::chrono::seconds longest_child{20};
 #endif
 
-// Runs `work` in a child. The caller has one thread. `prints`: what it writes to its standard output counts as said.
+// Runs `work` in a child. The calling process must have one thread. With `prints` its standard output is recorded as well.
 inline ChildEnd in_child(const std::function<void(const std::function<void(const std::string&)>& say)>& work, bool prints = false) {
   int ends[2];
   EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -34,7 +34,7 @@ inline ChildEnd in_child(const std::function<void(const std::function<void(const
   if (child == 0) {
     ::close(ends[0]);
     const int nowhere = ::open("/dev/null", O_WRONLY);
-    ::dup2(nowhere, STDERR_FILENO);  // of a crash
+    ::dup2(nowhere, STDERR_FILENO);  // hides the messages of a crash
     if (prints) ::dup2(ends[1], STDOUT_FILENO);
     work([&](const std::string& text) {
       for (size_t at = 0; at < text.size();) {

@@ -74,7 +74,7 @@ TEST(Recipes, NamesAreUniqueAndInputsDefined) {
   }
 }
 
-// The same of training forms, whose trainable variables are the parameters and whose heads are what either net needs.
+// Checks the same of training forms: their trainable variables are the parameters, and their heads have what either net needs.
 TEST(Recipes, TrainingFormsAreWhole) {
   for (const Recipe& recipe : list()) {
     if (recipe.labels == Labels::none || std::string(recipe.name) == "encoder") continue;
@@ -94,7 +94,7 @@ TEST(Recipes, TrainingFormsAreWhole) {
     EXPECT_EQ(trainable, form->parameters);
     EXPECT_EQ(form->test.outputs.size(), 3u);
   }
-  // torchvision's with its auxiliary head.
+  // This is torchvision's with its auxiliary head.
   EXPECT_EQ(training_form("inception_v3", {})->parameters, 27161264);
   EXPECT_EQ(training_form("unet", {}).status().code(), Code::not_implemented);
 }
@@ -103,7 +103,7 @@ TEST(Recipes, AreSorted) {
   EXPECT_TRUE(std::is_sorted(list().begin(), list().end(), [](const Recipe& a, const Recipe& b) { return std::string(a.name) < b.name; }));
 }
 
-// A row of docs/command_line.md for each, with its description and its parameters.
+// docs/command_line.md has a row for each, with its description and its parameters.
 TEST(Recipes, AreDocumented) {
   std::ifstream file(HEDDLE_SOURCE_DIR "/docs/command_line.md");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

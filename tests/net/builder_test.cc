@@ -1,4 +1,4 @@
-// A builder takes what it is told; open_net and save_net check it as load checks a file.
+// A builder does not check what it is given; open_net and save_net check it as load checks a file.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -96,7 +96,7 @@ TEST_P(BrokenNets, AreRefusedWhereverTheyGo) {
   EXPECT_FALSE(session.ok());
   EXPECT_NE(session.status().code(), Code::internal) << session.status().text();
   EXPECT_FALSE(session.status().diagnostic().message.empty());
-  if (std::string(GetParam().name) != "ContentElsewhere") {  // which is how nets stand in files
+  if (std::string(GetParam().name) != "ContentElsewhere") {  // such contents are allowed in files
     EXPECT_FALSE(net_to_bytes(built()).ok());
     EXPECT_FALSE(net_to_json(built()).ok());
   }

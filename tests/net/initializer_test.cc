@@ -1,4 +1,4 @@
-// Rules that fill variables: what they draw, from what, and what is refused.
+// Rules that fill variables: what they draw, from which seed and name, and what is refused.
 #include "net/initializer.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tensor literals as text: every bit pattern reads back, and people's numbers are rounded once.
+// Tensor literals as text: every bit pattern reads back, and decimal numbers are rounded once.
 #include "net/literal.h"
 
 #include <gtest/gtest.h>
@@ -53,14 +53,14 @@ TEST(Literal, RandomBitsReadBack) {
   expect_reads_back(*blob_of(DType::i64, Shape{100'000}, longs));
 }
 
-// Doubles that are integers beyond 2^53 are spelled as such.
+// Doubles that are integers beyond 2^53 are written as integers.
 TEST(Literal, WholeDoublesReadBack) {
   std::vector<double> numbers;
   for (double x = 1; x < 1e30; x *= 3.7) numbers.push_back(std::floor(x));
   expect_reads_back(*blob_of(DType::f64, Shape{static_cast<int64_t>(numbers.size())}, numbers));
 }
 
-// Halfway cases: to even; just above: up. Beyond the largest: refused, not infinity.
+// Halfway cases round to even, those just above them up. Numbers beyond the largest are refused, not read as infinity.
 TEST(Literal, HalvesAreRoundedToNearestEven) {
   const auto bits = [](const char* number, DType dtype) {
     const auto blob = parse(std::string("[") + number + "]", dtype, Shape{1});

@@ -1,4 +1,4 @@
-// The printer of nets: every kind of line, and nets that no check has seen.
+// The printer of nets: every kind of line, and nets that were not checked.
 #include "net/print.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(Print, ShowsEpiloguesAndSparseLinks) {
             "sparse rows of x: indices=r values=y rows=7 unique sorted\n");
 }
 
-// A TypedNet shows what inference found.
+// A TypedNet shows the inferred types.
 TEST(Print, ShowsInferredTypes) {
   NetBuilder b("typed");
   const ValueId x = b.input("x", DType::f32, Shape{3});

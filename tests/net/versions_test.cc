@@ -23,7 +23,7 @@ Status run_json(const std::string& text, std::vector<Tensor>* results = nullptr)
   return {};
 }
 
-// One update w -> w1 by `node`; `outputs` of the net.
+// A net with one update w -> w1 made by `nodes`; `outputs` are those of the net.
 std::string update_net(const std::string& outputs, const std::string& nodes) {
   return R"({"heddle": 1, "name": "n", "inputs": ["x"], "outputs": )" + outputs +
          R"(, "variables": [{"name": "w", "dtype": "f32", "dims": [2], "data": [1, 2]}, {"name": "u", "dtype": "f32", "dims": [2], "data": [5, 6]}],
@@ -85,7 +85,7 @@ TEST(Streams, RandomOperatorsWithoutIdsDrawDifferentNumbers) {
   EXPECT_NE(std::memcmp(results[0].data(), results[1].data(), 2 * sizeof(float)), 0);
 }
 
-// "late" waits for "view", a reshape of what "first" makes: the order must not get lost with the step that runs nothing.
+// "late" waits for "view", a reshape of the output of "first": the order must hold although the view becomes no step.
 TEST(Control, WhatWaitsForAViewWaitsForItsProducer) {
   auto net = net_from_json(R"({"heddle": 1, "name": "n", "inputs": ["x"], "outputs": ["late", "view"],
  "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [2]}, {"name": "s", "kind": "constant", "dtype": "i64", "dims": [2], "data": [2, 1]}],
@@ -99,7 +99,7 @@ TEST(Control, WhatWaitsForAViewWaitsForItsProducer) {
   auto context = session.prepare({});
   ASSERT_TRUE(context.ok()) << context.status().text();
   const Plan& plan = Internals::execution(*context).plan();
-  // Which steps must be done before `name`.
+  // The steps that must be done before `name`.
   std::vector<std::vector<uint32_t>> before(plan.steps.size());
   for (uint32_t s = 0; s < plan.graph.count; ++s)
     for (uint32_t e = plan.graph.successor_begin[s]; e < plan.graph.successor_begin[s + 1]; ++e) {

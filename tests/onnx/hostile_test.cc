@@ -10,7 +10,7 @@ namespace {
 
 using namespace heddle::testing;
 
-// x → Relu → y, to be broken.
+// The model x → Relu → y, which tests break.
 struct Model : ModelBuilder {
   Model() : ModelBuilder(13) {
     graph.input("x", {2, 3}).output("y");
@@ -44,7 +44,7 @@ TEST(Hostile, EveryTruncationIsAnError) {
   ASSERT_EQ(code_of_file(bytes), Code::ok);
   for (size_t n = 0; n < bytes.size(); ++n) {
     const Code code = code_of_file(bytes.substr(0, n));
-    const bool dropped_opset_only = code == Code::ok && n > bytes.size() / 2;  // a cut between the last fields still is a message
+    const bool dropped_opset_only = code == Code::ok && n > bytes.size() / 2;  // a cut between the last fields is still a message
     EXPECT_TRUE(code != Code::ok || dropped_opset_only) << n;
     EXPECT_NE(code, Code::internal) << n;
   }
@@ -70,7 +70,7 @@ TEST(Hostile, OpsetsAreBounded) {
   EXPECT_EQ(m.failure().code, Code::file_version);
 }
 
-// All are named, each in a sentence of its own; nearest names, which cost a search each, are given for the first.
+// All are named, each in a diagnostic of its own; only the first ones get the nearest names, since each costs a search.
 TEST(Hostile, ManyUnknownOperatorsAreNamedAndTheFirstGetSuggestions) {
   ModelBuilder m(13);
   m.graph.input("x", {2});
@@ -211,7 +211,7 @@ TEST(Hostile, LimitsHold) {
   EXPECT_EQ(named.failure().code, Code::limit_exceeded);
 }
 
-// A tensor "w" of two f32 in a file beside the model.
+// A model with a tensor "w" of two f32 in a file beside it.
 struct External : Model {
   explicit External(const std::string& location) {
     tensor = model.mutable_graph()->add_initializer();

@@ -1,4 +1,4 @@
-// Old opsets in, newest semantics out: expected text. Numbers after the slash are since-versions.
+// Old opsets are converted to the newest semantics: expected text. Numbers after the slash are since-versions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -214,7 +214,7 @@ TEST(Legalise, AttributeOfAnotherTypeIsAnError) {
   EXPECT_EQ(d.type, "Squeeze");
 }
 
-// Whatever an operator's legaliser does, every operator it emits is one that nets carry.
+// Every operator that a legaliser emits is one that nets carry.
 TEST(OperatorTable, IsSortedAndClosed) {
   for (size_t i = 1; i < importer::operators().size(); ++i) EXPECT_LT(importer::operators()[i - 1].type, importer::operators()[i].type);
   for (const importer::OperatorVersion& row : importer::operators()) {
@@ -230,8 +230,8 @@ TEST(OperatorTable, IsSortedAndClosed) {
   EXPECT_EQ(importer::implemented_version("Nonsense"), 0);
 }
 
-// Every operator of ONNX's up to the newest opset that is read: as many versions as ONNX has given it are covered by the table, by a
-// legaliser, or the operator is refused by name. tests/onnx/since_versions.txt is ONNX's own list.
+// Every version of every ONNX operator up to the newest opset that is read is covered by the table or by a legaliser, or the operator is
+// refused by name. tests/onnx/since_versions.txt is ONNX's own list.
 TEST(OperatorTable, CoversEverySinceVersion) {
   std::ifstream file(std::string(HEDDLE_SOURCE_DIR) + "/tests/onnx/since_versions.txt");
   int operators = 0, newest = 0;
@@ -260,7 +260,7 @@ TEST(OperatorTable, CoversEverySinceVersion) {
   EXPECT_EQ(newest, importer::newest_opset);
 }
 
-// One row, one node: what nets mean is taken, and the attribute is gone; anything else is refused by name.
+// One node for each row: the value that nets imply is accepted, and the attribute dropped; any other value is refused by name.
 TEST(OperatorTable, AttributesOfNewerOpsetsAreTakenWhereTheySayWhatNetsMean) {
   for (const importer::NewAttribute& row : importer::new_attributes()) {
     SCOPED_TRACE(std::string(row.type));

@@ -1,4 +1,4 @@
-// Small ONNX models for the importer's tests, and what becomes of them as text (net/print.h).
+// Small ONNX models for the importer's tests, and the imported nets as text (net/print.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ class GraphBuilder {
     tensor->mutable_int64_data()->Add(values.begin(), values.end());
     return *this;
   }
-  // The node, for attributes.
+  // Adds a node and returns it, so that attributes can be set.
   ::onnx::NodeProto* node(const std::string& type, const Names& inputs, const Names& outputs, const std::string& name = {}) {
     auto* node = graph_->add_node();
     node->set_op_type(type);
@@ -122,7 +122,7 @@ struct ModelBuilder {
     std::ofstream(file, std::ios::binary) << model.SerializePartialAsString();
     return import_onnx(file, options);
   }
-  // What import says is wrong; fails the test when it succeeds.
+  // Returns the diagnostic of a failed import; fails the test if the import succeeds.
   Diagnostic failure(const ImportOptions& options = {}) const {
     const Result<Net> net = import(options);
     EXPECT_FALSE(net.ok()) << "imported what it should refuse";
@@ -134,7 +134,7 @@ struct ModelBuilder {
   GraphBuilder graph;
 };
 
-// What `model` becomes, without the first line (name and ports) and the names of nodes; or why it is refused.
+// Returns the imported net as text, without the first line (name and ports) and the names of nodes; or the error if it is refused.
 inline std::string imported(const ModelBuilder& model) {
   const Result<Net> net = model.import();
   if (!net.ok()) return net.status().text();

@@ -151,7 +151,7 @@ TEST(Functions, RecursionIsACycle) {
   EXPECT_EQ(m.failure().code, Code::cycle);
 }
 
-// 2^40 operators in a file of a few hundred bytes.
+// The functions expand to 2^40 operators from a file of a few hundred bytes.
 TEST(Functions, DoublingIsLimited) {
   ModelBuilder m(13);
   m.model.add_opset_import()->set_domain("mine");

@@ -1,4 +1,4 @@
-// Every model of Debian's libonnx-testdata: what must be imported is, what is refused is refused by name.
+// Every model of Debian's libonnx-testdata: each is imported, or refused with the name of the operator or feature.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<std::filesystem::path> models_in(const std::string& group) {
 #define SKIP_WITHOUT_DATA() \
   if (!std::filesystem::exists(data_folder)) GTEST_SKIP() << "libonnx-testdata is not installed"
 
-// What every imported net promises, whatever the model.
+// Checks the invariants of every imported net.
 void expect_well_formed(const Net& net) {
   std::set<std::string> values, nodes;
   for (const Value& value : net.values) {

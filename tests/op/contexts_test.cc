@@ -1,4 +1,4 @@
-// What contexts tell of the node that they are of.
+// The properties of a node that its contexts report.
 #include "heddle/op/contexts.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ TEST(Half, EveryPatternComesBack) {
   }
 }
 
-// Between each two neighbours: the middle goes to the even one, what is beside it to the nearer one, as a float and as a double.
+// Between each two neighbours, as a float and as a double: the middle goes to the even one, the numbers next to it to the nearer one.
 template <class T>
 void check_ties(uint16_t last_finite, double beyond) {
   for (uint32_t pattern = 0; pattern <= last_finite; ++pattern) {
@@ -69,7 +69,7 @@ TEST(Half, TiesGoToTheEvenNeighbourAndOverflowToInfinity) {
   EXPECT_EQ(f16(-1e-300).bits, 0x8000);
 }
 
-// All upper halves of floats with lower ones that are ties, or beside one.
+// All upper halves of floats, with lower halves that are ties or next to one.
 TEST(Half, FloatsRoundAsForTheTools) {
   for (uint32_t high = 0; high <= 0xFFFF; ++high)
     for (const uint32_t low :

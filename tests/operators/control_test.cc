@@ -58,7 +58,7 @@ TEST(If, IsDynamicWhereTheBranchesDifferUnlessTheConditionIsKnown) {
 TEST(If, RefusesBranchesOfDifferentDtypesAndReportsAFailingBranch) {
   const SubnetFunction other = [](const std::vector<Tensor>&) { return std::vector<Tensor>{number(1)}; };
   const SubnetFunction failing = [](const std::vector<Tensor>& in) {
-    return values<float>(*in[0])[0] != 0 ? std::vector<Tensor>() : std::vector<Tensor>{in[0]};  // works on inference's zeros
+    return values<float>(*in[0])[0] != 0 ? std::vector<Tensor>() : std::vector<Tensor>{in[0]};  // also runs on inference's zeros
   };
   EXPECT_NE(run_control({"If", {flag(true), floats({1})}, {}, {{"then_branch", one_more}, {"else_branch", other}}, {}}).error.find("dtype"),
             std::string::npos);
@@ -68,7 +68,7 @@ TEST(If, RefusesBranchesOfDifferentDtypesAndReportsAFailingBranch) {
 
 // ---------------------------------------------------------------- Loop
 
-// carried sum += step; scans the sum; goes on while the sum is below 100.
+// carried sum += step; scans the sum; continues while the sum is below 100.
 const SubnetFunction add_up = [](const std::vector<Tensor>& in) {
   const Tensor sum = plus(in[2], values<float>(*in[3])[0]);
   return std::vector<Tensor>{flag(values<float>(*sum)[0] < 100), sum, sum};

@@ -21,8 +21,9 @@ namespace {
 using expression::Evaluator;
 using expression::Opcode;
 
-// How many f32 numbers may lie between the two results: the runtime has functions of its own for these, which are a few units in the last
-// place beside libm's. 0: the same bits, or any NaN for any other. All other types compute by the same functions and are equal.
+// The largest number of f32 numbers between the two results. The runtime has functions of its own for these, which are within a few units
+// in the last place of libm's. 0 requires the same bits, or a NaN of any bits for a NaN. All other types compute by the same functions and
+// are equal.
 const std::map<Opcode, int32_t> max_between = {
     {Opcode::add, 0},         {Opcode::sub, 0},        {Opcode::mul, 0},         {Opcode::div, 0},     {Opcode::min, 0},
     {Opcode::max, 0},         {Opcode::pow, 1},        {Opcode::mod, 0},         {Opcode::fmod, 0},    {Opcode::lt, 0},
@@ -129,7 +130,7 @@ template <class T>
 bool equal_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
-// Of the numbers in their order, how far a is from b. A zero of the other sign is as far as can be.
+// Returns how many numbers a and b are apart in the order of f32. Zeros of different signs are as far apart as can be.
 int64_t between(float a, float b) {
   const auto place = [](float x) {
     int32_t bits = 0;
@@ -171,7 +172,7 @@ std::vector<T> scratch_of(const Evaluator<T>& evaluator) {
   return std::vector<T>(evaluator.scratch_bytes() / sizeof(T));
 }
 
-// What the evaluator makes of those inputs, by blocks; and that single elements are the same.
+// Returns the evaluator's results for those inputs, computed by blocks; checks that single elements give the same.
 template <class T>
 std::vector<T> evaluated(const expression::Program& program, const std::vector<std::vector<T>>& inputs) {
   const Evaluator<T> evaluator = made<T>(program);
@@ -241,7 +242,7 @@ TEST(ExpressionEvaluate, EveryOperationIsTheRuntimes) {
   }
 }
 
-// Each operation has a meaning for some type; what this says of floats and integers is said to authors.
+// Each operation has a meaning for some type; the sets of those without one for floats and for integers are documented for authors.
 TEST(ExpressionEvaluate, RefusesWhatHasNoMeaningForTheType) {
   std::set<std::string> floats, integers;
   for (int i = static_cast<int>(Opcode::constant) + 1; i < expression::opcode_count; ++i) {
@@ -266,7 +267,7 @@ TEST(ExpressionEvaluate, RefusesWhatHasNoMeaningForTheType) {
   EXPECT_EQ(expression::refusal<float>(broken), "instruction 0 reads what does not stand before it");
 }
 
-// Literals beyond the range of an integer are its ends.
+// Literals beyond the range of an integer become the nearest end of the range.
 TEST(ExpressionEvaluate, LiteralsOfIntegersAreTheRuntimes) {
   for (const char* text : {"x0 + 1e30", "x0 - 1e30", "x0 + 9223372036854775807", "x0 * 0 + 4294967296", "x0 * 0 - inf"}) {
     const int64_t x = 5;
@@ -275,7 +276,7 @@ TEST(ExpressionEvaluate, LiteralsOfIntegersAreTheRuntimes) {
   }
 }
 
-// Programs of several operations, whose values share registers: those of all operators that have a text, and longer ones.
+// Programs of several operations, whose values share registers: those of all operators that declare a text, and longer ones.
 TEST(ExpressionEvaluate, TextsOfOperatorsAreTheRuntimes) {
   std::vector<std::string> texts = {"t = x0 * x1; s = t + t; select(lt(s, t), s - 1, t * s) + x0", "x1", "0.5", "a = x0 + x1; b = a * a; a",
                                     "((x0 + 1) * (x1 + 2) + (x0 + 3) * (x1 + 4)) / ((x0 + 5) * (x1 + 6) - (x0 + 7) * (x1 + 8))"};
@@ -287,7 +288,7 @@ TEST(ExpressionEvaluate, TextsOfOperatorsAreTheRuntimes) {
   int compared = 0;
   for (const std::string& text : texts) {
     expression::Program program = parsed(text, {});
-    // Inputs and attributes alike; printed in terms of what Pointwise calls its inputs.
+    // Inputs and attributes are treated alike, and printed under Pointwise's names for inputs.
     if (program.inputs.empty()) program.inputs.emplace_back();
     std::vector<std::vector<double>> inputs;
     std::vector<Tensor> tensors;
@@ -333,7 +334,7 @@ TEST(ExpressionEvaluate, InputsMayLieApartAndOnesThatAreNotReadMayBeAbsent) {
   for (size_t i = 0; i < output.size(); ++i) ASSERT_EQ(output[i], acc[3 * i + 1] * backwards[999 - i] + acc[3 * i + 1]) << i;
 }
 
-// Also where an input is read by the first and by the last operation.
+// This holds also where an input is read by the first and by the last operation.
 TEST(ExpressionEvaluate, TheOutputMayBeTheMemoryOfAnInput) {
   const Evaluator<float> evaluator = made<float>(parsed("(acc + operand) * (operand - acc) + acc", {"acc", "operand"}));
   std::vector<float> acc(1000), operand(1000), scratch = scratch_of(evaluator);

@@ -28,7 +28,7 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-// The sources of the families, by their path beneath plugins/cpu.
+// Returns the sources of the families, by their path beneath plugins/cpu.
 std::map<std::string, std::string> family_sources() {
   std::map<std::string, std::string> sources;
   for (const auto& entry : fs::recursive_directory_iterator(source / "plugins/cpu"))
@@ -36,7 +36,7 @@ std::map<std::string, std::string> family_sources() {
   return sources;
 }
 
-// What the groups numbered `group` of all matches hold.
+// Returns the content of group `group` in every match.
 std::vector<std::string> matches(const std::string& text, const std::regex& expression, size_t group) {
   std::vector<std::string> found;
   for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it) found.push_back((*it)[group]);
@@ -76,9 +76,9 @@ TEST(Families, DocumentationNamesTheFileOfEveryOperator) {
   EXPECT_NE(documented.find("| --- | --- |\n" + table), std::string::npos) << "the table of docs/operators.md has to be:\n" << table;
 }
 
-// Examples document an operator and are what `heddle plugin check` runs it with.
+// Examples document an operator, and `heddle plugin check` runs it with them.
 TEST(Families, EveryOperatorHasExamplesWhoseValuesHaveASource) {
-  const std::set<std::string> subnets = {"If", "Loop", "Scan"};  // examined in sessions alone so far
+  const std::set<std::string> subnets = {"If", "Loop", "Scan"};  // checked only in sessions so far
   const std::shared_ptr<const RegistrySnapshot> registry = cpu_registry().snapshot();
   for (const std::string& domain : registry->domains())
     for (const std::string& name : registry->operator_names(domain)) {

@@ -27,8 +27,8 @@ inline std::string name_of_call(const std::string& type, const std::vector<Tenso
   return name;
 }
 
-// Of random inputs. `same_sums`: the f32 kernel adds in the same order, so that not a bit may differ; else results are as near to it as one
-// rounding allows.
+// Checks `form` with these inputs. `same_sums`: the f32 kernel adds in the same order, so that the bits must be equal; otherwise results
+// are as near to it as one rounding allows.
 inline void expect_f32_rounded_once(const OperatorCall& form, const std::vector<Tensor>& inputs, bool same_sums) {
   for (const DType dtype : narrow_dtypes) {
     OperatorCall call = form;

@@ -1,4 +1,4 @@
-// Operators that pick elements by index or by value: what ONNX's node tests leave out.
+// Operators that pick elements by index or by value: cases that ONNX's node tests lack.
 #include <gtest/gtest.h>
 
 #include "operators/pointwise_support.h"

@@ -1,4 +1,4 @@
-// Functions run in a child process: what ends the child fails one case, and the test says which.
+// Functions run in a child process: a case that ends the child fails alone, and the test reports which.
 #pragma once
 
 #include <sys/wait.h>
@@ -13,13 +13,13 @@
 namespace heddle::testing {
 
 struct ChildResult {
-  std::string crash;   // how the child ended in the middle of the case; empty: it did not
+  std::string crash;   // how the child ended during the case; empty: it did not
   std::string answer;  // what `work` returned
 };
 
 namespace detail {
 
-// The answers of cases [first, count) by one child, as far as it comes; `crash` says how it ended before the last.
+// Returns the answers of cases [first, count) from one child, until it ends; `crash` is how it ended if that was before the last case.
 inline std::vector<std::string> answers_of_child(size_t first, size_t count, const std::function<std::string(size_t)>& work,
                                                  std::string* crash) {
   int ends[2];
@@ -61,7 +61,7 @@ inline std::vector<std::string> answers_of_child(size_t first, size_t count, con
 
 }  // namespace detail
 
-// Runs cases 0 to count - 1 in children of this process: one does all of them, and another goes on behind a case that ended it.
+// Runs cases 0 to count - 1 in children of this process: one child runs all of them; if a case ends it, another continues after that case.
 inline std::vector<ChildResult> in_children(size_t count, const std::function<std::string(size_t)>& work) {
   std::vector<ChildResult> results;
   while (results.size() < count) {

@@ -1,5 +1,5 @@
-// One kernel prepared for inputs of one content and run with those of another, every tensor and all scratch between guard pages: what a
-// kernel must bear, however it was called.
+// One kernel prepared for inputs of one content and run with those of another, every tensor and all scratch between guard pages: a kernel
+// must bear this, however it is called.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace heddle::testing {
 
 class KernelRun {
  public:
-  // Infers with the content of `call`. What prepare sees has none, as where it is known only while running.
+  // Infers with the content of `call`. prepare gets inputs without content, as where it is known only during the run.
   explicit KernelRun(const OperatorCall& call) : call_(call), snapshot_(cpu_registry().snapshot()) {
     net_.registry = snapshot_;
     node_.schema = snapshot_->find_operator(call.domain, call.type);
@@ -25,12 +25,13 @@ class KernelRun {
     if (error_.empty()) note(infer());
     if (error_.empty()) note(make());
   }
-  // Why it could not be prepared; empty: it was.
+  // Returns why it could not be prepared; empty: it was.
   const std::string& error() const { return error_; }
   const std::vector<TensorType>& types() const { return types_; }
   const OperatorSchema& schema() const { return *node_.schema; }
 
-  // Runs with other content of the same shapes. "ok" and the bytes of all outputs (as outputs_text gives them), or the kernel's error.
+  // Runs with other content of the same shapes. Returns "ok" and the bytes of all outputs (in the format of outputs_text), or the kernel's
+  // error.
   std::string run(const std::vector<Tensor>& inputs, Guard guard) {
     std::deque<GuardedMemory> memory;
     std::vector<heddle_tensor> input_views(inputs.size()), output_views(types_.size());

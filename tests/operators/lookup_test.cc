@@ -1,4 +1,4 @@
-// Lookups in bags: what is refused, with the words that say why.
+// Lookups in bags: the refused inputs, and the errors.
 #include "operators/pointwise_support.h"
 
 namespace heddle::testing {
@@ -51,7 +51,7 @@ TEST(Lookup, SaysWhereOffsetsGoWrong) {
                         "the last of offsets is 3, expected the number of indices, 4");
 }
 
-// Every index, of either width, is held to the rows that there are; none counts from the end.
+// Every index, of either width, is checked against the number of rows; negative ones do not count from the end.
 TEST(Lookup, NamesAnIndexThatIsOutside) {
   for (const int64_t wrong : {int64_t{-1}, int64_t{4}, INT64_MAX, INT64_MIN}) {
     const std::string words = "index " + std::to_string(wrong) + " of lookup 2 is outside [0, 4), the rows of the table";

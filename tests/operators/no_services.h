@@ -1,4 +1,4 @@
-// For kernels that are made alone, without a net around them.
+// Call services for kernels that are made alone, without a net around them.
 #pragma once
 
 #include <span>

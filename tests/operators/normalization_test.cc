@@ -120,7 +120,7 @@ TEST(LayerNormalization, SeveralAxesOneScaleAndDoubles) {
             std::string::npos);
 }
 
-// Rows whose noise is a few thousand times below their mean: what is left of the f32 mean's rounding would show in every element.
+// Rows whose noise is a few thousand times below their mean: an uncorrected rounding error of the f32 mean would show in every element.
 std::vector<float> near_constant(int64_t n, float centre, float spread, unsigned seed) {
   std::vector<float> v = uniform_noise(n, seed);
   for (float& f : v) f = centre + f * spread;
@@ -134,7 +134,8 @@ void expect_exact_moments(int64_t length, Operator&& normalized) {
       const auto expected = along({3, length}, 1, doubles(x), [](Line& line) { normalize(line, 1e-5); });
       const std::vector<float> y = normalized(x);
       ASSERT_EQ(y.size(), expected.size());
-      // A few units in the last place: the differences from the mean are exact, their product with 1 / deviation is rounded.
+      // The tolerance is a few units in the last place: the differences from the mean are exact, their product with 1 / deviation is
+      // rounded.
       for (size_t i = 0; i < y.size(); ++i)
         ASSERT_NEAR(y[i], expected[i], 5e-7 * (1 + std::fabs(expected[i]))) << "length " << length << ", " << centre << " +- " << spread;
     }
@@ -145,7 +146,7 @@ TEST(LayerNormalization, OfNearlyConstantRowsLosesNothing) {
     expect_exact_moments(length, [&](const std::vector<float>& x) {
       return values<float>(*run1("LayerNormalization", {tensor<float>({3, length}, x), tensor<float>({1}, {1})}, {{"epsilon", 1e-5}}));
     });
-  // Mean and deviation, as outputs.
+  // Mean and deviation are outputs here.
   const std::vector<float> x = near_constant(768, 1000, 1e-3f, 9);
   const auto outputs = run(call_of("LayerNormalization", {tensor<float>({1, 768}, x), tensor<float>({1}, {1})}, {}, 3));
   double mean = 0, variance = 0;
@@ -202,7 +203,7 @@ TEST(BatchNormalization, BothLayoutsGiveTheSameBits) {
   EXPECT_NE(error_of(call).find("scale has shape [2], expected [3]"), std::string::npos);
 }
 
-// All outputs of a call, whole and in random tiles.
+// Compares all outputs of a call in both layouts, whole and in random tiles.
 void expect_both_layouts_same(OperatorCall call, const std::vector<size_t>& images) {
   const std::vector<Tensor> row_major = run(call);
   const heddle_layout last = channels_last_layout(call.inputs[images[0]]->shape.rank());
@@ -237,7 +238,7 @@ TEST(BatchNormalization, OfABatchBothLayoutsGiveTheSameBits) {
     gradient.attributes = {};
     expect_both_layouts_same(gradient, {0, 1});
   }
-  // Sums beyond f32: the mean is infinite.
+  // Sums overflow f32: the mean is infinite.
   const Shape shape{1, 2, 5, 21};
   const Tensor huge = tensor(shape, std::vector<float>(210, 3e38F)), ones = tensor<float>(Shape{2}, {1, 1});
   const std::vector<Attribute> of_batch = {{"training_mode", int64_t{1}}};

@@ -2,8 +2,8 @@
 // 1e-3, absolute 1e-7 as in ONNX's backend tests; integers and bools exactly). Three times: operator by operator with all tiles in one
 // call, with constant inputs and tiles in random ranges, and as a saved net through a session on two threads.
 //
-// onnx_node_unsupported.txt lists the models that cannot run, with the reason. A model that fails, one that cannot run and is not
-// listed, and one that is listed and passes: each fails the test, so the list is true.
+// onnx_node_unsupported.txt lists the models that cannot run, with the reason. The test fails for a model that fails, one that cannot run
+// and is not listed, and one that is listed and passes, so the list is true.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ Result<Blobs> run_session(const Net& net, const Blobs& inputs) {
 }
 
 Result<Blobs> run_in(Manner manner, const Net& net, const Blobs& inputs) {
-  // One operator at a time has nobody who runs subnets.
+  // Subnets can not be run one operator at a time.
   if (manner == Manner::session || std::any_of(net.nodes.begin(), net.nodes.end(), has_subnet)) return run_session(net, inputs);
   return run_net(net, inputs, manner);
 }
@@ -124,14 +124,14 @@ double element(const Blob& blob, int64_t i) {
   }
 }
 
-// Empty when equal; only dtype and shape are compared when `random`.
+// Returns the difference as text, empty when equal; only dtype and shape are compared when `random`.
 std::string difference(const Blob& got, const Blob& expected, bool random) {
   if (got.dtype != expected.dtype) return std::string("dtype ") + to_string(got.dtype) + ", expected " + to_string(expected.dtype);
   if (got.shape != expected.shape) return "shape " + got.shape.text() + ", expected " + expected.shape.text();
   if (random) return {};
   const bool floating = got.dtype == DType::f32 || got.dtype == DType::f64 || got.dtype == DType::f16 || got.dtype == DType::bf16;
   if (!floating) return std::memcmp(got.data, expected.data, static_cast<size_t>(got.bytes)) == 0 ? "" : "other integers";
-  // ONNX's generator cut bfloat16 off where Heddle rounds: one unit of the last place.
+  // ONNX's generator truncates bfloat16 where Heddle rounds: one unit of the last place.
   const double relative = got.dtype == DType::bf16 ? 1.0 / 128 : 1e-3;
   for (int64_t i = 0; i < got.shape.element_count(); ++i) {
     const double a = element(got, i), b = element(expected, i);
@@ -169,7 +169,7 @@ std::shared_ptr<const Blob> as_bf16(const std::shared_ptr<const Blob>& tensor) {
   return tensor->dtype == DType::u16 ? Blob::copy_of(DType::bf16, tensor->shape, tensor->data) : tensor;
 }
 
-// Operators that draw random numbers: the expected values are those of somebody else's generator.
+// Returns true if the net draws random numbers: the expected values are those of another generator.
 bool draws_random_numbers(const Net& net) {
   static const std::set<std::string> types = {"Bernoulli",     "RandomNormal",      "RandomNormalLike",
                                               "RandomUniform", "RandomUniformLike", "Multinomial"};
@@ -206,7 +206,7 @@ Outcome run_model(const fs::path& folder) {
 
 // ---------------------------------------------------------------- all of them
 
-// Lines "model: reason"; empty lines and those that begin with # are comments.
+// Reads the lines "model: reason"; empty lines and those that begin with # are comments.
 std::map<std::string, std::string> read_list() {
   std::map<std::string, std::string> list;
   std::ifstream file(HEDDLE_SOURCE_DIR "/tests/operators/onnx_node_unsupported.txt");
@@ -230,7 +230,7 @@ TEST(OnnxNode, EveryModelPassesOrIsListed) {
     const std::string name = folder.filename().string();
     const Outcome outcome = run_model(folder);
     ++totals[outcome.kind];
-    // Data that disagree with their own model can not pass anywhere.
+    // Data that contradict their own model can not pass anywhere.
     const bool wrong_data = listed.count(name) > 0 && listed[name].rfind("data: ", 0) == 0;
     const bool is_listed = listed.erase(name) > 0;
     if (outcome.kind == Outcome::fail && !wrong_data) ADD_FAILURE() << name << " fails: " << outcome.reason;

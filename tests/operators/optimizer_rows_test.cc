@@ -1,5 +1,5 @@
-// Tables that are updated by rows: what is refused changes nothing, what is not named stays as it is bit by bit, and where every row is
-// named once the result is that of the update of the whole.
+// Updates of tables by rows: a refused update changes nothing, rows without an index stay the same bit by bit, and where every row has one
+// index the result is that of the update of the whole.
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -38,7 +38,7 @@ bool same_row(const Tensor& a, const Tensor& b, int64_t row) {
   return std::memcmp(a->data + static_cast<size_t>(row) * bytes, b->data + static_cast<size_t>(row) * bytes, bytes) == 0;
 }
 
-// Keeps what outputs lie in, also of a call that fails.
+// Keeps the memory of the outputs, also of a call that fails.
 class WrittenOutputs final : public CallObserver {
  public:
   std::byte* allocate(Memory of, uint32_t, int64_t bytes) override {
@@ -79,7 +79,7 @@ TEST(OptimizerRows, OnlyRowsThatAreNamedChange) {
   }
 }
 
-// SparseAdam's epsilon is another, but for the value 0.
+// SparseAdam has another epsilon, except for the value 0.
 TEST(OptimizerRows, OfEveryRowOnceIsTheUpdateOfTheWhole) {
   const Tensor w = random({table_rows, length}, 1), first = random({table_rows, length}, 2), second = random({table_rows, length}, 3);
   const Tensor g = random({table_rows, length}, 4);
@@ -107,7 +107,7 @@ TEST(OptimizerRows, AnIndexOutsideIsRefusedBeforeAnythingIsWritten) {
     named.push_back(outside);  // the last one
     const Tensor w = random({table_rows, length}, 1), squares = random({table_rows, length}, 2);
     OperatorCall call = update("AdagradUpdateRows", {w, squares, indices(named), random({table_rows + 1, length}, 3), rate()}, 2);
-    call.in_place.clear();  // so that what was written shows
+    call.in_place.clear();  // so that written bytes show
     call.conditions.output_fill = uint8_t{0xa5};
     WrittenOutputs written;
     call.conditions.observer = &written;

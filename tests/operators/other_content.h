@@ -40,7 +40,7 @@ Tensor counted(const Shape& shape) {
 }
 inline constexpr int64_t least = INT64_MIN, most = INT64_MAX;
 
-// One for each input that an operator reads to plan or to index.
+// Returns one row for each input that an operator reads to plan or to index.
 std::vector<OtherContentRow> other_content_rows();
 
 }  // namespace heddle::testing

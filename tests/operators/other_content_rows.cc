@@ -1,4 +1,4 @@
-// By operator and input: a call that works, and contents of the same shape that were not planned for.
+// Calls that work, by operator and input, and contents of the same shape that they were not prepared for.
 #include "operators/other_content.h"
 
 namespace heddle::testing {
@@ -214,7 +214,7 @@ void add_indices(std::vector<Row>& rows) {
   loss("SoftmaxCrossEntropyLoss", "labels");
 }
 
-// Tables that are updated by rows. All of them have the weights first.
+// Updates of tables by rows. All of them have the weights first.
 void add_updates_by_rows(std::vector<Row>& rows) {
   for (const auto& [type, states] : std::map<std::string, size_t>{
            {"SgdUpdateRows", 0}, {"MomentumUpdateRows", 1}, {"AdagradUpdateRows", 1}, {"RmsPropUpdateRows", 1}, {"AdamUpdateRows", 2}}) {
@@ -263,7 +263,7 @@ void add_lookups(std::vector<Row>& rows) {
       {ints({1, 1, 1}), ints({0, 2, 0}), ints({0, 0, -1}), ints({most, least, 0})});
 }
 
-// What is read as one number and bounds nothing.
+// Inputs that are read as one number and bound nothing.
 void add_scalars(std::vector<Row>& rows) {
   const OperatorCall dropout = call_of("Dropout", {counted({9}), scalar(0.5f), flag(true)}, {{"seed", int64_t{3}}}, 2);
   rows.push_back({"Dropout", "ratio", dropout, {scalar(0), scalar(0.9f), scalar(1), scalar(-1), scalar(nan)}});
@@ -273,7 +273,7 @@ void add_scalars(std::vector<Row>& rows) {
   rows.push_back({"SgdUpdate", "lr", update, {scalar(0), scalar(nan), scalar(inf)}});
 }
 
-// The extents of what a gradient is of.
+// Inputs with the extents of the tensor that a gradient is for.
 void add_window_gradients(std::vector<Row>& rows) {
   const auto add = [&](const char* type, std::vector<Tensor> inputs, std::vector<Attribute> attributes, const std::vector<Tensor>& others) {
     OperatorCall call = call_of(type, std::move(inputs), std::move(attributes));
@@ -298,7 +298,7 @@ OperatorCall of_heddle(OperatorCall call) {
   return call;
 }
 
-// What gradients are made of.
+// Operators that gradients consist of.
 void add_gradients(std::vector<Row>& rows) {
   rows.push_back({"SumTo",
                   "shape",

@@ -1,5 +1,5 @@
 // Kernels that read the content of an input while they run, called with another content than their output was prepared for: they refuse it
-// or do it right, and touch no byte outside their tensors. Rows are found missing by the registry.
+// or compute it right, and touch no byte outside their tensors. The registry shows which rows are missing.
 #include "operators/other_content.h"
 
 #include <map>
@@ -41,7 +41,7 @@ TEST(OtherContent, EveryInputThatIsReadToPlanOrToIndexHasARow) {
   EXPECT_GT(found, 30u);
 }
 
-// The prepared extents as an error shows them: of the first output.
+// Returns the prepared extents of the first output in the format of errors.
 std::string prepared_text(const KernelRun& kernel) {
   std::string text = "[";
   const Shape& shape = kernel.types()[0].shape;
@@ -49,7 +49,7 @@ std::string prepared_text(const KernelRun& kernel) {
   return text + "]";
 }
 
-// What a kernel prepared for `row.call` did with content `other` instead.
+// Checks the result of a kernel prepared for `row.call` and run with other content.
 void check(const Row& row, const KernelRun& kernel, const OperatorCall& call, const ChildResult& ran) {
   ASSERT_EQ(ran.crash, "");
   const auto expected = run_operator(cpu_registry(), call);
@@ -58,7 +58,7 @@ void check(const Row& row, const KernelRun& kernel, const OperatorCall& call, co
     EXPECT_TRUE(ran.answer == KernelRun::outputs_text(*expected)) << "another result than that of a kernel prepared for this content";
     return;
   }
-  // Refused. An input that decides extents is named with them.
+  // The kernel refused it. An input that decides extents is named with them.
   if (!(kernel.schema().op->inputs[port_index(kernel.schema(), row.port)]->flags & HEDDLE_PORT_SHAPE_OPERAND)) return;
   EXPECT_NE(ran.answer.find(row.port + " ["), std::string::npos) << ran.answer;
   EXPECT_NE(ran.answer.find("prepared as " + prepared_text(kernel)), std::string::npos) << ran.answer;

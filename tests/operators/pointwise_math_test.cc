@@ -20,7 +20,7 @@ double ulps(float got, double exact) {
   return std::fabs(double(got) - exact) / unit;
 }
 
-// Every exponent and sign, a spread of mantissas, and the values where functions turn.
+// Returns every exponent and sign, a spread of mantissas, and the values where functions change their behaviour.
 std::vector<float> samples() {
   std::vector<float> x = {0.0f,    -0.0f,  1.0f,    -1.0f,           inf,          -inf,    nan,  0.5f,   -0.5f,     88.0f,
                           88.8f,   89.5f,  -87.5f,  -100.0f,         -103.9f,      -104.5f, 2.0f, 0.625f, 0.921875f, 4.0f,

@@ -1,4 +1,4 @@
-// Short forms for tests of single CPU operators: tensors from vectors, one call, vectors back.
+// Shorthands for tests of single CPU operators: tensors from vectors, one call, vectors back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ Tensor tensor(const Shape& shape, const std::vector<T>& values) {
 inline Tensor booleans(const Shape& shape, const std::vector<uint8_t>& values) {
   return Blob::copy_of(DType::boolean, shape, values.data());
 }
-// f16 and bf16 by their bits.
+// Makes a tensor of f16 or bf16 from bits.
 inline Tensor halves(DType dtype, const Shape& shape, const std::vector<uint16_t>& bits) {
   return Blob::copy_of(dtype, shape, bits.data());
 }
@@ -64,7 +64,7 @@ std::vector<T> values(const Blob& blob) {
   return v;
 }
 
-// The outputs of one call; an empty vector and a test failure when it fails.
+// Returns the outputs of one call; an empty vector and a test failure if it fails.
 inline std::vector<Tensor> run(const OperatorCall& call) {
   auto result = run_operator(cpu_registry(), call);
   EXPECT_TRUE(result.ok()) << result.status().text();
@@ -84,7 +84,7 @@ inline Tensor run1(const std::string& type, std::vector<Tensor> inputs, std::vec
   static const uint8_t nothing = 0;
   return outputs.empty() ? Blob::copy_of(DType::u8, Shape{0}, &nothing) : outputs[0];
 }
-// The error text of a call that must fail.
+// Returns the error text of a call that must fail.
 inline std::string error_of(const OperatorCall& call) {
   auto result = run_operator(cpu_registry(), call);
   EXPECT_FALSE(result.ok()) << "the call should have failed";

@@ -68,7 +68,7 @@ TEST(Pointwise, TreatsACommonLayoutAsLinearAndMixesLayouts) {
   last.rank = 4;
   const uint8_t order[] = {0, 2, 3, 1};
   std::copy(order, order + 4, last.order);
-  // Element (n, c, h, w) of [2, 3, 4, 5] stored channels-last; x1 per channel, x2 row-major of the full shape.
+  // Element (n, c, h, w) of [2, 3, 4, 5] is stored channels-last; x1 per channel, x2 row-major of the full shape.
   const Shape shape{2, 3, 4, 5};
   std::vector<float> x(120), full(120), expected(120);
   const std::vector<float> channel = {1000, 2000, 3000};
@@ -280,7 +280,7 @@ TEST(Cast, EveryHalfSurvivesAndDoublesRoundOnce) {
         ASSERT_EQ(back[i], bits[i]);
     }
   }
-  // Just above the middle of two halves, by less than a float can say: rounding through f32 would go down to even.
+  // The number is just above the middle of two halves, by less than a float can represent: rounding through f32 would go down to even.
   const double x = 1 + 0x1p-11 + 0x1p-40;
   EXPECT_EQ(values<uint16_t>(*cast(tensor<double>(Shape{1}, {x}), 10)), (std::vector<uint16_t>{0x3c01}));
   EXPECT_EQ(values<uint16_t>(*cast(tensor<double>(Shape{2}, {1e300, -1e-300}), 10)), (std::vector<uint16_t>{0x7c00, 0x8000}));

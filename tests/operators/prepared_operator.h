@@ -1,4 +1,4 @@
-// One operator whose kernel is made and prepared alone, by extents without memory or with it, and run under a host that calls it off.
+// One operator whose kernel is made and prepared alone, with or without memory, and run under a host that cancels it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using Ints = std::vector<int64_t>;
 struct Input {
   DType dtype = DType::none;  // none: absent
   Shape shape;
-  Ints content;  // of integers that decide shapes, and of what a run reads; else zeros
+  Ints content;  // of integers that decide shapes, and of those that a run reads; else zeros
   bool known = false;
 };
 inline Input f32(Shape shape) {
@@ -47,7 +47,7 @@ struct Case {
   std::string name() const { return display_name(domain, type) + " of " + (inputs.empty() ? "" : inputs[0].shape.text()); }
 };
 
-// An operator as one node, its kernel made and prepared; the case outlives it. `memory`: inputs of zeros, and outputs.
+// An operator as one node, its kernel made and prepared; the case must outlive it. With `memory` it has inputs of zeros, and outputs.
 class Prepared {
  public:
   Prepared(const std::shared_ptr<const RegistrySnapshot>& registry, const Case& c, bool memory) {
@@ -59,12 +59,12 @@ class Prepared {
   Result<OperatorCost> cost() const { return operator_cost(net_, node_, table_); }
   int64_t input_bytes() const { return bytes_of(inputs_); }
   int64_t output_bytes() const { return bytes_of(outputs_); }
-  // What the last kernel that failed said.
+  // The error of the last kernel that failed.
   static std::string& said() {
     static std::string text;
     return text;
   }
-  // Runs all tiles at once; called off: under a host whose runs are always over.
+  // Run all tiles at once; run_called_off() under a host that reports every run as over.
   heddle_status run() { return run(false); }
   heddle_status run_called_off() { return run(true); }
 

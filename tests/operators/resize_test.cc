@@ -35,7 +35,7 @@ double kernel(const std::string& mode, double distance) {
   return d < 2 ? a * d * d * d - 5 * a * d * d + 8 * a * d - 4 * a : 0;
 }
 
-// What each input position counts for at output position x; empty: outside a cropped input.
+// Returns the weight of each input position at output position x; empty: outside a cropped input.
 std::vector<double> weights(const Sampling& s, int64_t x, int64_t in, int64_t out) {
   const double at = source(s.coordinates, static_cast<double>(x), static_cast<double>(in), static_cast<double>(out));
   if (s.coordinates == "tf_crop_and_resize" && (at < 0 || at > static_cast<double>(in - 1))) return {};
@@ -76,7 +76,7 @@ double allowed(double value) {
   return value;
 }
 
-// Whether y is what the exact value becomes in T. A tie that an error of the last digit decides may go either way.
+// Returns true if y is the exact value converted to T. A tie that an error of the last digit decides may go either way.
 template <class T>
 bool is_result(T y, double exact, double magnitude) {
   const double slack = magnitude * (std::is_same_v<T, float> ? 1e-5 : 1e-14), given = static_cast<double>(y);
@@ -122,7 +122,7 @@ void expect_plain_sums(T) {
   std::vector<double> exact;
   double magnitude = 0;
   for (int64_t i = 0; i < rows * columns; ++i) {
-    // Every bit of the narrow types, up to 2^50 of the wide ones: sums in double stay exact.
+    // The numbers use every bit of the narrow types, and up to 2^50 of the wide ones: sums in double stay exact.
     if constexpr (std::is_floating_point_v<T>)
       x.push_back(static_cast<T>(static_cast<double>(random() % 2000) / 16 - 60));
     else
@@ -150,7 +150,7 @@ TEST(Resize, IsThePlainSumOfItsTapsRoundedToNearest) {
 template <class T>
 void expect_identities(T) {
   const Tensor sevens = tensor<T>({6, 9}, std::vector<T>(54, T(7)));
-  // More digits than f32 holds, and for 64-bit integers more than f64 does.
+  // The numbers have more digits than f32 holds, and for 64-bit integers more than f64 does.
   std::vector<T> v;
   for (int64_t i = 0; i < 54; ++i) v.push_back(static_cast<T>(std::numeric_limits<T>::max() - static_cast<T>(i)));
   const Tensor large = tensor<T>({6, 9}, v);
@@ -177,7 +177,7 @@ TEST(Resize, SaturatesWhereACubicOvershoots) {
   const Tensor edge = tensor<uint8_t>({1, 6}, {0, 0, 0, 255, 255, 255});
   EXPECT_EQ(extremes(values<uint8_t>(*run(resize_call(cubic, edge, 1, 17)).at(0))), (std::pair<uint8_t, uint8_t>(0, 255)));
   const auto row = values<uint8_t>(*run(resize_call(cubic, edge, 1, 12)).at(0));
-  EXPECT_EQ(row[4], 0);    // -13.4 before it is brought into range
+  EXPECT_EQ(row[4], 0);    // -13.4 before clamping
   EXPECT_EQ(row[7], 255);  // 268.4
 }
 
@@ -209,7 +209,7 @@ TEST(Resize, NearestTakesThePositionThatItsModeNames) {
       }
 }
 
-// As onnxruntime does it: in f32, 11 / 1.1f is 10.
+// onnxruntime does the same: in f32, 11 / 1.1f is 10.
 TEST(Resize, NearestPositionsAreComputedInF32AsScalesAreGiven) {
   std::vector<float> v(40);
   for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i);
@@ -221,7 +221,7 @@ TEST(Resize, NearestPositionsAreComputedInF32AsScalesAreGiven) {
   }
 }
 
-// Resize of opset 10, whatever is known of the scales: values as onnxruntime 1.31 gives them.
+// Resize of opset 10, with constant and other scales: the values are those of onnxruntime 1.31.
 TEST(Resize, OfOpset10RoundsDownWhereAnAxisGrowsAndUpWhereItShrinks) {
   std::vector<float> v(24);
   for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i);
@@ -244,7 +244,7 @@ TEST(Resize, OfOpset10RoundsDownWhereAnAxisGrowsAndUpWhereItShrinks) {
 
 // ---------------------------------------------------------------- GridSample
 
-// PyTorch's grid_sample, mode bicubic: each tap is brought inside, not the coordinate.
+// PyTorch's grid_sample, mode bicubic: each tap is brought into range, not the coordinate.
 double tap_of(const std::vector<float>& x, int64_t extent, int64_t p, const std::string& padding, bool align) {
   double at = static_cast<double>(p);
   const auto last = static_cast<double>(extent - 1);

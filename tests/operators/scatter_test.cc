@@ -1,4 +1,4 @@
-// ScatterElements and ScatterND: reductions, duplicates, splits and indices outside; and the operators that write variables.
+// ScatterElements and ScatterND: reductions, duplicates, splits and out-of-range indices; and the operators that write variables.
 #include <gtest/gtest.h>
 
 #include "operators/pointwise_support.h"

@@ -1,4 +1,4 @@
-// Views, shape arithmetic, copies between strides, padding, resizing: what ONNX's node tests leave out (other dtypes, edges, layouts,
+// Views, shape arithmetic, copies between strides, padding, resizing: cases that ONNX's node tests lack (other dtypes, edges, layouts,
 // tiles, error texts).
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Tensor counting(const Shape& shape) {
   return tensor<T>(shape, v);
 }
 
-// The plain judge of Transpose.
+// The plain reference for Transpose.
 template <class T>
 std::vector<T> transposed(const Tensor& x, const std::vector<int64_t>& perm) {
   const std::vector<T> from = values<T>(*x);
@@ -86,7 +86,7 @@ TEST(Transpose, ReadsAndWritesChannelsLast) {
   heddle_layout last = {};
   last.rank = 4;
   for (int i = 0; i < 4; ++i) last.order[i] = static_cast<uint8_t>(std::vector<int>{0, 2, 3, 1}[static_cast<size_t>(i)]);
-  // A channels-last [2, 3, 4, 5] to a row-major [2, 4, 5, 3] is the same bytes.
+  // A channels-last [2, 3, 4, 5] transposed to a row-major [2, 4, 5, 3] has the same bytes.
   OperatorCall call = call_of("Transpose", {numbers({2, 3, 4, 5})}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
   call.input_layouts = {last};
   const auto y = run(call);
@@ -99,7 +99,7 @@ TEST(Concat, WritesChannelsLast) {
   heddle_layout last = {};
   last.rank = 4;
   for (int i = 0; i < 4; ++i) last.order[i] = static_cast<uint8_t>(std::vector<int>{0, 2, 3, 1}[static_cast<size_t>(i)]);
-  // Two pixels of 2 and of 1 channels: physical [h, w, c].
+  // There are two pixels of 2 and of 1 channels: physical [h, w, c].
   OperatorCall call =
       call_of("Concat", {tensor<float>({1, 2, 1, 2}, {1, 2, 3, 4}), tensor<float>({1, 1, 1, 2}, {8, 9})}, {{"axis", int64_t{1}}});
   call.input_layouts = {last, last};
@@ -244,7 +244,7 @@ TEST(Resize, InterpolatesAlongAnyAxisAndType) {
                          {"coordinate_transformation_mode", std::string("align_corners")},
                          {"axes", std::vector<int64_t>{0}}});
   EXPECT_EQ(values<double>(*y), (std::vector<double>{0, 10, 20, 2, 12, 22, 4, 14, 24}));
-  // To integers towards zero, never wrapping.
+  // Conversion to integers rounds towards zero and never wraps.
   const Tensor cubic =
       run1("Resize", {tensor<uint8_t>({1, 4}, {0, 255, 255, 0}), nullptr, tensor<float>({2}, {1, 2})}, {{"mode", std::string("cubic")}});
   const auto v = values<uint8_t>(*cubic);

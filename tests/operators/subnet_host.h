@@ -1,5 +1,5 @@
-// A host for tests of If, Loop and Scan alone: subnets are C++ functions on tensors, everything else goes through the ABI as it does in
-// the runtime. Inference runs a subnet on zeros and takes the types of what comes out.
+// A host for tests of If, Loop and Scan alone: subnets are C++ functions on tensors, everything else goes through the ABI as it does in the
+// runtime. Inference runs a subnet on zeros and takes the types of its results.
 #pragma once
 
 #include <cstring>
@@ -18,11 +18,11 @@ using SubnetFunction = std::function<std::vector<Tensor>(const std::vector<Tenso
 struct ControlCall {
   std::string type;
   std::vector<Tensor> inputs;                                      // null: absent
-  std::vector<size_t> known;                                       // inputs whose content inference sees
+  std::vector<size_t> known;                                       // inputs whose content inference has
   std::vector<std::pair<std::string, SubnetFunction>> subnets;     // attributes
   std::vector<std::pair<std::string, std::vector<int64_t>>> ints;  // attributes; one entry for INT, any number for INTS
   size_t output_count = 1;
-  std::vector<Tensor> run_with = {};  // what the run sees instead of `inputs`; same shapes
+  std::vector<Tensor> run_with = {};  // inputs of the run, instead of `inputs`; same shapes
   std::optional<Guard> guard = {};    // planned outputs lie beside a page without access
 };
 

@@ -178,7 +178,7 @@ std::vector<Case> cases() {
       {"Dropout", {f32(big), {}, {}}, {}, 2},
       {"Clip", {f32(big), f32({}), f32({})}},
   };
-  // The others: all inputs of one large shape, in the first dtype of these that the port takes.
+  // All other operators get inputs of one large shape, in the first dtype of these that the port takes.
   std::set<std::string> given;
   for (const Case& c : all) given.insert(display_name(c.domain, c.type));
   for (const auto& schema : cpu_plugin()->plugins()[0]->operators) {

@@ -11,9 +11,9 @@
 namespace heddle::testing {
 
 std::shared_ptr<const RegistrySnapshot> cpu_plugin();
-// Operators whose tiles are not held to the marks, and why they need not be.
+// Operators whose tiles may exceed the limits, and the reasons.
 const std::map<std::string, const char*>& in_one_tile();
-// Of every operator of the CPU plugin at least one.
+// Returns at least one case for every operator of the CPU plugin.
 std::vector<Case> cases();
 
 }  // namespace heddle::testing

@@ -1,5 +1,5 @@
 // No tile of the CPU plugin does more than 2 GFLOP or touches more than 64 MiB, and the number of tiles is a function of the shape; where
-// one result is more work than that, the kernel asks whether its run goes on. Extents here are large and nothing has memory: kernels are
+// one result is more work than that, the kernel polls whether its run is over. Extents here are large and nothing has memory: kernels are
 // prepared, in a moment, and never run.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(TileCap, HoldsForEveryOperatorOfThePlugin) {
     ASSERT_TRUE(cost.ok()) << cost.status().text();
     const auto tiles = static_cast<double>(std::max<int64_t>(prepared.tiles(), 1));
     EXPECT_LE(cost->flops.value_or(0) / tiles, 2e9) << prepared.tiles() << " tiles";
-    // What is looked up in a table is as much as comes out of it.
+    // A lookup in a table reads as many bytes as it writes.
     const double looked_up = static_cast<double>(std::min(prepared.input_bytes(), 2 * prepared.output_bytes()) + prepared.output_bytes());
     const bool looks_up = name.rfind("Gather", 0) == 0 || name == "Slice" || name == "NegativeLogLikelihoodLoss";
     EXPECT_LE((looks_up ? looked_up : static_cast<double>(cost->bytes)) / tiles, 64.0 * 1024 * 1024) << prepared.tiles() << " tiles";
@@ -38,7 +38,7 @@ TEST(TileCap, HoldsForEveryOperatorOfThePlugin) {
   for (const auto& [name, reason] : in_one_tile()) EXPECT_EQ(seen.count(name), 1u) << name << " is no operator: " << reason;
 }
 
-// Runs under a host that says that the run is over come back, whatever is left.
+// Kernels under a host that reports the run as over return, however much work is left.
 TEST(TileCap, WhatIsNotDividedAsksWhetherItsRunGoesOn) {
   const auto i64 = [](Shape shape) { return of(DType::i64, shape); };
   const Attribute axis0 = {"axis", int64_t{0}};
@@ -109,7 +109,7 @@ TEST(TileCap, WhatIsNotDividedAsksWhetherItsRunGoesOn) {
   }
 }
 
-// Extents that a library would take minutes to prepare for, or tables be made of.
+// Extents for which a library would take minutes to prepare, or tables would be made.
 TEST(TileCap, AbsurdExtentsArePreparedInAMoment) {
   const int64_t g = 1'000'000'000, m = 1'000'000;
   const std::vector<Case> prepared = {
@@ -140,13 +140,13 @@ TEST(TileCap, AbsurdExtentsArePreparedInAMoment) {
     const Prepared made(cpu_plugin(), c, false);
     EXPECT_TRUE(made.status().ok()) << made.status().text();
   }
-  // Tables of these are refused.
+  // Tables for these extents are refused.
   Case refused = {"Resize", {f32({1, 1, 2}), {}, {}, ints({1, 1, g})}, {{"mode", std::string("cubic")}}};
   const Prepared long_axis(cpu_plugin(), refused, false);
   EXPECT_NE(long_axis.status().text().find("resize in several steps"), std::string::npos) << long_axis.status().text();
 }
 
-// Tensors of nothing, whose other extents no loop may walk: each operator with all inputs so, and those that need others beside it.
+// Empty tensors, whose other extents no loop may walk: each operator with all inputs so, and those that need others as well.
 TEST(TileCap, NothingOfAbsurdExtentsIsDoneAtOnce) {
   const int64_t g = int64_t{1} << 40;
   const Shape nothing = {g, 3, 0};
@@ -178,7 +178,7 @@ TEST(TileCap, NothingOfAbsurdExtentsIsDoneAtOnce) {
       c.inputs.assign(count, f32({0, g, int64_t{1} << 20}));
       cases.push_back(c);
     }
-  // In a child that is ended when one case takes long: "signal 14".
+  // The child is ended if one case takes long: "signal 14".
   const auto results = in_children(cases.size(), [&](size_t i) -> std::string {
     ::alarm(5);
     const Prepared types(cpu_plugin(), cases[i], false);
@@ -198,7 +198,7 @@ TEST(TileCap, NothingOfAbsurdExtentsIsDoneAtOnce) {
   EXPECT_GT(done.size(), 40u);
 }
 
-// What one divides more than others is the same: a part of the image alone, which makes one tile, against the same rows of all of it.
+// A part of the image alone, which makes one tile, gives the same rows as the whole image, which is divided.
 TEST(TileCap, DividedTransposedConvolutionsAreTheWhole) {
   const auto convolve = [&](int64_t rows) {
     Case c = {"ConvTranspose", {f32({1, 64, rows, 256}), f32({64, 64, 4, 4})}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}};
@@ -207,7 +207,7 @@ TEST(TileCap, DividedTransposedConvolutionsAreTheWhole) {
     call.attributes = c.attributes;
     for (const Input& input : c.inputs) {
       std::vector<float> content(static_cast<size_t>(input.shape.element_count()));
-      // The same numbers in the same places of a row.
+      // The same numbers are in the same places of a row.
       const auto width = static_cast<size_t>(input.shape[3]), height = static_cast<size_t>(input.shape[2]);
       for (size_t i = 0; i < content.size(); ++i)
         content[i] = static_cast<float>((i % width * 7 + i / width % height * 13 + i / width / height * 29) % 31) - 15.0f;
@@ -223,7 +223,7 @@ TEST(TileCap, DividedTransposedConvolutionsAreTheWhole) {
   ASSERT_GT(Prepared(cpu_plugin(), whole, false).tiles(), 1);
   const std::vector<float> divided = convolve(all), part = convolve(some);
   ASSERT_EQ(divided.size(), static_cast<size_t>(64 * 2 * all * 2 * 256));
-  // The last row of the part sees nothing behind it; the sums are of whole numbers, exact in f32.
+  // The last row of the part sees no row after it; the sums are of whole numbers, exact in f32.
   for (int64_t channel = 0; channel < 64; ++channel)
     for (int64_t r = 0; r < 2 * some - 1; ++r)
       for (int64_t x = 0; x < 512; ++x)
@@ -259,7 +259,7 @@ std::vector<T> run_one(const char* type, const std::vector<Tensor>& inputs, cons
   return values<T>(*y->at(0));
 }
 
-// Convolutions that the library is not asked for: the same numbers as in f64, in both layouts.
+// Convolutions that are not given to the library: the same numbers as in f64, in both layouts.
 TEST(TileCap, LoopsOfConvolutionsAreRight) {
   const std::vector<Attribute> padded = {{"pads", Ints{5000, 10}}, {"strides", Ints{2}}, {"group", int64_t{2}}};
   const std::vector<Attribute> cut = {{"pads", Ints{5000, 5000}}, {"strides", Ints{2}}, {"group", int64_t{2}}};
@@ -280,20 +280,20 @@ TEST(TileCap, LoopsOfConvolutionsAreRight) {
 }
 
 TEST(TileCap, DividedProductsAreRight) {
-  // Divided in rows by its bytes.
+  // The product is divided in rows by its bytes.
   const Shape a = {16, 1 << 20}, b = {1 << 20, 16};
   const std::vector<float> divided = run_one<float>("MatMul", {whole_numbers<float>(a, 5), whole_numbers<float>(b, 3)}, {});
   const std::vector<double> whole = run_one<double>("MatMul", {whole_numbers<double>(a, 5), whole_numbers<double>(b, 3)}, {});
   ASSERT_EQ(divided.size(), whole.size());
   for (size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(static_cast<double>(divided[i]), whole[i]) << i;
-  // A sum of more ones than a float counts to.
+  // A sum of more ones than a float can count.
   const int64_t depth = (1 << 24) + 8;
   const std::vector<float> ones(static_cast<size_t>(depth), 1.0f);
   EXPECT_EQ(run_one<float>("MatMul", {tensor<float>(Shape{1, depth}, ones), tensor<float>(Shape{depth, 1}, ones)}, {}),
             std::vector<float>{16777224.0f});
 }
 
-// The one sum of an Einsum in parts.
+// The only sum of an Einsum is computed in parts.
 TEST(TileCap, DividedSumsAreRight) {
   const Shape line = {23000};
   const Tensor x = whole_numbers<int64_t>(line, 5);

@@ -1,4 +1,4 @@
-// load_plugin FILE.so: loads it, runs square::Square on four numbers, unloads it. Ends with 1 and a sentence when anything is wrong.
+// load_plugin FILE.so loads it, runs square::Square on four numbers and unloads it. Exits with 1 and a message when anything is wrong.
 #include <cstdio>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Asynchronous steps in branches and loop bodies: the step around them gives its thread back, and goes on where something is to do.
+// Asynchronous steps in branches and loop bodies: the step around them releases its thread, and continues on any thread with work.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,13 +25,13 @@ ValueId matrix_input(NetBuilder& b, const char* name) {
 ValueId turns(NetBuilder& b, const std::string& name, int64_t count) {
   return b.constant(name, Blob::copy_of(DType::i64, Shape{}, &count));
 }
-// What a body of a Loop begins with.
+// Adds the first ports of a Loop's body.
 void begin_trip(NetBuilder& body) {
   body.input("turn", DType::i64, Shape{});
   body.output(body.input("go_on", DType::boolean, Shape{}));
 }
 
-// Nets in operators, each [rows, columns] -> the same, named `name`. The steps that the crew completes are all number 0.
+// Functions that add a subnet operator named `name`, [rows, columns] -> the same. The steps that the crew completes all have number 0.
 using Make = ValueId (*)(NetBuilder& b, const std::string& name, ValueId x, Crew& crew);
 
 ValueId branch(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
@@ -41,7 +41,7 @@ ValueId branch(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
   then_branch.output(then_branch.add1("Add", "sum", {softmax, then_branch.add1("Exp", "beside", {taken})}));
   else_branch.output(else_branch.add1("Neg", "neg", {matrix_input(else_branch, "x")}));
   const ValueId known = b.add1("Less", name + "less", {b.constant_float(name + "zero", 0), b.constant_float(name + "one", 1)});
-  // Not known beforehand: as it is with content.
+  // The condition is not a compile-time constant, as if it were fed.
   const ValueId condition =
       b.add1("And", name + "and",
              {known, b.add1("Less", name + "any",
@@ -49,7 +49,7 @@ ValueId branch(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
   return b.add1("If", name, {condition, x}, {{"then_branch", subnet(then_branch)}, {"else_branch", subnet(else_branch)}});
 }
 
-// A branch in each of three trips; scan outputs and what stands outside are read too.
+// A branch in each of three trips; scan outputs and values from outside are read as well.
 ValueId loop(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
   NetBuilder body("body");
   begin_trip(body);
@@ -64,7 +64,7 @@ ValueId loop(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
                 {out[0], b.add1("ReduceSum", name + "slices", {out[1], b.constant_ints(name + "axis", {0})}, {{"keepdims", int64_t{0}}})});
 }
 
-// Over columns, which are copied into slices.
+// A Scan over columns, which are copied into slices.
 ValueId scan(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
   NetBuilder body("body");
   const ValueId state = body.input("state", DType::f32, Shape{rows}), column = body.input("column", DType::f32, Shape{rows});
@@ -93,7 +93,7 @@ ValueId growing(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
   return b.add1("Add", name + "sum", {x, sum});
 }
 
-// Slices whose extents the body finds out.
+// Slices whose extents the body computes.
 ValueId found(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
   NetBuilder body("body");
   const ValueId state = body.input("state", DType::f32, Shape{1}), row = body.input("row", DType::f32, Shape{columns});
@@ -108,7 +108,7 @@ ValueId found(NetBuilder& b, const std::string& name, ValueId x, Crew& crew) {
 
 constexpr Make makes[] = {branch, loop, scan, growing, found};
 
-// One to three of them, behind and beside each other.
+// One to three of them, one after another and side by side.
 Net random_net(uint64_t seed, Crew& crew) {
   std::mt19937_64 random(seed);
   NetBuilder b("random");
@@ -200,13 +200,13 @@ TEST_P(AsynchronousSubnet, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
     };
     for (Context& context : contexts) ASSERT_TRUE(context.run_async(over).ok());
     wait_until([&] { return crew.under_way >= 100; });
-    wait_until([&] { return executor.at_work() == 0; });  // nobody waits
+    wait_until([&] { return executor.at_work() == 0; });  // no thread waits
     EXPECT_EQ(done, 0);
     wait_until([&] { return crew.release(), done == 100; });  // trip by trip
     EXPECT_EQ(good, 100);
     for (const Context& context : contexts)
       EXPECT_EQ(std::memcmp(context.output(0).data, contexts[0].output(0).data, static_cast<size_t>(context.output(0).byte_size())), 0);
-    // Deadlines and cancellations end runs that have no thread.
+    // Deadlines and cancellations end runs that occupy no thread.
     done = 0;
     for (size_t i = 0; i < contexts.size(); ++i) {
       RunOptions options;
@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Nets, AsynchronousSubnet, testing::ValuesIn(makes), [](
   return std::string(std::initializer_list<const char*>{"Branch", "Loop", "Scan", "Growing", "Found"}.begin()[info.index]);
 });
 
-// Kernels that do not resume, runs that are observed, and runs that hold a turn.
+// Kernels that do not resume, traced runs, and runs that hold a turn.
 TEST(AsynchronousSubnets, StepsThatKeepTheirThreadGiveTheSame) {
   const Runtime runtime = runtime_on(nullptr, 2);
   Crew crew(23);
@@ -270,7 +270,7 @@ TEST(AsynchronousSubnets, RunsThatTakeTurnsEnd) {
   }
 }
 
-// What a kernel does wrong with the run of a subnet ends the run with a sentence, and nothing else.
+// A kernel's mistake with the run of a subnet ends that run with an error, and has no other effect.
 TEST(AsynchronousSubnets, CarelessKernelsAreReported) {
   const Runtime runtime = runtime_on(nullptr, 2);
   for (const auto& [mistake, text] : {std::pair<int64_t, const char*>{0, ""},

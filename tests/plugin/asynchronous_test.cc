@@ -22,7 +22,7 @@ using testing_nets::view;
 
 constexpr int64_t elements = 40'000;  // several tiles
 
-// Up to 24 operators over what is there already: asynchronous ones, numbered, among plain and tiled ones.
+// Up to 24 operators, each on earlier values: asynchronous ones, numbered, among plain and tiled ones.
 Net random_net(uint64_t seed, Crew& crew, int64_t* asynchronous) {
   std::mt19937_64 random(seed);
   NetBuilder b("random");
@@ -129,14 +129,14 @@ TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
                         })
                         .ok());
       wait_until([&] { return crew.under_way == 100; });
-      wait_until([&] { return executor.at_work() == 0; });  // nobody waits
+      wait_until([&] { return executor.at_work() == 0; });  // no thread waits
       EXPECT_EQ(done, 0);
       crew.release();
       wait_until([&] { return done == 100; });
       EXPECT_EQ(good, 100);
       for (const Context& context : contexts) EXPECT_EQ(static_cast<const float*>(context.output(0).data)[2], -3);
     }
-    // Deadlines and cancellations end runs that have no thread.
+    // Deadlines and cancellations end runs that occupy no thread.
     done = good = 0;
     std::atomic<int> late{0}, cancelled{0};
     for (size_t i = 0; i < contexts.size(); ++i) {
@@ -161,7 +161,7 @@ TEST(Asynchronous, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
   }
 }
 
-// Keeps the tokens of all steps that it was started for, and completes with each of them, from two threads, while the next is under way.
+// Keeps the tokens of all steps that it was started for, and completes with each of them from two threads while the next step runs.
 class Hoarder : public Starter {
  public:
   Hoarder() : Starter{begin, [](Starter*, const heddle_run_context*, int64_t) {}} {}
@@ -189,7 +189,7 @@ class Hoarder : public Starter {
   std::vector<const heddle_call*> tokens_;
 };
 
-// Also of contexts and sessions that are gone.
+// This holds also for contexts and sessions that were destroyed.
 TEST(Asynchronous, ATokenOfAnEarlierRunCompletesNothing) {
   const Runtime runtime = runtime_on(nullptr, 2);
   Hoarder hoarder;
@@ -215,7 +215,7 @@ TEST(Asynchronous, ATokenOfAnEarlierRunCompletesNothing) {
   EXPECT_EQ(hoarder.refused, runs * (runs - 1));
 }
 
-// Runs with a turn keep their thread: others that wait for the turn hold all the rest, and none could go on.
+// Runs with a turn keep their thread: runs that wait for the turn hold all other threads, and no run could continue.
 TEST(Asynchronous, RunsThatTakeTurnsEnd) {
   CountingExecutor executor(1);
   Crew crew(11);
@@ -234,7 +234,7 @@ TEST(Asynchronous, RunsThatTakeTurnsEnd) {
   }
 }
 
-// An asynchronous step in a subnet heeds what the run around it is told.
+// An asynchronous step in a subnet is stopped when the run around it is.
 TEST(Asynchronous, StepsOfSubnetsEndWithTheRunAroundThem) {
   const Runtime runtime = runtime_on(nullptr, 2);
   Crew crew(13);
@@ -265,7 +265,7 @@ TEST(Asynchronous, StepsOfSubnetsEndWithTheRunAroundThem) {
   canceller.join();
   EXPECT_EQ(status.code(), Code::cancelled) << status.text();
   EXPECT_EQ(crew.under_way, 0);
-  // One that does not heed it is given up, and the context is busy until it completes.
+  // A step that does not complete when it is requested to end is abandoned, and the context is busy until it completes.
   crew.fate = [](int64_t) { return Fate::held; };
   crew.abort = [](Starter*, const heddle_run_context*, int64_t) {};
   status = context->run(options);
@@ -276,7 +276,7 @@ TEST(Asynchronous, StepsOfSubnetsEndWithTheRunAroundThem) {
   wait_until([&] { return context->run().ok(); });
 }
 
-// A step with no abort that does not complete: the run ends without it, and the context is busy until it does.
+// A step that does not complete and ignores abort: the run ends without it, and the context is busy until it completes.
 TEST(Asynchronous, OneThatNeverCompletesIsGivenUp) {
   const Runtime runtime = runtime_on(nullptr, 2);
   Crew crew(3);
@@ -317,7 +317,7 @@ TEST(Asynchronous, OutputsOfUnknownExtentsAreAllocatedWhenTheyAreFound) {
   }
 }
 
-// Of a step that found nothing to do, and is complete without having been started, nobody is told that the run fails later.
+// A step that found nothing to do completes without having been started; it is not requested to end when the run fails later.
 TEST(Asynchronous, AStepWithoutTilesIsNotToldToEnd) {
   for (const int threads : {1, 2}) {
     const Runtime runtime = runtime_on(nullptr, threads);
@@ -347,7 +347,7 @@ TEST(Asynchronous, AStepWithoutTilesIsNotToldToEnd) {
   }
 }
 
-// The example of docs/operator_guide.md.
+// This is the example of docs/operator_guide.md.
 TEST(Asynchronous, AStepWaitsForASocket) {
   const Runtime runtime = runtime_on(nullptr, 2);
   int ends[2];
@@ -376,7 +376,7 @@ TEST(Asynchronous, AStepWaitsForASocket) {
   ::close(ends[0]);
 }
 
-// Looked at step by step, runs wait for each of them.
+// Traced runs wait for each step, so that the observer sees its results.
 TEST(Asynchronous, ObservedRunsSeeEachStepWhenItIsDone) {
   const Runtime runtime = runtime_on(nullptr, 2);
   Crew crew(5);

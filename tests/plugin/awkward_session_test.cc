@@ -1,4 +1,4 @@
-// What of the awkward operators needs a session: a variable that is updated, a subnet that is run, another plugin's resource.
+// The awkward operators that need a session: an updated variable, a subnet that is run, another plugin's resource.
 #include <gtest/gtest.h>
 
 #include "heddle/session.h"

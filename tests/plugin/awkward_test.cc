@@ -30,7 +30,7 @@ class Awkward : public testing::Test {
     call.step = step_;
     return run_operator(registry_, call);
   }
-  // The only output of a call that must succeed.
+  // Returns the only output of a call that must succeed.
   Blob one(const std::string& type, const Blobs& inputs, std::vector<Attribute> attributes = {}) {
     auto result = run(type, inputs, std::move(attributes));
     EXPECT_TRUE(result.ok()) << result.status().text();

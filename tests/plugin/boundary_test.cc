@@ -1,4 +1,4 @@
-// What the boundary allows beyond plain operators (tests/plugins/boundary.cc), run in sessions.
+// Features of the boundary beyond plain operators (tests/plugins/boundary.cc), run in sessions.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -48,7 +48,7 @@ TEST_F(Boundary, ContextsAreCopiedAndUsedOnOtherThreads) {
   EXPECT_EQ(y.status().diagnostic().node, "y");
 }
 
-// w0, w1, then their gradients.
+// The variables w0 and w1 are updated with their gradients.
 Net many_updates() {
   NetBuilder b("updates");
   const ValueId rate = b.input("rate", DType::f32, Shape{});
@@ -114,7 +114,7 @@ TEST_F(Boundary, AKernelKeepsWithinTheBudgetOfScratch) {
   EXPECT_EQ(algorithm(4200), 2) << "the output alone takes 4100 bytes";
 }
 
-// Rows of Dropout by trip, in the order that the operator runs them.
+// Rows of Dropout by trip, in the order in which the operator runs them.
 TEST_F(Boundary, ATripDrawsTheSameNumbersInAnyOrder) {
   NetBuilder body("body"), b("outer");
   const ValueId x = body.input("x", DType::f32, Shape{64});

@@ -1,4 +1,4 @@
-// heddle_operator::cost: what operators say they cost, in the plan; and what becomes of a function that lies, fails or throws.
+// heddle_operator::cost: the costs that operators report, in the plan; and the effect of a function that lies, fails or throws.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// By name, of a net's plan with the CPU plugin.
+// Returns the steps of a net's plan with the CPU plugin, by name.
 std::map<std::string, const PlanStep*> steps_of(const Session& session) {
   std::map<std::string, const PlanStep*> steps;
   for (const PlanStep& step : Internals::of(session).plans.front()->plan->steps) steps[step.name] = &step;
@@ -38,7 +38,7 @@ TEST(Cost, ConvolutionsAndProductsAreCounted) {
   Session session = testing_nets::open(runtime, testing_nets::convolution_net(2));
   ASSERT_TRUE(session.prepare().ok());
   const auto steps = steps_of(session);
-  // Outputs, and for each 8 * 3 * 3 multiplications and additions, the bias (left of bn1 by folding), relu1.
+  // Each of the outputs takes 8 * 3 * 3 multiplications and additions, the bias (left of bn1 by folding) and relu1.
   const double outputs = 2 * 8 * 14 * 14;
   ASSERT_TRUE(steps.count("conv1") && steps.count("conv2") && steps.count("fc"));
   EXPECT_EQ(steps.at("conv1")->fused, (std::vector<std::string>{"relu1"}));

@@ -70,7 +70,7 @@ TEST(DeclaredDims, WhatDoesNotFitIsNamedWithWhoSaidOtherwise) {
 
 // ---------------------------------------------------------------- texts
 
-// Ports that say these.
+// An operator with ports that declare these dims.
 class Declaration {
  public:
   Declaration(const std::vector<const char*>& inputs, const std::vector<const char*>& outputs) {
@@ -126,7 +126,7 @@ struct Seen {
   Status status;
   Shape output;
 };
-// What the first output gets of inputs of these shapes; none: absent.
+// Returns the type of the first output for inputs of these shapes; no shape: an absent input.
 Seen seen(const Declaration& declaration, const std::vector<std::optional<Shape>>& shapes) {
   DeclaredDims dims;
   std::string error;
@@ -198,7 +198,7 @@ TEST(DeclaredDims, ADynamicOutputOrAScalarRuleBesideDimsIsAMistakeToo) {
 
 // ---------------------------------------------------------------- in nets
 
-// x [24] under a shape that the run draws: all that is known before it is the rank, of `shape`; then the nodes.
+// Opens a net with x [24] reshaped to a shape that is drawn in the run: before it only the rank is known, that of `shape`. `nodes` follow.
 Result<Session> open_drawn(const std::vector<int>& shape, const std::string& nodes, const std::string& inputs = "",
                            const std::string& values = "") {
   const std::string rank = std::to_string(shape.size());
@@ -241,7 +241,7 @@ bool is_late(Session& session, const std::string& node) {
 }
 const std::string area = R"({"name": "area", "domain": "dims", "type": "Area", "inputs": [")";
 
-// A transpose of other ranks than 1 would be refused when the net is compiled.
+// A transpose of another rank than 1 would be refused when the net is compiled.
 TEST(DeclaredDims, OutputsOfDynamicInputsHaveTheRankThatIsDeclared) {
   const std::string nodes = area + R"(r"], "outputs": ["a"]},
     {"name": "transposed", "type": "Transpose", "inputs": ["a"], "outputs": ["y"], "attributes": {"perm": {"ints": [0]}}})";
@@ -257,7 +257,7 @@ TEST(DeclaredDims, OutputsOfDynamicInputsHaveTheRankThatIsDeclared) {
   EXPECT_NE(refused.status().text().find(R"(input "boxes" is [4, 6], declared as [B, 4])"), std::string::npos) << refused.status().text();
 }
 
-// Squeeze without axes: the rank is not known before the run, and what is assumed meanwhile refuses nothing.
+// Squeeze without axes: the rank is not known before the run, and nothing is refused because of the assumed one.
 TEST(DeclaredDims, ARankThatIsAGuessRefusesNothing) {
   const std::string squeezed = R"({"name": "squeezed", "type": "Squeeze", "inputs": ["r"], "outputs": ["s"]}, )";
   auto session = open_drawn({1, 6, 4}, squeezed + area + R"(s"], "outputs": ["y"]})");
@@ -274,7 +274,7 @@ TEST(DeclaredDims, ARankThatIsAGuessRefusesNothing) {
   EXPECT_EQ((*result)[0].shape(), (Shape{2, 24}));
 }
 
-// The static matrix says K: with any other extent the product is asked for nothing that fits.
+// The static matrix gives K: with any other extent, no shapes of the product would fit.
 TEST(DeclaredDims, ExtentsThatOtherInputsSayAreTaken) {
   auto session = open_drawn({4, 6}, R"({"name": "product", "domain": "dims", "type": "Product", "inputs": ["r", "m"], "outputs": ["p"]},
     {"name": "transposed", "type": "Transpose", "inputs": ["p"], "outputs": ["y"], "attributes": {"perm": {"ints": [1, 0]}}})",

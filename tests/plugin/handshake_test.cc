@@ -1,4 +1,4 @@
-// The plugin's side of the handshake: what HEDDLE_PLUGIN's function answers to hosts of its own and of other versions.
+// The plugin's side of the handshake: the answers of HEDDLE_PLUGIN's function to hosts of its own and of other versions.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_F(Handshake, AHostOfTheSameVersionGetsTheTables) {
   EXPECT_EQ(plugin->struct_size, sizeof(heddle_plugin));
   EXPECT_EQ(plugin->operator_count, 1u);
   EXPECT_EQ(plugin->initialize(&host_, &call_), HEDDLE_OK);
-  EXPECT_EQ(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR), plugin);  // asked again: the same tables, one more shutdown owed
+  EXPECT_EQ(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR), plugin);  // the second request: the same tables, one more shutdown owed
   plugin->shutdown();
   EXPECT_EQ(plugin->operator_count, 1u);
   plugin->shutdown();
@@ -59,10 +59,10 @@ TEST_F(Handshake, OlderAndNewerHostsGetNumbersOnly) {
     expect_numbers_only(ask(major, minor));
 }
 
-// A host between two releases: the number did not move, what it stands for did.
+// A host between two releases: the version is the same, the tables are not.
 TEST_F(Handshake, HostsOfOtherHeadersGetNumbersOnly) {
   expect_numbers_only(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR, HEDDLE_ABI_HASH ^ 1));
-  host_.struct_size = offsetof(heddle_host, abi_hash);  // one that knows of no hash
+  host_.struct_size = offsetof(heddle_host, abi_hash);  // a host without a hash
   expect_numbers_only(ask(HEDDLE_ABI_MAJOR, HEDDLE_ABI_MINOR));
 }
 

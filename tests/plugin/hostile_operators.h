@@ -1,4 +1,4 @@
-// The operators of tests/plugins/hostile/hostile_kernels.cc, and how each must fail: run alone, and in a session.
+// The operators of tests/plugins/hostile/hostile_kernels.cc, and the errors that each must give: run alone, and in a session.
 #pragma once
 
 #include <ostream>

@@ -1,5 +1,5 @@
-// The hostile operators in a session: preparing or running fails with the sentence of the lone operator, naming net and node, and neither
-// the session nor the runtime is any the worse for it.
+// The hostile operators in a session: preparing or running fails with the error of the lone operator, naming net and node, and both the
+// session and the runtime stay usable.
 #include <gtest/gtest.h>
 
 #include "heddle/session.h"
@@ -19,7 +19,7 @@ std::string net_of(const std::string& type) {
 
 class HostileSession : public testing::TestWithParam<Failure> {
  protected:
-  // What running a net with the operator ends with: of opening, preparing or running, whichever fails first.
+  // Opens, prepares and runs a net with the operator; returns the status of the first of these that fails.
   static Status run(Runtime& runtime, const std::string& type) {
     const std::string json = net_of(type);
     auto session = runtime.open_bytes(json.data(), json.size(), "");
@@ -52,7 +52,7 @@ TEST_P(HostileSession, FailsAndGoesOn) {
   EXPECT_TRUE(after.ok()) << after.text();
 }
 
-// The same inside a branch: the code stays, and the operator's path leads to it.
+// The operator inside a branch gives the same code, and its path in the error leads to it.
 TEST_P(HostileSession, InASubnetItSaysTheSame) {
   RuntimeOptions options;
   options.default_plugins = false;

@@ -1,4 +1,4 @@
-// Plugins that lie, throw or are broken: each is refused or fails with one sentence, the registry stays as it was, the host lives.
+// Plugins that lie, throw or are broken: each is refused or fails with one error, the registry stays as it was, the host survives.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Hostile, TheSoundPluginOfTheseTablesLoads) {
   Registry registry;
   const Status status = registry.load(test_plugin("hostile_sound"));
-  EXPECT_TRUE(status.ok()) << status.text();  // else the refusals above prove nothing
+  EXPECT_TRUE(status.ok()) << status.text();  // otherwise the refusals above prove nothing
 }
 
 TEST(Hostile, ADuplicateNamesBothFiles) {
@@ -163,7 +163,7 @@ TEST(Hostile, FilesThatAreNoWholeLibraryAreRefused) {
   std::ifstream file(example_plugin, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   ASSERT_GT(whole.size(), 4096u);
-  // Up to the last loaded byte; behind it lie sections that only debuggers read.
+  // Up to the last loaded byte; the sections after it are read by debuggers only.
   for (size_t size = 1; size < whole.size() / 8; size += whole.size() / 64 + 1) refused(whole.substr(0, size), "truncated");
   std::string other = whole;
   other[18] = 40;  // e_machine: ARM

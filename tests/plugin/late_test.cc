@@ -1,5 +1,5 @@
-// Steps whose extents are known only while running: what their kernels may ask for, their subnets, and kernels that read true extents
-// themselves and so need not be late.
+// Steps whose extents are known only during the run: the resources that their kernels may request, their subnets, and kernels that read
+// true extents themselves and so need not be late.
 #include <gtest/gtest.h>
 
 #include "plugins.h"
@@ -27,7 +27,7 @@ class Late : public testing::Test {
   }
 };
 
-// x [6] through the operators of `nodes`, each one's first output the input of the next.
+// x [6] through operators of `types`; the first output of each is the input of the next.
 std::string chain(const std::vector<std::string>& types, const std::string& outputs) {
   std::string nodes, from = "x";
   for (const std::string& type : types) {
@@ -76,7 +76,7 @@ TEST_F(Late, KernelsThatReadExtentsArePreparedOnce) {
   }
 }
 
-// The error is that of the kernel which wrote the extent, and who reads it is not run.
+// The error is that of the kernel which wrote the extent, and the step that reads it is not run.
 TEST_F(Late, NobodyReadsBeyondABound) {
   Session session = open(chain({"CompactLies", "SumReads"}, R"("SumReads")"));
   std::vector<float> x = {1, 2, 3, 4, 5, 6};

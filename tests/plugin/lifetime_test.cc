@@ -1,4 +1,4 @@
-// Loading, sharing and leaving: a plugin is in the process exactly as long as somebody uses it.
+// Loading, sharing and unloading: a plugin is in the process exactly as long as it has a user.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -53,7 +53,7 @@ TEST(Lifetime, ASnapshotKeepsThePluginLoaded) {
   EXPECT_FALSE(is_mapped("example"));
 }
 
-// Two registries are two users of one library: its tables must not be built anew under the first, nor vanish with it.
+// Two registries are two users of one library: its tables must not be rebuilt under the first, nor vanish with it.
 TEST(Lifetime, RegistriesShareALibrary) {
   auto first = std::make_unique<Registry>();
   ASSERT_TRUE(first->load(example_plugin).ok());

@@ -1,4 +1,4 @@
-// Plugins built with -fno-exceptions -fno-rtti: what is read and not there is the node's error, as with exceptions.
+// Plugins built with -fno-exceptions -fno-rtti: reading what is not there is the node's error, as with exceptions.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -72,7 +72,7 @@ TEST(NoExceptions, WhatAsksForNothingButTheCostFails) {
   }
 }
 
-// What a kernel prefers is no reason to fail.
+// A misread in a kernel's preferences is no reason to fail.
 TEST(NoExceptions, APreferenceThatMisreadsIsNone) {
   for (const char* name : {"misreads", "misreads_no_exceptions"}) {
     Registry registry;

@@ -42,7 +42,7 @@ TEST(OperatorRunner, NamesWhatIsWrong) {
   EXPECT_NE(unknown.text().find("did you mean \"Scale\"?"), std::string::npos) << unknown.text();
 }
 
-// As in a net: the operator is not asked, so it may count on the attribute.
+// As in a net, the operator is not called, so it may count on the attribute.
 TEST(OperatorRunner, RefusesACallWithoutARequiredAttribute) {
   Registry registry;
   ASSERT_TRUE(registry.load(test_plugin("guide_attributes")).ok());

@@ -1,4 +1,4 @@
-// Where the tests' plugins are, and what of them is in the process.
+// The paths of the tests' plugins, and which of them are mapped into the process.
 #pragma once
 
 #include <fstream>
@@ -16,7 +16,7 @@ inline std::string test_plugin(const std::string& name) {
   return HEDDLE_BINARY_DIR "/lib/test/" + name + ".so";
 }
 
-// Whether a file whose name contains `name` + ".so" is mapped into this process.
+// Returns whether a file whose name contains `name` + ".so" is mapped into this process.
 inline bool is_mapped(const std::string& name) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)

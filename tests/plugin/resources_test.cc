@@ -1,4 +1,4 @@
-// Resources: made once and under no lock, by whoever asks first; what needs itself or fails says so to all who ask.
+// Resources: each is made once and under no lock, by the first request; one that needs itself or fails gives all requests the error.
 #include "device/resources.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST_F(Resources, OneThatNeedsItselfNamesTheCircle) {
   EXPECT_NE(text.find("resource \"needy.egg\" needs \"needy.hen\", which needs \"needy.egg\""), std::string::npos) << text;
 }
 
-// From both ends at once: whoever closes the circle is told, and nobody waits for ever.
+// The circle is requested from both ends at once: every request gets the error, and no thread waits for ever.
 TEST_F(Resources, ACircleAcrossThreadsIsFound) {
   for (int i = 0; i < 50; ++i) {
     fresh_table();
@@ -99,7 +99,7 @@ TEST_F(Resources, WhoAsksForTheSameOneWaitsForIt) {
   EXPECT_EQ(found, std::vector<void*>(found.size(), found[0]));
 }
 
-// It throws at first: that leaves nothing behind, and the next who asks gets it.
+// Its create throws at first: no trace of that remains, and the next request gets the resource.
 TEST_F(Resources, OneThatFailedIsTriedAgain) {
   const std::string text = refusal("needy.broken");
   EXPECT_NE(text.find("resource \"needy.broken\" of plugin \"needy\" could not be made: exception: the licence server said no, attempt "),
@@ -112,7 +112,7 @@ TEST_F(Resources, OneThatFailedIsTriedAgain) {
   EXPECT_NE(refusal("needy.unheard").find("no loaded plugin publishes resource \"needy.unheard\""), std::string::npos);
 }
 
-// Each kernel that asks tells the resource's story beside its own, and the tool's exit status is that of a thing that is not there.
+// Each kernel that requests it reports the resource's error beside its own, and the tool's exit status is that for missing things.
 TEST_F(Resources, KernelsThatLackOneSayWhichAndWhy) {
   RuntimeOptions options;
   options.plugins = {test_plugin("needy")};
@@ -136,7 +136,7 @@ TEST_F(Resources, KernelsThatLackOneSayWhichAndWhy) {
   EXPECT_NE(d.message.find("the licence server said no"), std::string::npos) << d.message;
 }
 
-// A plan may be kept longer than the session that made it: what its kernels were given stays.
+// A plan may be kept longer than the session that made it: the resources of its kernels stay.
 TEST_F(Resources, APlanKeepsWhatItsKernelsUse) {
   std::shared_ptr<const Plan> plan;
   {
@@ -163,7 +163,7 @@ TEST_F(Resources, APlanKeepsWhatItsKernelsUse) {
   }
 }
 
-// The same for steps that ask while they run.
+// The same holds for the resources that steps request during the run.
 TEST_F(Resources, APlanKeepsWhatItsLateStepsAskFor) {
   std::shared_ptr<const Plan> plan;
   {

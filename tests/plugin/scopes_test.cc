@@ -1,4 +1,4 @@
-// Resources of every scope (tests/plugins/shared.cc): who shares one, when it goes, and what happens when it breaks.
+// Resources of every scope (tests/plugins/shared.cc): which users share one, when it is destroyed, and what happens when it breaks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace heddle {
 namespace {
 
-// A clock that each event moves on, so that their order is known. Those that are made together wait until `together` have begun.
+// A clock that each event advances, so that their order is known. A resource that is being made waits until `together` have begun.
 class Watch : public SharedWatch {
  public:
   explicit Watch(int together = 1) : SharedWatch{on_making, on_made, on_gone, on_lost}, together_(together) {}
@@ -104,7 +104,7 @@ TEST(Scopes, EightPluginsAndSixtyFourSessionsMakeEachOnceAndSideBySide) {
     ASSERT_EQ(watch.done.size(), 8u);
     for (const Watch::Event& begun : watch.begun)
       for (const Watch::Event& done : watch.done) EXPECT_LT(begun.at, done.at) << "one was made behind another";
-    EXPECT_TRUE(watch.gone.empty());  // they stay with the runtime
+    EXPECT_TRUE(watch.gone.empty());  // they live as long as the runtime
   }
   EXPECT_EQ(watch.gone.size(), 8u);
 }
@@ -127,7 +127,7 @@ TEST(Scopes, EachHasItsOwnSharers) {
     ASSERT_TRUE(a.ok() && b.ok() && c.ok()) << a.status().text();
     const auto first = numbers(*a), second = numbers(*b), other = numbers(*c);
     ASSERT_EQ(first.size(), 10u);
-    // Two operators of one context: by the need alone. runtime, device, session, pool are one each; the groups are two.
+    // Two operators of one context differ by the need alone. runtime, device, session, pool are one each; the groups are two.
     for (const size_t i : {0u, 2u, 4u, 8u}) EXPECT_EQ(first[i], first[i + 1]) << i;
     EXPECT_NE(first[6], first[7]);
     for (const size_t i : {0u, 2u, 4u, 6u, 7u}) EXPECT_EQ(first[i], second[i]) << i << ": contexts of one session";
@@ -159,7 +159,7 @@ TEST(Scopes, WhatCannotBeHadIsSaid) {
       << scope;
 }
 
-// A peer is lost: before a run, which is refused, and in the middle of one that waits, which ends.
+// A peer is lost: in the middle of a run that waits, which ends, and before a run, which is refused.
 TEST(Scopes, ABrokenCommunicatorEndsRuns) {
   Watch watch;
   const Runtime runtime = shared_runtime();

@@ -1,5 +1,5 @@
-// What tests of asynchronous steps share: the crew that completes those of tests/plugins/started.cc, in an order of its own, and an
-// executor that says how many of its threads are at work.
+// The common part of the tests of asynchronous steps: the crew that completes those of tests/plugins/started.cc, in an order of its own,
+// and an executor that counts its working threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@
 
 namespace heddle {
 
-// What becomes of a step that is started.
+// How a step that is started ends.
 enum class Fate : int64_t { late, early, twice, aborted, fails, refused, held };
 
-// A thread that completes what was started, in an order of its own.
+// A thread that completes the started steps, in an order of its own.
 class Crew : public Starter {
  public:
   explicit Crew(uint64_t seed) : Starter{begin, told}, random_(seed), thread_([this] { work(); }) {}
@@ -37,10 +37,10 @@ class Crew : public Starter {
     }
     thread_.join();
   }
-  // By number of the step.
+  // Chooses the fate of a step by its number.
   std::function<Fate(int64_t number)> fate = [](int64_t) { return Fate::late; };
   std::atomic<int> aborted{0}, refused_twice{0}, under_way{0};
-  // Lets go of those that were held.
+  // Completes the steps that were held.
   void release() {
     const std::lock_guard lock(mutex_);
     for (const Job& job : waiting_) queue_.push_back({job.context, Fate::late});
@@ -79,7 +79,7 @@ class Crew : public Starter {
       compute(*context);
       EXPECT_EQ(context->host->complete(context->call, HEDDLE_PENDING, nullptr, 0), HEDDLE_ERROR_INVALID);
       EXPECT_EQ(crew.complete(*context, HEDDLE_OK), HEDDLE_OK);
-      // In run() the step is under way whatever was said of it.
+      // Until run() returns the step is under way, even if it was completed.
       if (fate == Fate::twice && context->host->complete(context->call, HEDDLE_ERROR_INTERNAL, "twice", 5) == HEDDLE_ERROR_INVALID)
         ++crew.refused_twice;
       return HEDDLE_OK;
@@ -130,7 +130,7 @@ class Crew : public Starter {
   std::thread thread_;
 };
 
-// Threads that say how many of them are at work.
+// An executor that counts its working threads.
 class CountingExecutor final : public Executor {
  public:
   explicit CountingExecutor(int threads) {

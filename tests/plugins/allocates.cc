@@ -1,4 +1,4 @@
-// An operator whose kernel asks for heap memory three times in each run: what run's "steady_state_allocations" must see.
+// An operator whose kernel allocates heap memory three times in each run: run's "steady_state_allocations" must count them.
 #include <memory>
 #include <vector>
 

@@ -23,7 +23,7 @@ struct Backtrace {
     if (!file) return {HEDDLE_ERROR_INVALID, "HEDDLE_BACKTRACE_FILE names no file"};
     std::ofstream out(file);
     for (int i = 0; i < count; ++i) {
-      // The address is where a call returns to, which may belong to the line behind it.
+      // The address is where a call returns to, which may belong to the following line.
       Dl_info info = {};
       const auto address = reinterpret_cast<uintptr_t>(addresses[i]) - 1;
       if (::dladdr(reinterpret_cast<void*>(address), &info) != 0)

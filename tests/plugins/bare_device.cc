@@ -1,5 +1,5 @@
-// The device "bare": that of plugins/sim without anything that a backend may leave out, and with kernels of its own: what the smallest
-// device of a vendor's looks like. Its settings are HEDDLE_BARE_..., as plugins/sim/backend.cc lists them.
+// The device "bare": that of plugins/sim without anything that a backend may leave out, and with kernels of its own, like the smallest
+// device of a vendor. Its settings are HEDDLE_BARE_..., as plugins/sim/backend.cc lists them.
 #include "heddle/op.h"
 #include "simulated_device.h"
 

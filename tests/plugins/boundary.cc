@@ -1,5 +1,5 @@
-// Operators that use what the boundary allows and plain operators leave alone: calls from other threads, updates of many variables at once,
-// outputs in place of several inputs, a budget of scratch, trips of a subnet in any order.
+// Operators that use features of the boundary which plain operators do not use: calls from other threads, updates of many variables at
+// once, outputs in place of several inputs, a budget of scratch, trips of a subnet in any order.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -11,7 +11,7 @@ using namespace heddle::plugin;
 
 namespace {
 
-// y = x, written by a thread of the plugin's own, which has a copy of the context and of its views. Negative numbers are refused there.
+// y = x, written by a thread of the plugin's own, which has a copy of the context and of its views. That thread refuses negative numbers.
 Status foreign(const RunContext& context) {
   heddle_run_context copy = context;
   const heddle_tensor x = *context.inputs[0];
@@ -45,7 +45,7 @@ class Foreign {
   Status run(const RunContext& context, int64_t, int64_t) const { return foreign(context); }
 };
 
-// w_k - rate * g_k for each k; values are all w, then all g.
+// w_k - rate * g_k for each k; `values` are all w, then all g.
 Status infer_updates(InferContext& context) {
   if (context.input_count() != 1 + 2 * context.output_count()) return invalid("a gradient is wanted for each of the variables");
   for (uint32_t k = 0; k < context.output_count(); ++k) context.set_dims(k, context.dims(1 + k));
@@ -57,14 +57,14 @@ Status sgd_updates(In<float> rate, Ins<float> values, Outs<float> next) {
   return {};
 }
 
-// a + 1 and b + 1, each where its input is.
+// a + 1 and b + 1, each in place of its input.
 Status both(In<float> a, In<float> b, Out<float> a1, Out<float> b1) {
   for (int64_t i = 0; i < a.size; ++i) a1[i] = a[i] + 1;
   for (int64_t i = 0; i < b.size; ++i) b1[i] = b[i] + 1;
   return {};
 }
 
-// x turned about; with scratch (and a 1 in front of it) where the budget allows, without it (and a 2) where not.
+// x reversed; with scratch (and a 1 in front of it) where the budget allows, without it (and a 2) where not.
 class Budgeted {
  public:
   Status prepare(PrepareContext& context) {
@@ -91,7 +91,7 @@ Status infer_budgeted(InferContext& context) {
   return {};
 }
 
-// Row i is what the body gives for trip order[i].
+// Row i is the body's output for trip order[i].
 class Trips {
  public:
   Status create(const CreateContext& context) {

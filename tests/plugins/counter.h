@@ -1,4 +1,4 @@
-// What awkward_provider publishes and awkward uses: a plain struct, agreed on by both plugins, unknown to the runtime.
+// The resource that awkward_provider publishes and awkward uses: a plain struct, agreed on by both plugins, unknown to the runtime.
 #pragma once
 
 #include <cstdint>

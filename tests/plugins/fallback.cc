@@ -1,5 +1,5 @@
-// An operator with two kernels: the first takes what is fused behind it but answers "unsupported" for an odd number of elements, the second
-// is plain. What is read back says which one ran: twice, or twice and a half.
+// An operator with two kernels: the first accepts an epilogue but answers "unsupported" for an odd number of elements, the second is plain.
+// The factor of the result shows which one ran: 2 or 2.5.
 #include "heddle/op.h"
 using namespace heddle::plugin;
 

@@ -1,4 +1,4 @@
-// Operators that no device launches: one is asynchronous, and devices have streams instead; the other allocates its output while it runs.
+// Operators that no device launches: one is asynchronous, and devices have streams instead; the other allocates its output during the run.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Resources that need each other, meet each other, or can not be made. needy.h says what they are.
+// Resources that need each other, wait for each other, or can not be made. needy.h describes their interface.
 #include "needy.h"
 
 #include <atomic>
@@ -21,7 +21,7 @@ constexpr const char* names[kinds] = {"needy.base",   "needy.above",  "needy.sel
                                       "needy.broken", "needy.silent", "needy.left", "needy.right", "needy.slow"};
 std::atomic<int32_t> attempts[kinds];
 
-// Two that can only be made at the same time: each waits until the other one has begun.
+// Two resources that can only be made at the same time: each waits until the other one has begun.
 struct Meeting {
   std::mutex mutex;
   std::condition_variable changed;
@@ -34,7 +34,7 @@ struct Meeting {
   }
 } meeting;
 
-// What is made: it says so when it goes.
+// The resource itself; it records when it is destroyed.
 template <Kind kind>
 class Made : public Needy {
  public:
@@ -58,7 +58,7 @@ class Made : public Needy {
   }
 };
 
-// All is well, and there is nothing.
+// Returns success without an object.
 heddle_status create_nothing(const heddle_resource_request*, void**) {
   return HEDDLE_OK;
 }
@@ -74,7 +74,7 @@ heddle_resource nothing() {
 }
 const heddle_resource silent_resource = nothing();
 
-// A kernel that can not do without a resource, and says so in its own words.
+// A kernel that requires a resource, and reports its absence in its own words.
 template <Kind kind>
 class User {
  public:

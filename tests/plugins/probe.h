@@ -1,5 +1,5 @@
-// What probe::Probe calls from each of its tiles: the address of one is an attribute of the operator. The program that made it is the one
-// that runs the net.
+// The object that probe::Probe calls from each of its tiles: its address is an attribute of the operator. The program that made it must be
+// the one that runs the net.
 #pragma once
 
 #include <cstdint>

@@ -16,9 +16,9 @@ const int32_t plugin_number = test_plugin_case[0] - '0';
 const std::string prefix = "shared" + std::to_string(plugin_number) + ".";
 std::atomic<int64_t> numbers{0};
 
-// What users see.
+// The part of a resource that its users read.
 struct Shared {
-  int64_t number = ++numbers;  // the how many-th of this plugin
+  int64_t number = ++numbers;  // counts the resources of this plugin
 };
 
 SharedWatch* watch_of(const ResourceRequest& request) {
@@ -44,7 +44,7 @@ class Watched : public Shared {
   const char* const name_;
 };
 
-// Steps that wait for a peer, until the group is aborted.
+// Holds steps that wait for a peer, until the group is aborted.
 class Group : public Watched {
  public:
   explicit Group(const ResourceRequest& request) : Watched(request), name_(request.communicator()) {}
@@ -70,7 +70,7 @@ class Group : public Watched {
   std::map<const heddle_call*, Completion> waiting_;
 };
 
-// A resource of the runtime that wants one of a session: refused.
+// A resource of the runtime that requests one of a session: refused.
 class Greedy : public Shared {
  public:
   explicit Greedy(const ResourceRequest& request) {
@@ -87,7 +87,7 @@ heddle_attribute watch_option(int64_t address) {
   return option;
 }
 
-// The number of the resource `name`, an attribute.
+// Outputs the number of the resource `name`, an attribute.
 class Number {
  public:
   Status create(const CreateContext& context) {
@@ -106,7 +106,7 @@ class Number {
   Needed<Shared> shared_;
 };
 
-// Waits in a group, for ever.
+// Waits in a group for ever.
 class Waits {
  public:
   Status create(const CreateContext& context) {

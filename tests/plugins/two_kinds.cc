@@ -1,4 +1,4 @@
-// An operator with a kernel for the host and one for devices of a vendor's, as an author writes it who has such a device.
+// An operator with a kernel for the host and one for a vendor's devices, as an author writes it who has such a device.
 #include "heddle/op.h"
 
 using namespace heddle::plugin;

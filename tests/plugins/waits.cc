@@ -1,5 +1,5 @@
-// Operators that do their work by a thread and memory of their own, as what reads files does: asynchronous ones with and without abort(),
-// and one that computes.
+// Operators that work with a thread and memory of their own, as file readers do: asynchronous ones with and without abort(), and one that
+// computes.
 #include <algorithm>
 #include <thread>
 #include <vector>

@@ -26,5 +26,5 @@ struct Windows {
     return total;
   }
   int64_t stride[2] = {1, 1};
-  int64_t pad[2] = {0, 0};  // the same before and behind
+  int64_t pad[2] = {0, 0};  // at the beginning of an axis and at its end
 };

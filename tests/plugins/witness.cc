@@ -1,4 +1,4 @@
-// witness::Witness: y = x, in tiles that take a while and say which thread computed them.
+// witness::Witness: y = x, in tiles that take a while and output which thread computed them.
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct Witness {
     const Out<int64_t> who = output<int64_t>(c, 1);
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = x.size * tile / tiles, last = x.size * (tile + 1) / tiles;
-      // Some time in which other threads may come, also where there are more of them than processors.
+      // Takes some time in which other threads may start, also where there are more of them than processors.
       for (int i = 0; i < 10; ++i) {
         volatile uint64_t state = 1;
         for (int k = 0; k < 300; ++k) state = state * 6364136223846793005u + 1;

@@ -1,5 +1,5 @@
-// tests/COVERAGE.md and docs/security.md against the tests that exist: a renamed or lost test is found here, and a row that nothing covers
-// says so.
+// tests/COVERAGE.md and docs/security.md against the existing tests: a renamed or lost test is found here, and a row without a test must
+// say so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void add_matches(const std::string& text, const std::regex& pattern, const std::
     names->insert((*match)[1].str() + between + (match->size() > 2 ? (*match)[2].str() : ""));
 }
 
-// "Suite.Name" of every GoogleTest and the names that the folders' CMakeLists.txt give to ctest.
+// Returns "Suite.Name" of every GoogleTest and the names that the folders' CMakeLists.txt give to ctest.
 std::set<std::string> existing_tests() {
   const std::regex google(R"(\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\))");
   const std::regex ctest(R"(add_test\(\s*NAME\s+([\w.-]+))");
@@ -88,7 +88,7 @@ TEST(Coverage, EveryNamedTestExists) {
   EXPECT_GT(named, 50u);
 }
 
-// docs/security.md, "| what holds | tests |": a promise without a test says that it is none yet.
+// The rows of docs/security.md, "| what holds | tests |": a promise without a test must be marked "not yet".
 TEST(Security, EveryLineNamesTestsThatExist) {
   const std::set<std::string> tests = existing_tests();
   std::ifstream file(root / "docs" / "security.md");
@@ -124,7 +124,7 @@ std::string test_sources() {
   return text;
 }
 
-// Whether `word` stands in the text and does not go on there as a longer name.
+// Returns whether `word` is in the text and does not continue there as a longer name.
 bool contains_name(const std::string& text, const std::string& word) {
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const size_t end = at + word.size();
@@ -133,7 +133,7 @@ bool contains_name(const std::string& text, const std::string& word) {
   return false;
 }
 
-// As Code::shape_mismatch, or as the tool prints it, in quotes or brackets.
+// The code is written as Code::shape_mismatch, or as the tool prints it, in quotes or brackets.
 TEST(Coverage, EveryCodeOfDiagnosticsIsExpectedSomewhere) {
   const std::string header = content(root / "runtime/include/heddle/status.h"), tests = test_sources();
   const size_t begin = header.find("enum class Code");
@@ -150,7 +150,7 @@ TEST(Coverage, EveryCodeOfDiagnosticsIsExpectedSomewhere) {
   }
 }
 
-// A struct that stands there has all its fields: layout_test.cc does not compile otherwise.
+// A listed struct has all its fields: layout_test.cc does not compile otherwise.
 TEST(Coverage, EveryStructOfTheBoundaryHasItsFieldsListed) {
   const std::string fields = content(root / "tests/abi/fields.inc");
   std::set<std::string> structs;

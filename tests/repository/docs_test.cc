@@ -1,4 +1,4 @@
-// The code that the documentation shows is code of this tree: a block under "<!-- from FILE -->" stands in FILE, line by line.
+// The code that the documentation shows is code of this tree: a block under "<!-- from FILE -->" is in FILE, line by line.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@ std::string trimmed(const std::string& line) {
   return first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
-// The lines of a file that hold anything, without indentation.
+// Returns the non-empty lines of a file, without indentation.
 std::vector<std::string> lines_of(const std::filesystem::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -29,7 +29,7 @@ bool stands_in(const std::vector<std::string>& block, const std::vector<std::str
   return false;
 }
 
-// How many marked blocks `path` holds; failures for those that stand nowhere.
+// Returns the number of marked blocks in `path`; fails for those that are not in their file.
 size_t check(const std::filesystem::path& path) {
   const std::filesystem::path root = HEDDLE_SOURCE_DIR;
   const std::vector<std::string> lines = lines_of(path);

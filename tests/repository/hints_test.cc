@@ -1,5 +1,5 @@
-// The library speaks to programs: no text of it names a flag of the tool. Hints name options (base/text/option_names.h), and the tool has a
-// table of its flags for them.
+// The library addresses programs: none of its texts names a flag of the tool. Hints name options (base/text/option_names.h), and the tool
+// has a table of its flags for them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first text between quotes of that line that has a flag in it; empty: none.
+// Returns the first text between quotes of that line that has a flag in it; empty: none.
 std::string text_with_flag(const std::string& line) {
   static const std::regex literal(R"re("(?:[^"\\]|\\.)*")re"), flag(R"re((^"|[\s(\[{=,;:])--[a-z])re");
   for (std::sregex_iterator it(line.begin(), line.end(), literal), end; it != end; ++it)

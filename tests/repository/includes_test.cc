@@ -1,4 +1,4 @@
-// The way of a net shows in the includes. The rule is the table "The rooms" of docs/architecture.md: a folder of runtime/ includes its own
+// The includes follow the way of a net. The rule is the table "The rooms" of docs/architecture.md: a folder of runtime/ includes its own
 // files and those of the rows above it, the public headers include public headers alone, and plugins include those and their own.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 const fs::path source = HEDDLE_SOURCE_DIR;
 
-// The first column of the table, from its top.
+// Returns the first column of the table, from its top.
 std::vector<std::string> rooms_in_order() {
   std::ifstream file(source / "docs/architecture.md");
   const std::regex row(R"(^\| `(\w+)` \|.*)");
@@ -39,7 +39,7 @@ std::vector<fs::path> sources_beneath(const fs::path& folder) {
   return files;
 }
 
-// What `file` includes between quotes.
+// Returns the files that `file` includes between quotes.
 std::vector<std::string> included(const fs::path& file) {
   const std::regex include(R"re(^\s*#\s*include\s*"([^"]+)")re");
   std::ifstream in(file);
@@ -107,7 +107,8 @@ TEST(Includes, OfPluginsArePublicHeadersAndTheirOwn) {
   }
 }
 
-// What runs a net is a client of the installed headers; what reads, writes and examines nets and plugins may look into these rooms.
+// The rooms that each part of the tool may include. Parts that run nets are clients of the installed headers; parts that read, write and
+// examine nets and plugins may include these rooms.
 const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/main.cc", {"base"}},
     {"tools/heddle/common", {"base", "derive", "infer", "load", "net", "plugin", "resolve"}},

@@ -1,5 +1,5 @@
-// What people read is written as whole sentences, so that a message can be found by searching for its words; and files that are about
-// different things have different names.
+// Messages for people are written as whole sentences, so that one can be found by searching for its words; and files about different things
+// have different names.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ std::vector<std::string> sources_of(const std::vector<std::string>& folders) {
   return files;
 }
 
-// Installed headers are built by people who may not have fmt.
+// Installed headers are exempt: they are built by people who may not have fmt.
 TEST(Sentences, AreFormattedWholeAndNotGlued) {
   const std::regex glued(R"re("[^"]* [^"]*" \+ |\+ "[^"]* [^"]*"|std::string\("[^"]* [^"]*"\) \+|std::to_string\()re");
   size_t formatted = 0;
@@ -46,7 +46,7 @@ TEST(FileNames, AreThereOnce) {
   std::map<std::string, std::set<std::string>> folders;  // by name without extension
   for (const std::string& name : sources_of({"runtime", "plugins", "tools"})) {
     const std::string folder = fs::path(name).parent_path().string();
-    // Commands are called what users type, operators what ONNX calls them.
+    // Commands have the names that users type, operators those of ONNX.
     if (folder.starts_with("tools/heddle/commands") || folder.starts_with("plugins/cpu/")) continue;
     folders[fs::path(name).stem().string()].insert(folder);
   }

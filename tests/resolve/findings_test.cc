@@ -1,4 +1,4 @@
-// What resolve says, in its words, and what it leaves in the net.
+// The findings of resolve, in its words, and its changes to the net.
 #include "stages.h"
 
 namespace heddle {
@@ -85,7 +85,7 @@ error[subnet-mismatch] "outer": "loop" (Loop): it takes 1 inputs, is given 3, in
 )net");
 }
 
-// A net whose If makes the next version of w, of what it takes.
+// A net with an If whose output is the next version of w; `takes_w` says for each operand whether it is w or x.
 Net updating(const std::vector<bool>& takes_w, const char* type = "If") {
   NetBuilder body("body"), b("outer");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 0)), x = b.input("x", DType::f32, Shape{2});
@@ -126,7 +126,7 @@ error[hazard] "outer": "next" (If): updates variable "w" and takes it twice; tak
 )net");
 }
 
-// An integer where a number is wanted becomes one; an update makes its output a version of the variable.
+// An integer becomes a float where an attribute requires one; an update makes its output a version of the variable.
 TEST(Resolve, WidensAttributesAndNumbersVersions) {
   NetBuilder b("sound");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 0));

@@ -24,7 +24,7 @@ TEST(Resolve, ListsAllUnknownOperatorsWithNearestNames) {
   EXPECT_NE(status.diagnostic().attached[0].hint.find("\"Relu\""), std::string::npos);
 }
 
-// One finding a type, however often and however deep it is used.
+// Each unknown type gives one finding, however often and however deep it is used.
 TEST(Resolve, AnUnknownOperatorIsReportedOnceWithItsUses) {
   NetBuilder b("often"), branch("branch");
   branch.output(branch.add1("Frobnicate", "inner", {branch.input("x", DeclaredType())}));
@@ -43,7 +43,7 @@ TEST(Resolve, AnUnknownOperatorIsReportedOnceWithItsUses) {
   EXPECT_NE(status.diagnostic().attached[0].hint.find("plugin that has it"), std::string::npos);
 }
 
-// Each suggestion looks at every operator there is: it is made for the first mistakes alone.
+// Each suggestion compares with every operator there is: only the first mistakes get one.
 TEST(Resolve, SuggestsForTheFirstOfManyUnknownOperators) {
   NetBuilder b("many");
   ValueId x = b.input("x", DType::f32, Shape{4});

@@ -1,4 +1,4 @@
-// What is bound to a context: where views point to, what moves with the memory, and what is refused.
+// The bindings of a context: where views point to, what moves with the memory, and what is refused.
 #include "context/bindings.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct alignas(arena_alignment) Buffer {
   float* at(int64_t offset) { return reinterpret_cast<float*>(bytes.data() + offset); }
 };
 
-// y = last(first(x)), all f32[4]; the intermediate value lies at the arena's begin, y behind it. Nothing is ever run.
+// y = last(first(x)), all f32[4]; the intermediate value is at the beginning of the arena, y follows it. Nothing is ever run.
 Plan chain() {
   Plan plan;
   plan.net_name = "chain";
@@ -99,7 +99,7 @@ TEST(RunBindings, OutputsLieWhereNothingElseDoes) {
   Parts parts(plan, arena);
   parts.bindings.bind_input(0, outside.at(0));
   EXPECT_TRUE(parts.bindings.check_overlaps().ok());
-  // One behind the other is no overlap, a byte less is.
+  // Adjacent buffers do not overlap, one byte less does.
   parts.bindings.bind_output(0, outside.bytes.data() + value_bytes);
   EXPECT_TRUE(parts.bindings.check_overlaps().ok());
   parts.bindings.bind_output(0, outside.bytes.data() + value_bytes - 1);
@@ -108,7 +108,7 @@ TEST(RunBindings, OutputsLieWhereNothingElseDoes) {
   EXPECT_TRUE(says(over_input, "output \"y\" lies in the memory of input \"x\"")) << over_input.text();
   parts.bindings.bind_output(0, arena.at(64));
   EXPECT_TRUE(says(parts.bindings.check_overlaps(), "output \"y\" lies in the context's own memory"));
-  // What is wrong stays wrong when it is asked for again.
+  // A second check gives the same error.
   EXPECT_FALSE(parts.bindings.check_overlaps().ok());
 }
 
@@ -132,7 +132,7 @@ TEST(RunBindings, MoveWithTheMemoryAndLeaveResultsBehind) {
   EXPECT_EQ(operands[0]->data, x);
   EXPECT_EQ(operands[1]->data, second.at(0));
   EXPECT_EQ(operands[3]->data, second.at(64));
-  // What is bound stays bound, and what is unbound later lies in the memory that is there now.
+  // A bound output stays bound; one that is unbound later is in the current memory.
   parts.bindings.bind_output(0, y);
   move_to(first);
   EXPECT_EQ(operands[3]->data, y);
@@ -140,7 +140,7 @@ TEST(RunBindings, MoveWithTheMemoryAndLeaveResultsBehind) {
   EXPECT_EQ(operands[3]->data, first.at(64));
 }
 
-// Two outputs that are one value: the first comes into being where it is wanted, the second is copied.
+// Two outputs are one value: the first is computed in the bound buffer, the second is copied.
 TEST(RunBindings, SecondOutputsOfTheSameBytesAreCopied) {
   Plan plan = chain();
   plan.outputs.push_back(plan.outputs[0]);

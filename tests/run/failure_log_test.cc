@@ -1,4 +1,4 @@
-// The failure log: which failure of a run is reported, what is attached to it, and whose word on a step stands.
+// The failure log: which failure of a run is reported, what is attached to it, and which report of a step counts.
 #include "run/failure_log.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,6 @@ TEST(FailureLog, ReportsTheFirstStepOfThePlanAndAttachesTheOthers) {
   EXPECT_EQ(error.diagnostic().attached[1].node, "step4");
 }
 
-// Steps that were told to end because another failed come behind it, wherever they stand.
 TEST(FailureLog, AStepWithoutInputsIsNotSaidToHaveSome) {
   Plan plan = plan_of(1);
   plan.steps[0].inputs.clear();
@@ -59,6 +58,7 @@ TEST(FailureLog, AStepWithoutInputsIsNotSaidToHaveSome) {
   EXPECT_EQ(text.find("with inputs"), std::string::npos) << text;
 }
 
+// Steps that were requested to end because another failed are attached after the others, whatever their place in the plan.
 TEST(FailureLog, WhatWasCancelledIsNotTheReason) {
   const Plan plan = plan_of(4);
   FailureLog log(plan);
@@ -72,7 +72,7 @@ TEST(FailureLog, WhatWasCancelledIsNotTheReason) {
   EXPECT_EQ(error.diagnostic().attached[1].node, "step0");
 }
 
-// Unless that is all there is, and nobody had told it anything.
+// Such a step is the reason if no other step failed and nothing had requested it to end.
 TEST(FailureLog, AStepThatSaysByItselfThatItWasCancelledIsNamed) {
   const Plan plan = plan_of(4);
   FailureLog log(plan);
@@ -87,7 +87,7 @@ TEST(FailureLog, AStepThatSaysByItselfThatItWasCancelledIsNamed) {
   EXPECT_EQ(log.error(stop_failed, run_around_ends).code(), Code::cancelled);
 }
 
-// What the host refused is told beside the kernel's own words, and only where the step fails.
+// A refusal by the host is reported beside the kernel's own text, and only if the step fails.
 TEST(FailureLog, ARefusalStandsBesideTheKernelsWords) {
   const Plan plan = plan_of(4);
   FailureLog log(plan);
@@ -102,7 +102,7 @@ TEST(FailureLog, ARefusalStandsBesideTheKernelsWords) {
   EXPECT_TRUE(log.refusal_of(1).ok());
 }
 
-// A device that is lost refuses whatever comes behind: that is told only where nobody knows more.
+// A lost device refuses all that follows: these refusals are reported only if there is no other failure.
 TEST(FailureLog, WhatALostDeviceRefusedIsNoNewsBesideWhatLostIt) {
   Plan plan = plan_of(3);
   for (PlanStep& step : plan.steps) {
@@ -148,7 +148,7 @@ TEST(FailureLog, ACauseStandsUntilAKernelHasAWordOfItsOwn) {
   EXPECT_TRUE(contains(log.error(stop_failed), "my own"));
 }
 
-// What a step says once its failure was reported follows from that.
+// Reports of a step after its first failure are consequences of that.
 TEST(FailureLog, TheFirstReportOfAStepCounts) {
   const Plan plan = plan_of(1);
   FailureLog log(plan);
@@ -165,7 +165,7 @@ TEST(FailureLog, WithoutAFailureTheRunWasToldToEnd) {
   FailureLog log(plan);
   EXPECT_EQ(log.error(stop_cancelled).code(), Code::cancelled);
   EXPECT_EQ(log.error(stop_deadline).code(), Code::deadline_exceeded);
-  // A kernel that gives up because the deadline passed did not fail.
+  // A kernel that stops because the deadline passed did not fail.
   log.report(0, HEDDLE_ERROR_CANCELLED);
   EXPECT_EQ(log.error(stop_deadline).code(), Code::deadline_exceeded);
   log.clear();

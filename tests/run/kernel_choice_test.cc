@@ -1,4 +1,4 @@
-// The next kernel takes over when the first answers "unsupported", but only what it can keep (tests/plugins/fallback.cc).
+// The next kernel is used when the first answers "unsupported", but only if it can keep the epilogue (tests/plugins/fallback.cc).
 #include <gtest/gtest.h>
 
 #include "small_nets.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace testing_nets;
 
-// y = fallback::Times(x), through Relu when `fused`.
+// Returns y = fallback::Times(x), through Relu when `fused`.
 Result<std::vector<float>> times(int64_t count, bool fused) {
   RuntimeOptions options;
   options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/test/fallback.so"};

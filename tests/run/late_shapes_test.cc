@@ -11,13 +11,13 @@ using namespace testing_nets;
 ValueId scalar(NetBuilder& b, const std::string& name, int64_t value) {
   return b.constant(name, Blob::copy_of(DType::i64, Shape{}, &value));
 }
-// Of any shape.
+// A type of f32 of any shape.
 DeclaredType floats() {
   DeclaredType type;
   type.dtype = DType::f32;
   return type;
 }
-// The first ports of a loop's body, which goes on as long as it did; the number of the trip.
+// Adds the first ports of a loop's body, whose condition stays as it was; returns the number of the trip.
 ValueId begin_loop(NetBuilder& body) {
   const ValueId turn = body.input("turn", DType::i64, Shape{});
   body.output(body.input("go_on", DType::boolean, Shape{}));
@@ -46,7 +46,7 @@ Given given(const Result<std::vector<Tensor>>& outputs) {
   return {t.shape(), {data, data + t.shape().element_count()}};
 }
 
-// The first `rows` rows of x [4, 3], where nobody knows how many before the run: 4 if c, else 2.
+// Returns the first rows of x [4, 3]; their number is unknown before the run: 4 if c, else 2.
 ValueId some_rows(NetBuilder& b) {
   NetBuilder whole("whole"), part("part");
   whole.output(whole.add1("Relu", "relu", {whole.input("x", DType::f32, Shape{4, 3})}));
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
                },
                {{2, 3}, {0, 1, 2, 3, 5, 7}},
                {{4, 3}, {0, 1, 2, 3, 5, 7, 9, 12, 15, 18, 22, 26}}},
-        // Nobody guesses that there are four dimensions; kernels look at their number when they are created.
+        // No stage assumes that there are four dimensions; kernels look at their number when they are created.
         Behind{"MoreDimensionsThanAnybodyGuessed",
                [](NetBuilder& b, ValueId rows) {
                  const ValueId four = b.add1("Reshape", "four", {rows, b.constant_ints("shape", {3, 1, -1, 2})});
@@ -202,7 +202,7 @@ TEST(LateOperands, ContentOfValuesThatOnlyTheRunKnowsDecidesExtents) {
   }
 }
 
-// Rows of a matrix one by one, by the number of the trip.
+// The body slices one row of a matrix by the number of the trip.
 TEST(LateOperands, TripsSliceByTheirNumber) {
   NetBuilder body("body"), b("outer");
   const ValueId turn = begin_loop(body);
@@ -219,7 +219,7 @@ TEST(LateOperands, TripsSliceByTheirNumber) {
   EXPECT_EQ(given(session.run({view(twelve.data(), DType::f32, Shape{4, 3})})), (Given{{3}, {18, 22, 26}}));
 }
 
-// Each slice's non-zero places, which are as many, stacked along the second axis; and the sum of them all.
+// The non-zero positions of each slice, equally many, are stacked along the second axis; a carried value sums them all.
 TEST(LateOperands, ScansStackWhatTheirBodyFinds) {
   NetBuilder body("body"), b("outer");
   const ValueId sum = body.input("sum", DType::f32, Shape{1, 1}), row = body.input("row", DType::f32, Shape{3});
@@ -245,7 +245,7 @@ TEST(LateOperands, ScansStackWhatTheirBodyFinds) {
   EXPECT_EQ(given(run(one_each)), (Given{{1, 2, 1}, {0, 1}}));
 }
 
-// What the body hands through is read until the trip is over.
+// Values that the body passes through are read until the trip is over.
 TEST(LateOperands, CarriedValuesMayChangePlaces) {
   NetBuilder body("body"), b("outer");
   begin_loop(body);
@@ -281,7 +281,7 @@ TEST(LateOperands, BranchesMayDifferInTheNumberOfDimensions) {
   }
 }
 
-// A loop of no trip tells the extents of its slices, where they are known, though a carried value grows.
+// A loop without a trip gives the extents of its slices, where they are known, though a carried value grows.
 TEST(LateOperands, LoopsWithoutATripStackNothingOfTheirSlicesExtents) {
   NetBuilder body("body"), b("outer");
   begin_loop(body);
@@ -299,7 +299,7 @@ TEST(LateOperands, LoopsWithoutATripStackNothingOfTheirSlicesExtents) {
   }
 }
 
-// What a branch computes from a value with a bound has no bound outside of it.
+// A value that a branch computes from a bounded one has no bound outside of the branch.
 TEST(LateOperands, ValuesComputedFromBoundedOnesLeaveBranches) {
   NetBuilder found("found"), none("none"), b("outer");
   const ValueId x = found.input("x", DType::f32, Shape{6});
@@ -315,7 +315,7 @@ TEST(LateOperands, ValuesComputedFromBoundedOnesLeaveBranches) {
               c ? (Given{{3}, {1, 4, 5}}) : (Given{{6}, {0, -3, 0, 0, -1, -1}}));
 }
 
-// If with a branch that reshapes by a captured constant: exporters leave such.
+// An If with a branch that reshapes by a captured constant, as exporters write it.
 Net reshape_by_capture(bool behind_late_value) {
   NetBuilder reshaped("reshaped"), kept("kept"), b("outer");
   for (NetBuilder* branch : {&reshaped, &kept}) {
@@ -347,7 +347,7 @@ TEST(LateOperands, ContentsOfCapturedConstantsReachBranches) {
   }
 }
 
-// A constant that a loop starts with is not what its next trip has: 2, then 3, then 4 ones are appended.
+// The constant that a loop starts with is not the value in its next trip: 2, then 3, then 4 ones are appended.
 TEST(LateOperands, CarriedShapesAreReadAnewInEachTrip) {
   NetBuilder body("body"), b("outer");
   begin_loop(body);

@@ -1,4 +1,4 @@
-// Late steps on all threads: the same bits for any number of them, in any order, and steps that are run in one call.
+// Late steps on all threads: the same bits for any number of them and in any order, and steps that are run in one call.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace testing_nets;
 
 constexpr int64_t side = 160;
 
-// Where x is not 0, as numbers, and much work on those: nobody knows how many before the run.
+// The positions where x is not 0, as numbers, and much work on those; how many there are is unknown before the run.
 Net wide_behind_nonzero() {
   NetBuilder b("wide");
   const ValueId x = b.input("x", DType::f32, Shape{side, side});
@@ -45,7 +45,7 @@ TEST(LateThreads, AnyNumberInAnyOrderGivesTheSameBits) {
       auto context = session.prepare();
       ASSERT_TRUE(context.ok()) << context.status().text();
       size_t k = 0;
-      for (const uint32_t every : {2u, 3u, 2u, 1'000'000u}) {  // other extents, those of before again, nearly all
+      for (const uint32_t every : {2u, 3u, 2u, 1'000'000u}) {  // other extents, the first ones again, nearly all
         const std::vector<float> x = field(every);
         ASSERT_TRUE(context->bind_input(0, x.data()).ok());
         const Status status = context->run();

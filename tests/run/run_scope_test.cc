@@ -1,4 +1,4 @@
-// When a run is to end, and when it is not: by its deadline, its caller, or the run around it.
+// The conditions under which a run must end: its deadline, its caller, or the run around it.
 #include "run/run_scope.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(RunScope, RunsOfSubnetsEndWithTheRunAroundThem) {
   outer.cancel();
   EXPECT_TRUE(inner.should_stop(0));
   EXPECT_TRUE(inner.outer_should_stop());
-  EXPECT_FALSE(inner.told_to_end());  // its own caller did not ask for it
+  EXPECT_FALSE(inner.told_to_end());  // its own caller did not request it
 }
 
 TEST(RunScope, CountsRunsOfSubnetsAtAnyDepthTogether) {

@@ -1,4 +1,4 @@
-// What is wrong inside the net of an operator is said as if it stood outside: its code, its hint, and the path to the operator.
+// Errors inside a subnet are reported like those outside: with their code, their hint, and the path to the operator.
 #include <gtest/gtest.h>
 
 #include "session/session_impl.h"
@@ -82,7 +82,7 @@ TEST(SubnetErrors, LimitsKeepNameAndHint) {
   EXPECT_EQ(status.diagnostic().option, "SessionOptions::limits.tensor_bytes") << status.text();
 }
 
-// A loop in a loop goes round too often: the inner one's limit is the run's error.
+// A nested loop makes too many trips: the inner loop's limit is the run's error.
 TEST(SubnetErrors, RunsKeepThemToo) {
   const auto loop_of = [](NetBuilder& b, int64_t turns, std::shared_ptr<const Net> body) {
     const ValueId count = b.constant("turns", Blob::copy_of(DType::i64, Shape{}, &turns));
@@ -111,7 +111,7 @@ TEST(SubnetErrors, RunsKeepThemToo) {
 
 TEST(SubnetErrors, VerifyLooksIntoThem) {
   const Runtime r = runtime();
-  // Something that nobody reads: a warning with its path.
+  // An operator whose output is not read gives a warning with its path.
   NetBuilder b("then");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3});
   b.add1("Exp", "idle", {x});
@@ -121,17 +121,17 @@ TEST(SubnetErrors, VerifyLooksIntoThem) {
   EXPECT_EQ(warned[0].severity, Severity::warning);
   EXPECT_EQ(warned[0].code, Code::unused_operator);
   EXPECT_EQ(warned[0].node, "if/idle");
-  // Devices have no place there.
+  // Devices are not allowed there.
   const auto placed = found(r, branching(times_columns("then", 3, "gpu:0"), times_columns("else", 3)));
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(placed[0].code, Code::unsupported);
   EXPECT_EQ(placed[0].node, "if/mul");
   EXPECT_EQ(open(r, branching(times_columns("then", 3, "gpu:0"), times_columns("else", 3))).prepare().status().code(), Code::unsupported);
-  // A net without mistakes has none.
+  // A net without mistakes has no findings.
   EXPECT_TRUE(found(r, branching(times_columns("then", 3), times_columns("else", 3))).empty());
 }
 
-// Shapes that are wrong say nothing about what is behind them.
+// Wrong shapes give no findings about the operators that follow.
 TEST(SubnetErrors, NothingIsSaidOfWhatIsBehindAMistake) {
   NetBuilder b("chain");
   ValueId x = b.input("x", DType::f32, Shape{2, 3});

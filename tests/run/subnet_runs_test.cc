@@ -1,4 +1,4 @@
-// Runs of subnets: their extents, random numbers, time and count are the outer run's affair.
+// Runs of subnets: the outer run determines their extents, random numbers, time and count.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -14,7 +14,7 @@ ValueId turns(NetBuilder& b, int64_t count) {
   return b.constant("turns", Blob::copy_of(DType::i64, Shape{}, &count));
 }
 
-// If's branches give 6 or 3 values, so that nobody knows how many; NonZero behind it has a bound only when it runs.
+// If's branches give 6 or 3 values, so that their number is dynamic; the NonZero after it has a bound only during the run.
 Net bounded_behind_dynamic() {
   NetBuilder whole("whole"), part("part"), b("outer");
   whole.output(whole.add1("Relu", "relu", {whole.input("x", DType::f32, Shape{6})}));
@@ -101,7 +101,7 @@ TEST(SubnetRuns, TripsOfNestedLoopsCountTogether) {
   }
 }
 
-// Half a second of work in one branch: no loop asks whether to go on.
+// One branch takes half a second: no loop polls whether to continue.
 TEST(SubnetRuns, DeadlinesReachIntoABranch) {
   NetBuilder long_branch("long"), short_branch("short"), b("outer");
   ValueId x = long_branch.input("x", DType::f32, Shape{512, 512});

@@ -1,4 +1,4 @@
-// Variables that the branches of an If read and update: what they are afterwards, and what reads them meanwhile.
+// Variables that the branches of an If read and update: their contents afterwards, and what their readers get meanwhile.
 #include <gtest/gtest.h>
 
 #include "small_nets.h"
@@ -16,7 +16,7 @@ ValueId value_input(NetBuilder& b, const char* name) {
 ValueId accumulate(NetBuilder& b, const std::string& name, ValueId w, ValueId x) {
   return b.add1("AccumulateAdd", name, {w, x}, {}, "heddle");
 }
-// Whether any element of x is.
+// Returns whether any element of x is above ten.
 ValueId above_ten(NetBuilder& b, ValueId x, const std::string& name = "above_ten") {
   const ValueId max = b.add1("ReduceMax", name + "_max", {x}, {{"keepdims", int64_t{0}}});
   return b.add1("Less", name, {b.constant_float(name + "_ten", 10), max});
@@ -44,7 +44,7 @@ ValueId choose(NetBuilder& b, const std::string& name, ValueId c, ValueId w, Val
   return next;
 }
 
-// The same in a branch: what it updates is for the branch to find.
+// An If inside a branch; which variable it updates is inferred from the branch.
 ValueId choose_again(NetBuilder& b, const std::string& name, ValueId c, ValueId w, ValueId x) {
   return b.add1("If", name, {c, w, x}, {{"then_branch", adding()}, {"else_branch", keeping()}});
 }
@@ -79,7 +79,7 @@ std::vector<std::vector<float>> run(Session& session, const Feeds& feeds) {
 
 using Values = std::vector<float>;
 
-// Readers of the version before see what was there before, in any order; those of the next one what the branch made.
+// Readers of the previous version get the previous content, in any order; readers of the next one get the branch's result.
 TEST(SubnetVariables, ABranchUpdatesAndTheOtherKeeps) {
   NetBuilder b("net");
   const Inputs in(b);
@@ -107,7 +107,7 @@ TEST(SubnetVariables, ABranchUpdatesAndTheOtherKeeps) {
     }
 }
 
-// The branch makes the next version elsewhere, and still reads this one: it is copied when the branch is done.
+// The branch makes the next version in other memory, and still reads this one: it is copied when the branch is done.
 TEST(SubnetVariables, ABranchMayMakeTheNextVersionAnew) {
   NetBuilder anew("anew"), same("same"), b("net");
   const ValueId inner = value_input(anew, "w"), x = value_input(anew, "x");
@@ -135,7 +135,7 @@ TEST(SubnetVariables, ABranchMayMakeTheNextVersionAnew) {
   }
 }
 
-// A branch in a branch reads the variable, which the outer one updates by what it finds.
+// A branch in a branch reads the variable, which the outer one updates with the result.
 TEST(SubnetVariables, BranchesInBranchesReadThem) {
   NetBuilder outer("outer"), doubled("doubled"), plain("plain"), b("net");
   const ValueId read = value_input(doubled, "w");
@@ -159,7 +159,7 @@ TEST(SubnetVariables, BranchesInBranchesReadThem) {
   EXPECT_EQ(variable(session, "w"), (Values{3, 6, 9, 12}));
 }
 
-// An If that gives what the branch gives updates in its own branches.
+// An If whose output is that of the branch updates in its own branches.
 TEST(SubnetVariables, BranchesInBranchesUpdateThem) {
   NetBuilder outer("outer"), b("net");
   const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
@@ -183,7 +183,7 @@ TEST(SubnetVariables, BranchesInBranchesUpdateThem) {
   }
 }
 
-// What an If makes of it is updated again.
+// The output of an If is updated again.
 TEST(SubnetVariables, UpdatesInABranchFollowOneAnother) {
   NetBuilder outer("outer"), b("net");
   const ValueId w1 = value_input(outer, "w"), x1 = value_input(outer, "x");
@@ -205,7 +205,8 @@ TEST(SubnetVariables, UpdatesInABranchFollowOneAnother) {
   }
 }
 
-// What an If gives that nothing updates is a value of its own: of another shape, given by the branch too, and read beside the version.
+// An If's output that no operator updates is a value of its own: of another shape, also an output of the branch, and read beside the
+// version.
 TEST(SubnetVariables, WhatNoOperatorUpdatesIsNoVersion) {
   NetBuilder outer("outer"), same("same"), both("both"), half("half"), b("net");
   const ValueId doubled = value_input(both, "w");
@@ -233,7 +234,7 @@ TEST(SubnetVariables, WhatNoOperatorUpdatesIsNoVersion) {
   EXPECT_EQ(variable(session, "w"), (Values{2, 3, 4, 5}));
 }
 
-// The If is a late step: how many elements one of its captures has is known only while running.
+// The If is a late step: the number of elements of one of its captures is known only during the run.
 TEST(SubnetVariables, ALateIfUpdatesThem) {
   NetBuilder summing("summing"), same("same"), b("net");
   for (NetBuilder* each : {&summing, &same}) {
@@ -262,7 +263,7 @@ TEST(SubnetVariables, ALateIfUpdatesThem) {
   }
 }
 
-// Each would overwrite what the other is made of.
+// Each update would overwrite the operand of the other.
 TEST(SubnetVariables, VariablesAreNotExchanged) {
   NetBuilder swap("swap"), same("same"), b("net");
   for (NetBuilder* each : {&swap, &same}) {
@@ -300,7 +301,7 @@ TEST(SubnetVariables, ANextVersionHasTheTypeOfTheLast) {
   EXPECT_EQ(context.status().code(), Code::shape_mismatch) << context.status().text();
 }
 
-// Nobody knows how much a branch does before it fails: what it updates is to be written anew.
+// How much a branch does before it fails is unknown: the variables that it updates must be written again.
 TEST(SubnetVariables, AFailedBranchLeavesItsVariablesMarked) {
   NetBuilder failing("failing"), b("net");
   const ValueId inner = value_input(failing, "w"), x = value_input(failing, "x");
@@ -310,7 +311,7 @@ TEST(SubnetVariables, AFailedBranchLeavesItsVariablesMarked) {
   const ValueId w = b.variable("w", blob(Shape{count}, 1, 0));
   b.output(choose(b, "if", in.c, w, in.x, subnet(failing), keeping()));
   Session session = open(runtime(), b.finish());
-  Feeds feeds;  // 4 is beyond
+  Feeds feeds;  // index 4 is out of range
   EXPECT_EQ(session.run(feeds.views()).status().code(), Code::kernel_failed);
   EXPECT_EQ(session.run(feeds.views()).status().code(), Code::hazard);
   const Values whole(count, 7);

@@ -24,7 +24,7 @@ TEST(TileRanges, AKernelsTilesStandBehindOnePartEachAndAreSpread) {
       EXPECT_LE(most - fewest, 1);
       if (parts % 2 != 0) continue;
       const TileSpan half = tiles_behind({0, parts / 2}, parts, tiles);
-      EXPECT_LE(std::abs(tiles - 2 * (half.end - half.begin)), 1);  // also of two tiles behind eight parts
+      EXPECT_LE(std::abs(tiles - 2 * (half.end - half.begin)), 1);  // also for two tiles in eight parts
     }
 }
 

@@ -1,5 +1,5 @@
-// A subnet that does not fit, beside one that does: the net is right as long as no run comes to it, check and plan warn of it, and the run
-// that comes to it fails with what is wrong.
+// A subnet that does not fit, beside one that does: the net is accepted as long as no run reaches it, check and plan warn of it, and a run
+// that reaches it fails with the error.
 #include <gtest/gtest.h>
 
 #include "session/session_impl.h"
@@ -80,7 +80,7 @@ TEST(ImpossibleSubnets, AConditionThatIsKnownLeavesTheOtherBranchAlone) {
   }
 }
 
-// An operator that no plugin has is a mistake of the file, whatever branch it is in.
+// An operator of no plugin is a mistake of the file, whatever branch it is in.
 TEST(ImpossibleSubnets, AnUnknownOperatorIsNone) {
   EXPECT_FALSE(runtime().open(choosing(by_columns("then", 3), by_columns("else", 3, "Frobnicate")), {}).ok());
 }
@@ -154,7 +154,7 @@ TEST(ImpossibleSubnets, ALoopThatGoesRoundForSureIsWrong) {
   const auto found = checked(r, looping(4, true, 2));
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].severity, Severity::error);
-  // What a body collects has a type only by the body.
+  // The type of the values that a body collects follows from the body only.
   const auto collected = checked(r, looping(4, true, 0, true, true, true));
   ASSERT_FALSE(collected.empty());
   EXPECT_EQ(collected[0].severity, Severity::error);

@@ -53,7 +53,7 @@ TEST(ListSchedule, OverheadsCount) {
   EXPECT_EQ(problem.time(1, {.step_ns = 1}), 264);
   EXPECT_EQ(problem.time(1, {.run_ns = 7}), 247);
   EXPECT_GT(problem.time(2, {.handover_ns = 5}), 130);
-  // Nothing is worth handing over: two threads are one.
+  // No step is worth handing over: two threads take as long as one.
   EXPECT_EQ(problem.time(2, {.small_ns = 100}), 240);
 }
 

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// A folder of files that ends with the test.
+// A folder of files that is removed with the test.
 class Folder {
  public:
   Folder() {
@@ -33,7 +33,7 @@ TEST(Processors, ReadsUnifiedQuotasOfAGroupAndItsParents) {
   EXPECT_EQ(cgroup_quota("0::/a/b\n", folder.root), 3.5);
   folder.write("a/b/cpu.max", "150000 100000\n");
   EXPECT_EQ(cgroup_quota("0::/a/b\n", folder.root), 1.5);
-  // A path of the host that is not visible here: the nearest that is.
+  // For a path of the host that is not visible here, the nearest visible one counts.
   EXPECT_EQ(cgroup_quota("0::/a/x/y\n", folder.root), 3.5);
 }
 

@@ -1,4 +1,4 @@
-// An executor whose helpers run when the test says so.
+// An executor that runs its helpers only when the test requests it.
 #pragma once
 
 #include <mutex>
@@ -9,7 +9,7 @@
 
 namespace heddle::testing {
 
-// Takes tasks and runs them only when told.
+// Keeps submitted tasks and runs them only in run_all().
 class ReluctantExecutor final : public Executor {
  public:
   int concurrency() const noexcept override { return 4; }
@@ -21,7 +21,7 @@ class ReluctantExecutor final : public Executor {
     const std::lock_guard lock(mutex_);
     return tasks_.size();
   }
-  // On a thread of its own, as the interface asks.
+  // Runs them on a thread of its own, as the interface requires.
   void run_all() {
     std::vector<HelperTask*> tasks;
     {

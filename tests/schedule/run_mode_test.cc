@@ -1,4 +1,4 @@
-// The choice between serial and parallel: made from measured costs, tried, kept, and looked at again when runs change.
+// The choice between serial and parallel: made from measured costs, tried, kept, and reviewed when runs change.
 #include "schedule/run_mode.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Machine {
       : count(net.count()), table(net.graph()), mode(table, std::vector<float>(count, declared_ns), threads) {
     mode.set_tiles(net.steps());
   }
-  // Plays one run; true: it was parallel.
+  // Simulates one run; returns true if it was parallel.
   bool run() {
     const RunMode::Choice choice = mode.next();
     if (choice.measure)
@@ -76,7 +76,7 @@ TEST(RunMode, DeclaredCostsOfAHundredTimesDoNotLast) {
 TEST(RunMode, APromiseThatIsNotKeptIsDropped) {
   const testing::TestNet net = chains(8, 20);
   Machine busy(net, 0);
-  busy.speed_up = 0.8;  // the other core is somebody else's
+  busy.speed_up = 0.8;  // the other core is used by another process
   EXPECT_FALSE(busy.after(40));
   busy.speed_up = 1.9;  // and now it is free
   EXPECT_TRUE(busy.after(150)) << "it is tried again soon";
@@ -94,7 +94,7 @@ TEST(RunMode, LooksAgainWhenRunsChange) {
   EXPECT_TRUE(machine.after(10000));
 }
 
-// Through the scheduler itself: what is too small for threads never leaves the calling one, even when declared enormous.
+// Tests the scheduler itself: work that is too small for threads never leaves the calling one, even when declared enormous.
 TEST(RunMode, SmallNetsEndOnTheCallingThread) {
   testing::ThreadExecutor executor(2);
   testing::TestNet net = chains(8, 10);

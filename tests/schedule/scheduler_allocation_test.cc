@@ -1,4 +1,4 @@
-// Steady state allocates nothing: operator new of the whole program is counted.
+// The steady state allocates nothing: operator new of the whole program is counted.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ void* counted(std::size_t bytes, std::size_t alignment) {
   if (posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes == 0 ? 1 : bytes) != 0) throw std::bad_alloc();
   return p;
 }
-// Not inlined: GCC would say that what operator new gave must not go to free.
+// Not inlined: GCC would warn that memory from operator new must not be passed to free.
 [[gnu::noinline]] void release(void* p) {
   std::free(p);
 }
@@ -27,7 +27,7 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
   return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
-// Sanitizers bring these too: one half of a pair alone would be a mismatch.
+// Sanitizers replace these too: one half of a pair alone would be a mismatch.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(bytes);

@@ -1,4 +1,4 @@
-// Executors of all manners: none, one that never runs what it is given, one that runs it too late, TBB's; asynchronous steps; idling.
+// Executors of all kinds: none, one that never runs its tasks, one that runs them too late, TBB's; asynchronous steps; idling.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -21,7 +21,7 @@ using testing::ReluctantExecutor;
 using testing::TestNet;
 using testing::ThreadExecutor;
 
-// Something with work to share: 60 independent steps, then a step of many tiles.
+// A net with work to share: 60 independent steps, then a step of many tiles.
 struct WideNet {
   TestNet net;
   std::atomic<uint32_t> runs{0};
@@ -54,7 +54,7 @@ TEST(SchedulerExecutor, WhoNeverRunsHelpersHarmsNobody) {
     EXPECT_GE(executor.pending(), 1u);
     EXPECT_LE(executor.pending(), 3u) << "a helper that has not come is not asked for again";
   }
-  // The scheduler is gone; its tasks still exist and find nothing.
+  // The scheduler is destroyed; its tasks still exist and find no work.
   executor.run_all();
 }
 
@@ -82,7 +82,7 @@ TEST(SchedulerExecutor, RunsInsideAndBesideTheArenaOfAHost) {
     for (int run = 0; run < 20; ++run) wide.run(scheduler);
     for (int run = 0; run < 20; ++run) arena.execute([&] { wide.run(scheduler); });
   }
-  // Until the arena has run what the scheduler left there: as the header asks.
+  // Waits until the arena has run the scheduler's remaining tasks, as the header requires.
   arena.enqueue([&] { begun = 1; });
   while (begun == 0) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -102,7 +102,7 @@ TEST(SchedulerExecutor, ConcurrentContexts) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// The body of an If: a run inside a step, on whatever thread that is, whose steps see index 0.
+// Like the body of an If: a run inside a step, on whatever thread, whose steps see index 0.
 TEST(SchedulerExecutor, NestedRunsHaveIndicesOfTheirOwn) {
   ThreadExecutor executor(3);
   TestNet outer;
@@ -238,7 +238,7 @@ TEST(SchedulerAsync, FailsToStartOrCompletesBeforeItReturns) {
   EXPECT_EQ(after, 2);
 }
 
-// A chain of steps, each of which starts something that a consumer waits for, as work on a stream with copies to the host.
+// A chain of steps, each of which starts work that a consumer waits for, such as work on a stream with copies to the host.
 TEST(SchedulerAsync, AwaitedStepsLetTheOtherSuccessorsGoOn) {
   constexpr uint32_t links = 20;
   ThreadExecutor executor(4);
@@ -288,7 +288,7 @@ TEST(SchedulerAsync, AwaitedStepsLetTheOtherSuccessorsGoOn) {
 
 // ---------------------------------------------------------------- idling
 
-// The caller sleeps while a device works, and so do helpers: processor time, not wall time, is what is counted.
+// The caller sleeps while a device works, and so do helpers: processor time, not wall time, is measured.
 TEST(SchedulerIdle, WaitingCostsNoProcessorTime) {
   ThreadExecutor executor(4);
   TestNet net;

@@ -1,4 +1,4 @@
-// Every step exactly once, in a legal order, with the same results as the serial loop, whoever runs it.
+// Every step runs exactly once, in a legal order, with the same results as the serial loop, whichever thread runs it.
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 
@@ -16,8 +16,8 @@ namespace {
 using testing::TestNet;
 using testing::ThreadExecutor;
 
-// Random operators over variables, with the dependences of an engine that lets many read or one write. Each operator
-// checks the version of all it touches, so a missing or late dependence is seen at once, and mixes values in an order-sensitive way.
+// Random operators over variables, with the dependences of an engine that allows many readers or one writer. Each operator checks the
+// version of all it touches, so a missing or late dependence is seen at once, and mixes values in an order-sensitive way.
 struct VariableProgram {
   struct Operator {
     std::vector<uint32_t> reads;
@@ -238,8 +238,8 @@ TEST(SchedulerOrder, LongAndWide) {
   }
 }
 
-// There are no tasks to be chained: who finishes a step goes on with the one behind it. A linear net is one thread's; of two chains each
-// changes its thread once at most, when a helper comes.
+// There are no tasks to be chained: a thread that finishes a step continues with its successor. A linear net stays on one thread; each of
+// two chains changes its thread once at most, when a helper joins.
 TEST(SchedulerOrder, ChainsStayWithTheirThread) {
   ThreadExecutor executor(2);
   for (const uint32_t chains : {1u, 2u})

@@ -1,4 +1,4 @@
-// How runs end early: failures, exceptions, cancellation, deadlines; and what the tail of variable updates is spared.
+// How runs end early: failures, exceptions, cancellation, deadlines; and which of these the tail of variable updates is exempt from.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, SchedulerStop,
                                            std::pair<uint32_t, uint64_t>{2, 0}, std::pair<uint32_t, uint64_t>{8, 0},
                                            std::pair<uint32_t, uint64_t>{8, 7}));
 
-// An exception, then a soft failure, then success; no run hears of another one's error.
+// An exception, then a soft failure, then success; no run reports another one's error.
 TEST_P(SchedulerStop, ThrowsThenFailsThenSucceeds) {
   TestNet net;
   int attempt = 0;
@@ -58,7 +58,7 @@ TEST_P(SchedulerStop, ThrowsThenFailsThenSucceeds) {
   }
 }
 
-// Whatever else fails, what depends on a failed step never runs, and each run fails anew.
+// Steps that depend on a failed one never run, whatever else fails, and each run reports its failures again.
 TEST_P(SchedulerStop, NothingDownstreamOfAFailureRuns) {
   TestNet net;
   std::atomic<uint32_t> poisoned{0};
@@ -107,7 +107,7 @@ TEST_P(SchedulerStop, FinishFunctionsFailAndThrowToo) {
   }
 }
 
-// A step that was running when the stop came may end; none begins after it.
+// A step that is running when the stop is requested may finish; none begins after it.
 TEST_P(SchedulerStop, CancelLatencyIsOneStep) {
   TestNet net;
   RunControl control;
@@ -118,7 +118,7 @@ TEST_P(SchedulerStop, CancelLatencyIsOneStep) {
     for (int i = 0; i < 8; ++i) {
       here.push_back(net.add(before, [&, layer](int64_t, int64_t) {
         if (layer == 10) control.stop = stop_cancelled;
-        // Layer 11 waits for all of layer 10: nothing of it may begin.
+        // Layer 11 waits for all of layer 10: no step of it may begin.
         if (layer > 10) ++late;
         return HEDDLE_OK;
       }));
@@ -134,7 +134,7 @@ TEST_P(SchedulerStop, CancelLatencyIsOneStep) {
   EXPECT_EQ(late, 0u);
   EXPECT_EQ(control.stop, uint32_t{stop_cancelled});
   EXPECT_TRUE(failures.all.empty());
-  // And again as if nothing had been.
+  // The next run is not affected.
   RunControl fresh;
   s->run(net.steps(), fresh);
   EXPECT_EQ(late, 72u + 0u) << "layers 11 to 19";
@@ -157,7 +157,7 @@ TEST_P(SchedulerStop, StoppedBeforeItBegins) {
   EXPECT_EQ(runs, 0);
 }
 
-// The step that lets the deadline pass ends; the next one does not begin.
+// The step during which the deadline passes finishes; the next one does not begin.
 TEST_P(SchedulerStop, DeadlinesStopBetweenSteps) {
   TestNet net;
   RunControl control;
@@ -245,7 +245,7 @@ TEST_P(SchedulerStop, AFailureInTheTailStopsTheTail) {
   EXPECT_EQ(control.stop, uint32_t{stop_failed});
 }
 
-// What it waits for may turn out to be broken only when the run has been told to end for something else.
+// The run polls on after it was stopped for another reason: only a later poll may find that what it waits for is broken.
 TEST_P(SchedulerStop, ARunThatWasToldLooksOn) {
   TestNet net;
   const uint32_t step = net.add({}, [](int64_t, int64_t) { return HEDDLE_OK; });

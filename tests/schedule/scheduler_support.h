@@ -1,4 +1,4 @@
-// What the scheduler's tests share: graphs from edges, steps from lambdas, executors of all manners.
+// Helpers of the scheduler's tests: graphs from edges, steps from lambdas, executors of all kinds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace heddle::testing {
 
-// Steps with what they do; build() turns them into a StepGraph and a Step array that point into this object.
+// Steps and their functions; build() turns them into a StepGraph and a Step array that point into this object.
 class TestNet {
  public:
   using Body = std::function<heddle_status(int64_t begin, int64_t end)>;
@@ -57,7 +57,7 @@ class TestNet {
   uint32_t tail_begin_ = UINT32_MAX;
 };
 
-// What RunControl::failed was told.
+// The failures reported to RunControl::failed.
 struct Failures {
   std::mutex mutex;
   std::vector<std::pair<uint32_t, heddle_status>> all;
@@ -70,7 +70,7 @@ struct Failures {
     control.failed = record;
     control.user = this;
   }
-  // The one that a session would report.
+  // Returns the failure that a session would report.
   std::pair<uint32_t, heddle_status> first() const {
     return all.empty() ? std::pair{UINT32_MAX, HEDDLE_OK} : *std::min_element(all.begin(), all.end());
   }
@@ -84,7 +84,7 @@ class ThreadExecutor final : public Executor {
   int concurrency() const noexcept override { return static_cast<int>(threads_.size()) + 1; }
   void submit(HelperTask& task) noexcept override;
   uint64_t submitted() const { return submitted_; }
-  // Processor time that its threads have used so far, nanoseconds.
+  // Returns the processor time that its threads have used so far, in nanoseconds.
   uint64_t cpu_ns();
 
  private:
@@ -105,14 +105,14 @@ inline SchedulerOptions parallel(uint32_t threads, uint64_t shuffle_seed = 0) {
   return options;
 }
 
-// As parallel(), but steps count as long and worth sharing for ever, however little they do.
+// Like parallel(), but steps always count as long and worth sharing, however little they do.
 inline SchedulerOptions parallel_unmeasured(uint32_t threads) {
   SchedulerOptions options = parallel(threads);
   options.measure = false;
   return options;
 }
 
-// Uses the processor for about so many nanoseconds.
+// Uses the processor for about `ns` nanoseconds.
 void burn(double ns);
 
 }  // namespace heddle::testing

@@ -1,4 +1,4 @@
-// Steps of several tiles: each tile once, finish once and after all of them, results that do not depend on the split.
+// Steps of several tiles: each tile runs once, finish once and after all of them, and results do not depend on the split.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ TEST(SchedulerTiles, EveryTileOnceAndFinishAfterAll) {
   }
 }
 
-// More tiles than the claims count: claimed in larger units.
+// There are more tiles than the claims can count: they are claimed in larger units.
 TEST(SchedulerTiles, BillionsOfTiles) {
   ThreadExecutor executor(3);
   TestNet net;
@@ -145,7 +145,7 @@ TEST(SchedulerTiles, HelpersJoinFromTheBack) {
   EXPECT_LT(caller_begin, helper_begin);
 }
 
-// Independent steps go side by side before one is split: each of two threads owns one of two equal steps.
+// Independent steps run side by side before one is split: each of two threads runs one of two equal steps.
 TEST(SchedulerTiles, EqualStepsSideBySide) {
   ThreadExecutor executor(2);
   TestNet net;
@@ -205,7 +205,7 @@ TEST(SchedulerTiles, AFailedTileIsReportedOnceAndDrains) {
   }
 }
 
-// Cancelled in the middle of a step: ranges that were claimed end, the rest is left out.
+// Cancels in the middle of a step: ranges that were claimed are finished, the rest is left out.
 TEST(SchedulerTiles, CancelBetweenRanges) {
   ThreadExecutor executor(2);
   TestNet net;

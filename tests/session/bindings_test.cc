@@ -1,4 +1,4 @@
-// What a run is bound to: contents that decide shapes, buffers that stay bound, buffers that overlap.
+// The bindings of a run: contents that decide shapes, buffers that stay bound, buffers that overlap.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -46,7 +46,7 @@ TEST(Bindings, AContentThatTheContextWasNotPreparedForIsRefused) {
   EXPECT_NE(status.text().find(R"(input "axes" decides shapes: the context was prepared for [1], now it is [0])"), std::string::npos)
       << status.text();
   EXPECT_EQ(std::count(y.begin(), y.end(), -1.0f), 1000);
-  // The same content elsewhere is the same content.
+  // The same content at another address counts as the same.
   const int64_t again = 1;
   ASSERT_TRUE(context->bind_input(1, &again).ok());
   EXPECT_TRUE(context->run().ok());
@@ -67,7 +67,7 @@ TEST(Bindings, AContentThatIsOverwrittenInPlaceIsRefusedToo) {
   EXPECT_TRUE(context->run().ok());
 }
 
-// The convenience call finds the plan by content.
+// Session::run finds the plan by content.
 TEST(Bindings, SessionRunPlansAnewForAnotherContent) {
   Session session = open(runtime(), sum_net());
   for (const int64_t axes : {1, 0, 1}) {
@@ -77,7 +77,7 @@ TEST(Bindings, SessionRunPlansAnewForAnotherContent) {
   }
 }
 
-// The execution serves the next context of the same plan, and the next run: nothing is bound there.
+// The execution serves the next context of the same plan, and the next run: the bindings are removed.
 TEST(Bindings, OfARunAreGoneBehindIt) {
   Session session = open(runtime(), sum_net());
   const int64_t axes = 1;
@@ -125,7 +125,7 @@ TEST(Bindings, OutputsThatOverlapAreRefused) {
   ASSERT_TRUE(context->bind_output(0, nullptr).ok() && context->bind_output(1, nullptr).ok());
   ASSERT_TRUE(context->bind_input(0, at).ok());
   ASSERT_TRUE(context->run().ok());
-  // What the context shows lies in its own memory, which the next run overwrites.
+  // The outputs are in the context's own memory, which the next run overwrites.
   expect_refused(context->output(0).data, at, at + 1000, R"(input "x" lies in the context's own memory)");
   ASSERT_TRUE(context->bind_input(0, at).ok() && context->bind_output(0, at + 1000).ok() && context->bind_output(1, at + 2000).ok());
   EXPECT_TRUE(context->run().ok());
@@ -134,7 +134,7 @@ TEST(Bindings, OutputsThatOverlapAreRefused) {
   EXPECT_EQ(session.run(&x, 1, outputs, 2).code(), Code::invalid_argument);
 }
 
-// Inputs may be one buffer: they are only read.
+// Inputs may share one buffer: they are only read.
 TEST(Bindings, InputsMayOverlap) {
   NetBuilder b("two");
   const ValueId x = b.input("x", DType::f32, Shape{4}), y = b.input("y", DType::f32, Shape{4});

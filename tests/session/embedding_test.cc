@@ -1,4 +1,4 @@
-// What a program relies on that has Heddle inside: asynchronous runs, memory of its own, trimming, and going away in any order.
+// The features that an embedding program relies on: asynchronous runs, memory of its own, trimming, and destruction in any order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ TEST(AsynchronousRun, IsRefusedWhileOneIsUnderWayAndWithoutAnExecutor) {
     executor.run_all();
     EXPECT_EQ(done, 1);
   }
-  executor.run_all();  // helpers that were called meanwhile
+  executor.run_all();  // helpers that were submitted meanwhile
   Session alone = open(runtime(1), convolution_net());
   EXPECT_EQ(alone.prepare()->run_async([](const Status&) {}).code(), Code::unsupported);
 }
@@ -137,7 +137,7 @@ TEST(Shutdown, InAnyOrder) {
   do {
     std::optional<Runtime> r = runtime(2);
     std::optional<Session> session = open(*r, convolution_net());
-    Internals::of(*session).scheduler.mode = ScheduleMode::parallel;  // helpers are about
+    Internals::of(*session).scheduler.mode = ScheduleMode::parallel;  // so that there are helpers
     std::optional<Context> used, unused;
     for (std::optional<Context>* context : {&used, &unused}) {
       auto made = session->prepare();
@@ -151,7 +151,7 @@ TEST(Shutdown, InAnyOrder) {
       if (which == 1) session.reset();
       if (which == 2) used.reset();
       if (which == 3) unused.reset();
-      // What is left still works.
+      // The remaining objects still work.
       for (std::optional<Context>* context : {&used, &unused})
         if (*context) {
           ASSERT_TRUE((*context)->run().ok());
@@ -255,7 +255,7 @@ TEST(Trim, NeverTouchesWhatIsInUse) {
 
 // ---------------------------------------------------------------- variables and failures
 
-// w@1 = w - rate * g; the lookup behind it fails when its index does.
+// w@1 = w - rate * g; the lookup after it fails when its index is out of range.
 Net failing_net() {
   NetBuilder b("failing");
   const ValueId w = b.variable("w", blob(Shape{3}, 1, 0), true);
@@ -307,7 +307,7 @@ TEST_P(Commit, EarlyTearsThemAndSaysSoUntilTheyAreWritten) {
   EXPECT_EQ(first(session), 6.5F);
 }
 
-// v@1 = v - rate * g, and rows of a table are updated by indices. No step before the updates looks at the indices.
+// v@1 = v - rate * g, and rows of a table are updated by indices. No step before the updates reads the indices.
 Net rows_net() {
   NetBuilder b("rows");
   const ValueId v = b.variable("v", blob(Shape{3}, 1, 0), true), table = b.variable("table", blob(Shape{4, 2}, 1, 0), true);
@@ -320,7 +320,7 @@ Net rows_net() {
   return b.finish();
 }
 
-// The index is bad in the net's own update: it is found before the first variable is written, and the next run goes on.
+// The index is out of range in the net's own update: that is found before the first variable is written, and the next run works.
 TEST_P(Commit, ABadIndexOfAnUpdateLeavesVariablesUsable) {
   Session session = open(runtime(GetParam()), rows_net());
   const auto run = [&](int64_t first, int64_t second) {

@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_nets;
 
-// What `child` returns in a forked child; -1 when it did not end by itself within a minute.
+// Returns the result of `child` in a forked child; -1 if it did not end by itself within a minute.
 template <class Child>
 int forked(const Child& child) {
   const pid_t pid = ::fork();
@@ -55,7 +55,7 @@ TEST(Fork, TheChildIsToldAndReturns) {
     context.reset();
     session.reset();
     runtime.reset();
-    // One thread needs none of what is missing.
+    // A runtime of one thread needs none of the missing threads.
     Session own = open(testing_nets::runtime(1), convolution_net(4));
     return own.run({view}).ok() ? 0 : 7;
   });
@@ -72,7 +72,7 @@ TEST(Fork, ARuntimeOfTheChildsOwnWorks) {
       return session.run({{DType::f32, Shape{1, 8, 14, 14}, const_cast<std::byte*>(x->data)}}).ok() ? 0 : 1;
     });
   };
-  // In a process of its own, whose parent's threads were never made.
+  // It runs in a process of its own, whose parent's threads were never made.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(::_exit(run_in_child()), ::testing::ExitedWithCode(0), "");
 }

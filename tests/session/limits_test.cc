@@ -1,4 +1,4 @@
-// SessionOptions::limits holds from the first byte that is read to the last step that runs.
+// SessionOptions::limits are enforced from the first byte that is read to the last step that runs.
 #include <gtest/gtest.h>
 
 #include "load/save.h"
@@ -44,7 +44,7 @@ TEST(SessionLimits, AreHeldToByEveryStage) {
   }
 }
 
-// Those of f16 stay loops over all products: rounded in between, their sums would lose bits.
+// Products of f16 stay loops over all of them: rounded in between, their sums would lose bits.
 Net products(int64_t extent, const std::string& equation, DType dtype) {
   NetBuilder b("products");
   const ValueId x = b.input("x", dtype, Shape{extent, extent}), y = b.input("y", dtype, Shape{extent, extent});
@@ -52,7 +52,7 @@ Net products(int64_t extent, const std::string& equation, DType dtype) {
   return b.finish();
 }
 
-// Few bytes may be years of work.
+// A net of few bytes may take years to run.
 TEST(SessionLimits, OperationsAreCountedBesideBytes) {
   const Runtime r = runtime();
   const Status refused = open(r, products(20000, "ij,kl->", DType::f16)).prepare().status();  // 1.6e17 products
@@ -61,7 +61,7 @@ TEST(SessionLimits, OperationsAreCountedBesideBytes) {
       << refused.text();
   EXPECT_NE(refused.text().find("the limit operations is 10000000000000000"), std::string::npos) << refused.text();
   EXPECT_TRUE(open(r, products(3000, "ij,kl->", DType::f16)).prepare().ok());
-  // A subnet's count with the operator's that runs it.
+  // The operations of a subnet count towards the operator that runs it.
   NetBuilder b("outer");
   const auto branch = std::make_shared<const Net>(products(100, "ij,jk->ik", DType::f32));
   b.output(
@@ -77,7 +77,7 @@ TEST(SessionLimits, OperationsAreCountedBesideBytes) {
   EXPECT_TRUE(open(r, outer, options).prepare().ok());
 }
 
-// One that passed while the plan is made ends that, and another run makes it.
+// A deadline that passes while the plan is made ends that; a later run makes it.
 TEST(SessionDeadline, CoversThePreparationOfANewPlan) {
   const Runtime r = runtime();
   Session session = open(r, convolution_net());
@@ -91,7 +91,7 @@ TEST(SessionDeadline, CoversThePreparationOfANewPlan) {
   EXPECT_TRUE(session.run(inputs).ok());
 }
 
-// What its operands make of it is years of work too, were it folded.
+// Folding this constant would take years too.
 TEST(SessionLimits, NoConstantIsFoldedForHours) {
   NetBuilder b("folded");
   const std::vector<uint16_t> zeros(4'000'000);
@@ -101,7 +101,7 @@ TEST(SessionLimits, NoConstantIsFoldedForHours) {
   EXPECT_TRUE(open(runtime(), b.finish()).prepare().ok());
 }
 
-// A net of nets, one in the other.
+// Nets nested in one another.
 Net nested(int depth) {
   NetBuilder b("level" + std::to_string(depth));
   const uint8_t yes = 1;
@@ -118,7 +118,7 @@ Net nested(int depth) {
   return b.finish();
 }
 
-// Raised to the most there can be, in a thread with the stack that threads have by default.
+// The limit is raised to its maximum, in a thread of the default stack size.
 TEST(SessionLimits, RaisedNetsNestAsDeepAsTheMostThereIs) {
   const Runtime r = runtime();
   SessionOptions options;
@@ -141,7 +141,7 @@ TEST(SessionLimits, RaisedNetsNestAsDeepAsTheMostThereIs) {
   EXPECT_EQ(r.open(nested(static_cast<int>(most) + 1), options).status().code(), Code::limit_exceeded);
 }
 
-// What a session does not follow, or fold, by its limits is computed in each run, with the same result.
+// Contents that a session does not evaluate or fold because of its limits are computed in each run, with the same result.
 TEST(SessionLimits, FoldingAndFollowingMayBeTurnedOff) {
   const Runtime r = runtime();
   const auto net = [] {

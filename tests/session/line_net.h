@@ -1,4 +1,4 @@
-// A net with a loss, as a program brings it: text. What learns from it, and what was learned.
+// A net with a loss, as text, as a program brings it; and functions that train it and read its variables.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace heddle::testing_line {
 
-// guess = x w + b, of x [N, 2] and y [N, 1], and how far it is from y.
+// guess = x w + b, of x [N, 2] and y [N, 1]; the loss is the mean square of its distance from y.
 inline constexpr std::string_view line_text = R"json({"heddle": 1, "name": "line", "operator_sets": [{"domain": "", "version": 18}],
  "inputs": ["x", "y"], "outputs": ["guess", "loss"],
  "variables": [{"name": "w", "dtype": "f32", "dims": [2, 1], "trainable": true, "initializer": "normal(0, 0.1)"},
@@ -40,7 +40,7 @@ inline TrainingOptions learning(const char* optimizer = "adam") {
   return options;
 }
 
-// "line", and "train" that learns it.
+// Returns "line", and "train" that trains it.
 inline Nets learning_line(const Runtime& runtime, const char* optimizer = "adam") {
   Nets nets = line();
   const Status added = nets.add_training(runtime, "line", learning(optimizer), "train");
@@ -54,7 +54,7 @@ inline Session open(const Runtime& runtime, const Nets& nets) {
   return *session;
 }
 
-// Runs a net on four points of y = 3 x0 - 2 x1 + 1: what it gives.
+// Runs a net on four points of y = 3 x0 - 2 x1 + 1; returns its outputs.
 inline std::vector<Tensor> run_line(const Session& session, const char* net) {
   static const std::vector<float> x = {0, 0, 1, 0, 0, 1, 1, 1}, y = {1, 4, -1, 2};
   auto chosen = session.net(net);
@@ -72,7 +72,7 @@ inline void train(const Session& session, int steps) {
   for (int i = 0; i < steps; ++i) run_line(session, "train");
 }
 
-// Every variable, by name.
+// Returns the contents of every variable, by name.
 inline std::map<std::string, std::string> contents(const Session& session) {
   std::map<std::string, std::string> all;
   for (const std::string& name : session.variables()) {

@@ -1,4 +1,4 @@
-// Sessions of several nets: variables by name, plans and memory of each, and what two nets may not say of one variable.
+// Sessions of several nets: variables by name, plans and memory of each, and the conflicts between two nets about one variable.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ std::vector<float> floats_of(const Tensor& tensor) {
   return {data, data + tensor.shape().element_count()};
 }
 
-// w and b go down by the gradient; the counter of steps goes up.
+// w and b decrease by the gradient.
 Net training_net() {
   NetBuilder b("train");
   const ValueId w = b.variable("w", blob(Shape{3}, 1, 0), true), bias = b.variable("b", blob(Shape{3}, 8, 0), true);
@@ -115,7 +115,7 @@ TEST(Models, ContextsOfItsNetsMayWorkInOneMemory) {
   EXPECT_EQ(memory.bytes(), before) << "the smaller one costs nothing";
 }
 
-// Each evaluation sees what one step left, of both variables: their difference stays 7.
+// Each evaluation sees both variables after the same step: their difference stays 7.
 TEST(Models, EvaluationsSeeOneSetOfVariables) {
   Session train = open_both(runtime());
   std::atomic<bool> done{false};
@@ -259,7 +259,7 @@ TEST(Models, FillingAgainDoesNotOverwriteWhatWasTrainedUnlessTold) {
   EXPECT_EQ(w_of(session), first);
 }
 
-// A file of some bytes may ask for any number of them: all together are held to the limit of plans.
+// A file of a few bytes may declare any number of them: their total is checked against the limit of plans.
 TEST(Models, VariablesWithoutContentAreLimitedTogether) {
   const auto net = [] {
     NetBuilder b("many");

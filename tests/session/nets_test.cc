@@ -1,4 +1,5 @@
-// Nets before they are opened, as a program uses the installed headers: made to learn, differentiated, reduced to what predicts, written.
+// Nets before they are opened, as a program uses the installed headers: with training added, differentiated, reduced to a predictor,
+// written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ TEST(Nets, ARateFollowsItsSchedule) {
   EXPECT_FLOAT_EQ(number(run_line(session, "train")[2]), 0.099F);
 }
 
-// b begins with 0: behind one step its average is half of it.
+// b begins with 0: after one step its average is half of it.
 TEST(Nets, WhatPredictsMayHaveAverages) {
   const Runtime r = testing_nets::runtime();
   Nets nets = line();
@@ -89,7 +90,7 @@ TEST(Nets, GradientsLeaveANet) {
   const std::vector<Tensor> ran = run_line(session, "gradients");
   ASSERT_EQ(ran.size(), 4u);
   EXPECT_EQ(ran[3].shape(), (Shape{4, 2}));
-  // Of the mean of (guess - y)^2 by b: the mean of 2 (guess - y).
+  // The gradient of the mean of (guess - y)^2 by b is the mean of 2 (guess - y).
   const auto* const guess = static_cast<const float*>(ran[0].data());
   const float expected = (guess[0] - 1 + guess[1] - 4 + guess[2] + 1 + guess[3] - 2) / 2;
   EXPECT_NEAR(number(ran[2]), expected, 1e-5F);
@@ -169,7 +170,7 @@ TEST(Nets, WhatIsRefusedChangesNothing) {
   EXPECT_EQ(nets.learns("predict").status().code(), Code::unknown_name);
   EXPECT_EQ(Nets::read("no_such.heddle").status().code(), Code::file_not_found);
   EXPECT_EQ(nets.names(), (Names{"line", "train"}));
-  // The session of one optimizer does not have the state of another.
+  // A session with another optimizer does not have this one's state.
   const Session session = open(r, learning_line(r, "momentum"));
   const Status taken = nets.take_variables(session);
   EXPECT_EQ(taken.code(), Code::unknown_name);

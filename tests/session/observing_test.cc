@@ -1,4 +1,4 @@
-// What programs see of plans and runs through heddle/plan_info.h and heddle/observe.h, where runs go wrong.
+// The view of plans and runs that programs get through heddle/plan_info.h and heddle/observe.h, in runs that fail.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing_nets;
 
-// data [rows, 64], indices [rows] -> Relu(data) -> Gather: fails where an index is out of range.
+// data [rows, 64], indices [rows] -> Relu(data) -> Gather: fails if an index is out of range.
 Net gather_net(int64_t rows) {
   NetBuilder b("gather");
   const ValueId data = b.input("data", DType::f32, Shape{rows, 64});
@@ -71,7 +71,7 @@ TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {
   for (const StepTime& time : profile.steps) EXPECT_FALSE(time.ran());
 }
 
-// y = softmax(x), and two updates behind it: a += x, b += x.
+// y = softmax(x), and two updates after it: a += x, b += x.
 constexpr const char* updating_net = R"({"heddle": 1, "name": "updating", "inputs": ["x"], "outputs": ["y"],
   "operator_sets": [{"domain": "", "version": 17}, {"domain": "heddle", "version": 1}],
   "variables": [{"name": "a", "dtype": "f32", "dims": [2], "data": [0, 0]}, {"name": "b", "dtype": "f32", "dims": [2], "data": [0, 0]}],
@@ -94,7 +94,7 @@ float first_of(Session& session, const char* variable) {
   return value.ok() ? *static_cast<const float*>(value->data()) : -1;
 }
 
-// Fails, or throws, at each step in turn.
+// The observer fails, or throws, at each step in turn.
 void expect_all_or_nothing(const std::function<Status()>& mishap, Code code) {
   const float x[] = {1, 2};
   for (size_t at = 0; at < 3; ++at) {

@@ -1,4 +1,4 @@
-// Whose buffers outputs are written to, how large they must be, and how long results can be seen.
+// The buffers that outputs are written to, the sizes that these must have, and how long results are valid.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing_nets;
 
-// x [6] -> the indices of what is not 0, at most 6.
+// x [6] -> the indices of the elements that are not 0, at most 6.
 Net bounded() {
   NetBuilder b("bounded");
   b.output(b.add1("NonZero", "found", {b.input("x", DType::f32, Shape{6})}));
@@ -81,7 +81,7 @@ TEST(Outputs, AContextThatRunsMayBeAssignedOver) {
     *running = std::move(*other);
     EXPECT_TRUE(running->run().ok());
   }
-  while (done < 20) std::this_thread::yield();  // called behind the end of the run
+  while (done < 20) std::this_thread::yield();  // called after the end of the run
   EXPECT_EQ(right, 20);
 }
 

@@ -1,4 +1,4 @@
-// Options out of their range: an error that names option, value and range, never another value than the one that was asked for.
+// Options out of their range: an error that names option, value and range; no other value is used instead.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Says that it has so many threads, and has none.
+// Claims that number of threads, and has none.
 class Claims final : public Executor {
  public:
   explicit Claims(int threads) : threads_(threads) {}

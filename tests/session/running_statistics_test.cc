@@ -1,5 +1,5 @@
-// FEATURES C10: running statistics of normalisation are variables like others. They move with what is seen, are saved and loaded, and are
-// the same on any device.
+// FEATURES C10: running statistics of normalisation are variables like others. They follow the batches, are saved and loaded, and are the
+// same on any device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Statistics of channels of one number a sample, with a momentum of 0.9.
+// A normalisation of one channel with one number for each sample, with a momentum of 0.9.
 Net normalization(const char* device) {
   NetBuilder b("normalization");
   const ValueId x = b.input("x", DType::f32, Shape{2, 1});
@@ -41,7 +41,7 @@ void expect(const Statistics& found, const Statistics& expected) {
   EXPECT_FLOAT_EQ(found.variance, expected.variance);
 }
 
-// A batch whose samples have this mean and this variance.
+// Runs a batch whose samples have this mean and this variance.
 void see(Session& session, float mean, float variance) {
   const std::vector<float> x = {mean - std::sqrt(variance), mean + std::sqrt(variance)};
   const auto result = session.run(std::vector<TensorView>{testing_nets::view(x.data(), DType::f32, Shape{2, 1})});
@@ -64,7 +64,7 @@ TEST_P(RunningStatistics, MoveAndAreSavedAndLoaded) {
   see(session, 4, 3);
   expect(statistics(session), {0.58f, 0.39f});
 
-  // What goes on from a file begins where it ended, not from nothing.
+  // A session that loads the file continues with the saved statistics.
   const testing::TemporaryFolder folder;
   const std::string file = (folder / "halfway").string();
   ASSERT_TRUE(session.save_variables(file).ok());

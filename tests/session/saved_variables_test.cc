@@ -1,4 +1,4 @@
-// Variables as a file: what is loaded is what was saved, and what does not fit changes nothing.
+// Variables as a file: loading restores what was saved, and a file that does not fit changes nothing.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -34,7 +34,7 @@ TEST(SavedVariables, TrainingGoesOnWithThemBitForBit) {
   }
 }
 
-// A file of these tensors, as another program may write it.
+// Writes a file of these tensors, as another program may write it.
 std::string file_of(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors) {
   const auto written = write_safetensors(path, tensors);
   EXPECT_TRUE(written.ok()) << written.status().text();
@@ -49,7 +49,7 @@ struct Saved {
     train(session, 2);
     before = contents(session);
   }
-  // What loading says; all variables are as they were.
+  // Returns the error of loading; checks that all variables are as they were.
   Status refused(const std::string& from, const LoadVariablesOptions& what = {}) {
     const Status status = session.load_variables(from, what);
     EXPECT_FALSE(status.ok());
@@ -98,7 +98,7 @@ TEST(SavedVariables, TypesHaveToFit) {
   what.allow_missing = what.allow_excess = true;
   const std::vector<double> numbers = {1, 2, 3, 4};
   const auto* const bytes = reinterpret_cast<const std::byte*>(numbers.data());
-  // The right one first: it is not written either.
+  // The tensor that fits comes first: it is not written either.
   const TensorToWrite b = {"b", DType::f32, Shape{1}, bytes};
   EXPECT_EQ(saved.refused(file_of(saved.folder / "shape", {b, {"w", DType::f32, Shape{1, 2}, bytes}}), what).code(), Code::shape_mismatch);
   const Status dtype = saved.refused(file_of(saved.folder / "dtype", {b, {"w", DType::f64, Shape{2, 1}, bytes}}), what);

@@ -93,7 +93,7 @@ TEST(Session, PlansAreKeyedByShapesAndTrimmed) {
   EXPECT_EQ(run_once(session, Shape{4, 3}).size(), 12u);
 }
 
-// Of a net of open length, as a server or a decoding loop runs it.
+// A net of open length, as a server or a decoding loop runs it.
 Net open_length() {
   NetBuilder b("lengths");
   DeclaredType type;
@@ -107,7 +107,7 @@ Net open_length() {
 TEST(Session, PlansAreKeptByTheirBytes) {
   const Runtime r = runtime();
   Session session = open(r, open_length());
-  // A loop over more lengths than any small number of plans: each is planned once.
+  // Loops over more lengths than any small number of plans: each is planned once.
   for (int round = 0; round < 3; ++round)
     for (int64_t n = 1; n <= 200; ++n) EXPECT_EQ(run_once(session, Shape{n, 3}).size(), static_cast<size_t>(3 * n));
   const Session::PlanCounts counts = session.plan_counts();
@@ -117,7 +117,7 @@ TEST(Session, PlansAreKeptByTheirBytes) {
   EXPECT_LE(counts.kept_bytes, SessionOptions().plan_cache_bytes);
 }
 
-// 50 shapes, room for 8 plans.
+// There are 50 shapes, and room for 8 plans.
 TEST(Session, HitsMissesAndEvictionsAreCounted) {
   const Runtime r = runtime();
   SessionOptions options;
@@ -138,7 +138,7 @@ TEST(Session, HitsMissesAndEvictionsAreCounted) {
   EXPECT_EQ(counts(), (Counts{51, 8, 108, 51, 43}));
   session.trim();
   EXPECT_EQ(counts(), (Counts{51, 0, 108, 51, 51}));
-  // What is refused is asked for, and not made.
+  // A refused plan counts as a miss, and not as made.
   EXPECT_FALSE(session.plan({{DType::f32, Shape{2, 4}, nullptr}}).ok());
   EXPECT_EQ(counts(), (Counts{51, 0, 108, 52, 51}));
 }
@@ -148,7 +148,7 @@ TEST(Session, PlansThatHaveNoRoomAreMadeAgainAndThatIsToldOnce) {
   lines.clear();
   const Runtime r = runtime();
   SessionOptions options;
-  options.plan_cache_bytes = 0;  // the last one alone
+  options.plan_cache_bytes = 0;  // only the last one is kept
   Session session = open(r, open_length(), options);
   set_log_function([](void*, int, const char* text, size_t length) { lines.emplace_back(text, length); }, nullptr);
   for (int round = 0; round < 3; ++round)
@@ -158,7 +158,7 @@ TEST(Session, PlansThatHaveNoRoomAreMadeAgainAndThatIsToldOnce) {
   EXPECT_EQ(session.plan_counts().kept, 1);
   const auto says = [](const std::string& line) { return line.find("are made again and again") != std::string::npos; };
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(), says), 1);
-  // The plan says so too: of the net this is the seventh.
+  // The plan reports it as well: it is the seventh of the net.
   const TensorView input = {DType::f32, Shape{5, 3}, nullptr};
   const auto context = session.prepare({input});
   ASSERT_TRUE(context.ok()) << context.status().text();
@@ -216,7 +216,7 @@ TEST(Session, VariablesAreUpdatedAndKeptWhenARunFails) {
   for (int step = 1; step <= 3; ++step) {
     auto result = session.run({{DType::f32, Shape{3}, gradient.data()}});
     ASSERT_TRUE(result.ok()) << result.status().text();
-    // The reader of version 0 saw it before the update.
+    // The reader of version 0 got it before the update.
     EXPECT_FLOAT_EQ(floats_of((*result)[0])[1], -(1 - 0.5f * 2 * static_cast<float>(step - 1)));
     EXPECT_FLOAT_EQ(floats_of((*result)[1])[1], 1 - 0.5f * 2 * static_cast<float>(step));
   }
@@ -256,7 +256,7 @@ TEST(Session, MemoryLimitNamesTheLargestValues) {
   const Status status = session.prepare().status();
   EXPECT_EQ(status.code(), Code::limit_exceeded);
   EXPECT_NE(status.text().find("largest values"), std::string::npos) << status.text();
-  // A program reads of the option by the name that it sets it by, in its own language.
+  // A program's hint names the option as the program sets it.
   EXPECT_EQ(status.diagnostic().hint.find("raise SessionOptions::memory_limit to "), 0u) << status.text();
   EXPECT_EQ(status.diagnostic().option, "SessionOptions::memory_limit");
 }
@@ -285,10 +285,10 @@ TEST(Session, OutlivesItsRuntimeAndItsPluginStaysLoadedAsLongAsNeeded) {
   EXPECT_TRUE(context->run().ok());
 }
 
-// Extents that only the data tell are held to the limits that a net's own are held to.
+// The limits also hold for extents that only the data determine.
 TEST(Session, ValuesOfUnknownExtentKeepToTheLimits) {
   NetBuilder b("growing");
-  const int64_t many = 8192;  // too many to be followed while shapes are inferred
+  const int64_t many = 8192;  // too many to be evaluated during inference
   const ValueId x = b.input("x", DType::f32, Shape{many});
   const ValueId most = b.add1("ReduceMax", "most", {x}, {{"keepdims", int64_t{0}}});
   b.output(b.add1("Range", "range", {b.constant_float("zero", 0), most, b.constant_float("one", 1)}));
@@ -306,7 +306,7 @@ TEST(Session, ValuesOfUnknownExtentKeepToTheLimits) {
   EXPECT_NE(large.status().text().find("limit tensor_bytes is 1.0 MiB"), std::string::npos) << large.status().text();
 }
 
-// x goes round a loop of 2^40 turns.
+// x makes 2^40 trips through a loop.
 Net endless_net() {
   NetBuilder body("body");
   body.input("turn", DType::i64, Shape{});
@@ -344,7 +344,7 @@ TEST(Session, DeadlineAndCancelReachIntoALoop) {
     options.deadline_ns = 5'000'000;
     EXPECT_EQ(context->run(options).code(), Code::deadline_exceeded);
     std::atomic<bool> done = false;
-    // A cancel before the run has begun is forgotten by it: asked again until it ends.
+    // A cancel before the run has begun has no effect on it: cancel is repeated until the run ends.
     std::thread canceller([&] {
       while (!done) {
         context->cancel();

@@ -1,4 +1,4 @@
-// Memory that contexts share: the maximum of what they need, one run at a time, and runs of the pool's.
+// Memory that contexts share: its size is the maximum of their needs, it serves one run at a time, also runs of the pool.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -97,7 +97,7 @@ TEST(SharedMemory, RunsOfManyThreadsTakeTurns) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-// Runs that wait for memory that is in use are called off like runs under way.
+// Runs that wait for memory in use are cancelled like running ones.
 TEST(SharedMemory, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   const Runtime r = runtime(1);
   const SharedMemory memory;
@@ -105,7 +105,7 @@ TEST(SharedMemory, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
   auto context = p.session.prepare_on(memory);
   ASSERT_TRUE(context.ok()) << context.status().text();
   ASSERT_TRUE(context->bind_input(0, p.input.data()).ok());
-  // Another thread's: this one would be told that it holds the memory itself.
+  // Another thread holds the memory: this one would get the error that it holds the memory itself.
   std::atomic<bool> in_use{false}, go{false};
   std::thread holder([&] {
     FairSharedMutex::Hold turn;
@@ -124,7 +124,7 @@ TEST(SharedMemory, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
     EXPECT_EQ(context->run().code(), Code::cancelled);
     done = true;
   });
-  while (!done) context->cancel();  // whenever the other thread has come to wait
+  while (!done) context->cancel();  // until the other thread waits
   waiting.join();
   go = true;
   holder.join();
@@ -133,7 +133,7 @@ TEST(SharedMemory, WaitingRunsMeetTheirDeadlineAndAreCancelled) {
 
 TEST(SharedMemory, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
   const Runtime r = runtime(1);
-  const Session open_all_along = open(r, convolution_net());  // idle memory goes with the last session
+  const Session open_all_along = open(r, convolution_net());  // idle memory is freed with the last session
   int64_t largest = 0;
   for (int64_t batch = 1; batch <= 4; ++batch) {
     Prepared p = prepared(r, batch);
@@ -147,7 +147,7 @@ TEST(SharedMemory, RunsOneAfterTheOtherUseOneMemoryOfTheRuntime) {
   EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
 }
 
-// A context of 17 kB took all the idle memory of one of 2.2 MB: what it holds is what was planned for it, or at most twice that.
+// A context of 17 kB once took all the idle memory of one of 2.2 MB: a context holds what was planned for it, or at most twice that.
 TEST(SharedMemory, ASmallContextLeavesTheMemoryOfALargeOneToOthers) {
   const Runtime r = runtime(1);
   const Session open_all_along = open(r, convolution_net());
@@ -174,7 +174,7 @@ TEST(SharedMemory, ASmallContextLeavesTheMemoryOfALargeOneToOthers) {
   EXPECT_TRUE(right(*next, q));
 }
 
-// Sizes that come one after the other do not add up: of those within a factor of two one is kept.
+// Sizes that follow one another do not add up: of those within a factor of two one is kept.
 TEST(SharedMemory, IdleMemoryOfManySizesIsAtMostTwiceTheLargest) {
   const Runtime r = runtime(1);
   const Session open_all_along = open(r, convolution_net());

@@ -1,4 +1,4 @@
-// How runs end before their end: deadlines and cancellation between tiles and behind the last step, and whose the context is meanwhile.
+// How runs end early: deadlines and cancellation between tiles and after the last step, and who may use the context meanwhile.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -86,7 +86,7 @@ TEST(Stop, ADeadlineIsHeededBetweenTiles) {
   }
 }
 
-// A single step of a single tile: the only look is the one behind it.
+// With a single step of a single tile, the only check is the one after it.
 TEST(Stop, ResultsThatComeTooLateAreNone) {
   const Runtime r = probe_runtime(1);
   std::atomic<bool> slow{true};
@@ -146,7 +146,7 @@ TEST(Stop, ReadingAndWritingVariablesMeetTheirDeadline) {
     EXPECT_EQ(context->run(hurry).code(), Code::deadline_exceeded);
     std::atomic<bool> done{false};
     std::thread canceller([&] {
-      while (!done) context->cancel();  // whenever the run has come to wait
+      while (!done) context->cancel();  // until the run waits
     });
     EXPECT_EQ(context->run().code(), Code::cancelled);
     done = true;
@@ -157,7 +157,7 @@ TEST(Stop, ReadingAndWritingVariablesMeetTheirDeadline) {
   EXPECT_TRUE(context->run().ok());
 }
 
-// From inside a run, on the thread that runs and on those that help it.
+// The probe calls from inside a run, on the thread that runs and on those that help it.
 TEST(Stop, ARunThatAsksForWhatItHoldsIsToldSo) {
   for (const int threads : {1, 2}) {
     const Runtime r = probe_runtime(threads);
@@ -201,7 +201,7 @@ TEST(Reservation, IsOfWhoCameFirst) {
                       ++ended;
                     })
                     .ok());
-    // From the moment it was accepted, not only when it has begun.
+    // The context is reserved from the moment that the call returned, not only when the run has begun.
     EXPECT_EQ(context->run().code(), Code::busy);
     EXPECT_EQ(context->run_async([&](const Status&) { ended += 100; }).code(), Code::busy);
     go_on = true;
@@ -228,7 +228,7 @@ TEST(IdleMemory, GoesWithTheLastSession) {
     EXPECT_GT(Internals::of(r).workspaces.idle_bytes(), 0);
   }
   EXPECT_EQ(Internals::of(r).workspaces.idle_bytes(), 0);
-  // A context counts: it holds its session.
+  // A context also keeps it, since it holds its session.
   auto context = open(r, convolution_net()).prepare();
   ASSERT_TRUE(context.ok());
   {

@@ -1,4 +1,4 @@
-// A process that gets no more threads: an error when the runtime is made, not the end of the process in the middle of a run.
+// A process that can not start more threads: an error when the runtime is made, not the end of the process in the middle of a run.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ TEST(Threads, ThatCannotBeMadeAreAnError) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // Room for the stacks of two or so.
+    // Leaves room for the stacks of about two threads.
     const rlimit limit = {address_space() + (uint64_t{11} << 20), RLIM_INFINITY};
     if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(100);
     const Status status = check_threads(8);

@@ -1,7 +1,7 @@
 // A trainer beside evaluators, in one session: each evaluation, and each file of saved variables, is of one step, never of the middle of
 // one.
 //
-// Counts runs, not time; HEDDLE_TRAINER_SECONDS lets it go on for so long at least (tools/soak.sh --training).
+// The test counts runs, not time; HEDDLE_TRAINER_SECONDS makes it continue for at least so long (tools/soak.sh --training).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace heddle {
 namespace {
 
 // The loss is the sum of u and v, so that a step of sgd with rate 1 takes 1 from each element: after n steps both are -n everywhere. "look"
-// says what it sees: the least and the largest of both together, and n.
+// outputs the least and the largest of both together, and n.
 constexpr std::string_view pair_text = R"json({"heddle": 1, "name": "pair", "operator_sets": [{"domain": "", "version": 18}],
  "inputs": [], "outputs": ["loss"],
  "variables": [{"name": "u", "dtype": "f32", "dims": [256, 64], "trainable": true, "initializer": "constant(0)"},
@@ -50,7 +50,7 @@ Nets pair_that_learns(const Runtime& runtime) {
   return *nets;
 }
 
-// What "look" gave, and whether it is of one step.
+// The outputs of "look".
 struct Sight {
   float least = 0, largest = 0;
   int64_t steps = -1;
@@ -71,7 +71,7 @@ Result<Sight> look(Context& context, Sight sight) {
   return sight;
 }
 
-// What all threads have in common: how far each is, and what went wrong first.
+// The state that all threads share: the progress of each, and the first failure.
 struct Progress {
   static constexpr int evaluators = 4;
   std::atomic<int64_t> steps{0}, saves{0}, evaluations[evaluators] = {};
@@ -84,7 +84,7 @@ struct Progress {
     if (wrong.empty()) wrong = what;
     done = true;
   }
-  // False: it is over.
+  // Returns false if the test is over.
   bool check(const Result<Sight>& sight, const char* who) {
     if (!sight.ok()) {
       fail(sight.status().text());

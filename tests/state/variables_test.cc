@@ -1,4 +1,4 @@
-// Variables that leave the net, are written from outside, and are waited for.
+// Variables that are outputs, are written from outside, and are waited for.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -68,11 +68,11 @@ TEST(VariableOutputs, OfAContextDoNotMoveWithLaterRuns) {
   const auto now = session.read_variable("w");
   ASSERT_TRUE(now.ok());
   EXPECT_EQ(static_cast<const float*>(now->data())[0], 2.0f);
-  // What holds the snapshot is part of the plan.
+  // The memory of the snapshot is part of the plan.
   EXPECT_GE(context->planned_bytes(), wide * 4);
 }
 
-// What it writes would be what it reads: of a row update, other rows.
+// The update would write the rows that it reads.
 TEST(Updates, MayNotReadTheirVariableAtAnotherInput) {
   for (const bool through_a_view : {false, true}) {
     NetBuilder b("twice");
@@ -91,7 +91,7 @@ TEST(Updates, MayNotReadTheirVariableAtAnotherInput) {
   }
 }
 
-// A gradient whose extents the run finds: the variable keeps its type, and one that does not fit is refused.
+// The run determines the extents of a gradient: the variable keeps its type, and a gradient that does not fit is refused.
 TEST(Updates, OfExtentsThatOnlyTheRunKnowsHaveToFit) {
   constexpr int64_t i64 = 7;  // ONNX's number
   NetBuilder b("sliced");

@@ -98,7 +98,7 @@ std::map<std::string, int64_t> AllocationCount::stop() {
 using heddle::made;
 using heddle::note;
 using heddle::release;
-// Libraries have to find them here and not in glibc: what one of these frees another has to have counted.
+// Exported, so that the libraries resolve to them and not to glibc's: memory that one of these frees must have been counted by another.
 #pragma GCC visibility push(default)
 extern "C" {
 void* malloc(size_t n) {

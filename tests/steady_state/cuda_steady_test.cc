@@ -46,7 +46,7 @@ TEST(SteadyState, TheCudaPluginAllocatesNothingInARun) {
   ASSERT_TRUE(context->bind_input(0, input->data).ok());
   for (int run = 0; run < 5; ++run) ASSERT_TRUE(context->run().ok());
   AllocationCount::start();
-  // The device begins nothing for a while: the thread that waits looks for it hundreds of times.
+  // The device begins no work for a while: the thread that waits polls it hundreds of times.
   for (int run = 0; run < 5; ++run) {
     std::ofstream(hold) << "held";
     std::thread opens([&] {

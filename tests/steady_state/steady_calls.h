@@ -1,4 +1,4 @@
-// Calls that are run again and again, and what allocates meanwhile.
+// Calls that are run again and again, and the allocations meanwhile.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct Call {
     inputs.push_back({content->dtype, content->shape, const_cast<std::byte*>(content->data)});
     owners.push_back(std::move(content));
   }
-  // Places for what the first run gives.
+  // Allocates memory for outputs of the first run's types.
   Status allocate_outputs(Session& session) {
     HEDDLE_TRY(const std::vector<Tensor> results, session.run(inputs));
     for (const Tensor& result : results) {
@@ -42,8 +42,8 @@ struct Call {
   bool run(Session& session) { return session.run(inputs.data(), inputs.size(), outputs.data(), outputs.size()).ok(); }
 };
 
-// How many rounds are run before and while allocations are counted. Counting ends early, but not before `at_least`, when it takes longer
-// than `patience_ms`.
+// The number of rounds that are run before and while allocations are counted. Counting ends early, but not before `at_least`, when it takes
+// longer than `patience_ms`.
 struct Effort {
   int warm_up = 30;
   int runs = 1000;
@@ -58,7 +58,7 @@ inline bool is_onednn(const std::string& library) {
   return from("dnnl") || from("libgomp") || from("ld-linux");
 }
 
-// Allocations by library while the calls are run in turns; how many rounds that were.
+// Returns the allocations by library while the calls are run in turns, and the number of rounds.
 inline std::pair<std::map<std::string, int64_t>, int> count_allocations(Session& session, std::vector<Call>& calls, const Effort& effort) {
   bool ok = true;
   int rounds = 0;
@@ -71,8 +71,8 @@ inline std::pair<std::map<std::string, int64_t>, int> count_allocations(Session&
   return {counts, rounds};
 }
 
-// Runs the calls in turns. What oneDNN allocates inside, by round; anything of ours is a failure at once. On a busy machine one of oneTBB's
-// threads may first take part when counting has begun, and is given its memory by oneTBB then: that happens once, so that one stretch of
+// Runs the calls in turns. Prints oneDNN's allocations by round; any of ours is a failure at once. On a busy machine one of oneTBB's
+// threads may first take part when counting has begun, and oneTBB allocates its memory then: that happens once, so that one stretch of
 // three has to be free of it.
 inline void expect_only_onednn(Session& session, std::vector<Call>& calls, const Effort& effort, const std::string& what, bool say = true) {
   for (int i = 0; i < effort.warm_up; ++i)

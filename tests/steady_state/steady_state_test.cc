@@ -1,5 +1,5 @@
-// After warm-up nothing of ours allocates: not the runtime, not our plugins' own code, not oneTBB. What oneDNN's execute allocates inside
-// is printed apart. Everything goes through Session::run, on one thread and on two, with two shapes in turns where the net leaves one open.
+// After warm-up nothing of ours allocates: not the runtime, not our plugins' own code, not oneTBB. Allocations inside oneDNN's execute are
+// printed apart. Everything goes through Session::run, on one thread and on two, with two shapes in turns where the net leaves one open.
 //
 // HEDDLE_LONG_TESTS=1 counts 1,000 runs of each net, large ones too (tools/soak.sh --steady; most of an hour).
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(SteadyState, TheCounterSeesAllocations) {
   EXPECT_GE(total, 2);
 }
 
-// A recipe with an open batch, run with batches in turns.
+// Checks a recipe with an open batch, run with batches in turns.
 void check_recipe(const std::string& name, const std::vector<int64_t>& batches, const std::vector<int>& threads, const Effort& effort) {
   auto net = models::build(name, {});
   ASSERT_TRUE(net.ok()) << net.status().text();
@@ -69,7 +69,7 @@ TEST(SteadyState, SmallRecipes) {
   for (const char* name : {"lenet", "mlp"}) check_recipe(name, {1, 3}, {1, 2}, {});
 }
 
-// What oneDNN allocates in one run of the recipe on one thread, as the README's host runs it. Anything else is a failure.
+// Returns oneDNN's allocations in one run of the recipe on one thread, as the README's host runs it. Any others are a failure.
 int64_t onednn_allocations_a_run(const std::string& recipe) {
   auto net = models::build(recipe, {});
   EXPECT_TRUE(net.ok()) << net.status().text();
@@ -117,7 +117,7 @@ TEST(SteadyState, OneDnnAllocatesWhatTheDocumentationSays) {
 TEST(SteadyState, Resnet50) {
   if (long_tests) return check_recipe("resnet50", {1, 2}, {1, 2}, {});
   check_recipe("resnet50", {1}, {1}, {.warm_up = 2, .runs = 2, .at_least = 2});
-  // On two threads warm-up goes on until the scheduler has measured, tried and decided.
+  // On two threads warm-up continues until the scheduler has measured, tried and decided.
   check_recipe("resnet50", {1}, {2}, {.warm_up = 12, .runs = 2, .at_least = 2});
 }
 
@@ -126,7 +126,7 @@ TEST(SteadyState, Encoder) {
   check_recipe("encoder", {1}, {2}, {.warm_up = 10, .runs = 2, .at_least = 2});
 }
 
-// Every model that PyTorch exported. On two threads the parallel engine runs them, however small they are.
+// Checks every model that PyTorch exported. On two threads the parallel engine runs them, however small they are.
 TEST(SteadyState, PyTorchModels) {
   const fs::path data = "/usr/share/libonnx-testdata/data";
   if (!fs::exists(data)) GTEST_SKIP() << "libonnx-testdata is not installed";
@@ -158,7 +158,7 @@ TEST(SteadyState, PyTorchModels) {
   EXPECT_EQ(models, 82 + 35);
 }
 
-// x [6, 4] -> a net around a subnet, or behind values whose extents only the run knows.
+// The nets below take x [6, 4] through a subnet, or through operators after values whose extents only the run knows.
 const Shape small = {6, 4};
 ValueId input_of(NetBuilder& b, const char* name) {
   return b.input(name, DType::f32, small);
@@ -182,7 +182,7 @@ ValueId is_positive(NetBuilder& b, ValueId x) {
 ValueId either(NetBuilder& b, ValueId condition, ValueId x) {
   return b.add1("If", "if", {condition, x}, {{"then_branch", softmax_or_neg(true)}, {"else_branch", softmax_or_neg(false)}});
 }
-// The rows whose first element is not 0.
+// Returns the rows whose first element is not 0.
 ValueId some_rows(NetBuilder& b, ValueId x) {
   const ValueId first =
       b.add1("Gather", "first", {x, b.constant("column", Blob::copy_of(DType::i64, Shape{}, "\0\0\0\0\0\0\0"))}, {{"axis", int64_t{1}}});
@@ -205,7 +205,7 @@ void loops(NetBuilder& b, ValueId x) {
   for (const ValueId out : b.add("Loop", "loop", {counted(b), yes(b), x, x}, 2, {{"body", subnet(body)}, {"captured", int64_t{1}}}))
     b.output(out);
 }
-// Neither the carried value nor the stack is in a plan.
+// Neither the carried value nor the stack has planned memory.
 void growing_loops(NetBuilder& b, ValueId x) {
   NetBuilder body("body");
   begin_trip(body);
@@ -227,7 +227,7 @@ void scans(NetBuilder& b, ValueId x, bool found) {
     b.output(out);
 }
 
-// Two contents in turns, of the same extents: those were seen before.
+// Two contents of the same extents in turns: these extents were seen before.
 TEST(SteadyState, SubnetsAndLateSteps) {
   const std::pair<const char*, void (*)(NetBuilder&, ValueId)> nets[] = {
       {"If", branches},
@@ -286,7 +286,7 @@ SessionOptions all_on_the_device() {
   return options;
 }
 
-// The streams and copies of a device, and the kernels that it launches.
+// Covers the streams and copies of a device, and the kernels that it launches.
 TEST(SteadyState, OnASimulatedDevice) {
   for (const char* name : {"lenet", "mlp"}) {
     auto net = models::build(name, {});
@@ -295,12 +295,12 @@ TEST(SteadyState, OnASimulatedDevice) {
   }
 }
 
-// More trips have more in flight than the device has room for before it is asked.
+// With more trips, more launches would be in flight than the device has room for before it is polled.
 TEST(SteadyState, ALoopOnASimulatedDevice) {
   check_on_devices("a loop on sim:0", testing_devices::lstm_loop(2), all_on_the_device());
 }
 
-// From the host to one device, from there to the other and back; without peers it goes by the host.
+// Values go from the host to one device, from there to the other and back; without peers by way of the host.
 Net between_devices() {
   NetBuilder b("between");
   const ValueId x = b.input("x", DType::f32, small);
@@ -342,7 +342,7 @@ TEST(SteadyState, ContextsThatTakeTurns) {
   }
 }
 
-// A run that starts on the processor of a pinned helper first sends that one elsewhere.
+// A run that starts on the processor of a pinned helper first moves that helper to another.
 TEST(SteadyState, HelpersThatAreMovedAway) {
   const std::vector<int> processors = allowed_processors();
   if (processors.size() < 2) GTEST_SKIP() << "a helper can only be moved where there are two processors";

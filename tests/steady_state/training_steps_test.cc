@@ -1,4 +1,4 @@
-// Steps of training after the first ones: nothing of ours allocates, and what the process holds stays as it is.
+// Steps of training after the first ones: nothing of ours allocates, and the process's memory, threads and descriptors stay the same.
 //
 // HEDDLE_LONG_TESTS=1 makes the long training 10,000 steps long (tools/soak.sh --training).
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using namespace testing_nets;
 using namespace testing_steady;
 
-// "train", which learns with `optimizer`, and "test".
+// Opens "train", which trains with `optimizer`, and "test".
 Session open_training(const Runtime& r, const std::string& recipe, const char* optimizer) {
   auto form = models::training_form(recipe, {});
   EXPECT_TRUE(form.ok()) << form.status().text();
@@ -34,7 +34,7 @@ Session open_training(const Runtime& r, const std::string& recipe, const char* o
   options.losses = {"loss"};
   options.optimizer = optimizer;
   options.learning_rate = *LearningRate::parse(0.001, "cosine(100000)", 10);
-  if (recipe != "dlrm") options.clip_norm = 10;  // of its tables rows are updated as they are, which clipping would write out
+  if (recipe != "dlrm") options.clip_norm = 10;  // its tables are updated by rows, whose gradients clipping would write out as whole tables
   const Status added = nets->add_training(r, "train", options, "train");
   EXPECT_TRUE(added.ok()) << added.text();
   auto session = r.open(*nets);
@@ -42,7 +42,7 @@ Session open_training(const Runtime& r, const std::string& recipe, const char* o
   return *session;
 }
 
-// A batch of numbers and labels, with memory for what comes out.
+// A batch of numbers and labels, with memory for the outputs.
 Call batch_for(Session& session, int64_t samples) {
   Call call;
   for (const PortInfo& port : session.inputs()) {
@@ -76,14 +76,14 @@ int64_t entries_of(const char* folder) {
   return std::distance(begin(entries), end(entries));
 }
 
-// What the process holds.
+// Resources of the process.
 struct Holdings {
   int64_t bytes = live_heap_bytes(), threads = entries_of("/proc/self/task"), descriptors = entries_of("/proc/self/fd");
   friend bool operator==(const Holdings&, const Holdings&) = default;
 };
 
-// Behind every 100 steps the net is tested and its variables are saved, as programs do, and what the process holds is what it held before.
-// As above, one of oneTBB's threads may come late and is given its memory then: what is held may change once where there are several.
+// After every 100 steps the net is tested and its variables are saved, as programs do, and the resources of the process must be the same as
+// before. As above, one of oneTBB's threads may start late and get its memory then: resources may change once where there are several.
 void train_for_long(int threads) {
   const int stretches = long_tests ? 100 : 10;
   const testing::TemporaryFolder folder;

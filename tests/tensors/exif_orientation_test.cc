@@ -30,7 +30,7 @@ TEST(ExifOrientation, IsReadInEitherOrderOfBytes) {
     for (int orientation = 1; orientation <= 8; ++orientation) EXPECT_EQ(orientation_of(segment(orientation, big_endian)), orientation);
 }
 
-// Cut off anywhere, or with any byte changed, a segment is read within its bounds, and says one of the eight.
+// A segment that is cut off anywhere, or has any byte changed, is read within its bounds, and gives one of the eight orientations.
 TEST(ExifOrientation, MalformedSegmentsSayUpright) {
   const std::string whole = segment(6, false);
   for (size_t size = 0; size + 6 < whole.size(); ++size) {
@@ -49,7 +49,7 @@ TEST(ExifOrientation, MalformedSegmentsSayUpright) {
   }
 }
 
-// The pixels of a person's view 0 1 2 / 3 4 5 as each orientation stores them (EXIF 2.3, figure of tag Orientation: which side of the
+// The pixels 0 1 2 / 3 4 5 of an upright view as each orientation stores them (EXIF 2.3, figure of tag Orientation: which side of the
 // stored picture row 0 and column 0 are).
 TEST(ExifOrientation, TurnsAllEightUpright) {
   struct Stored {

@@ -21,7 +21,7 @@ std::string npy(const std::string& descr, const std::string& fortran_order, cons
   return file + header + content;
 }
 
-// i32 numbers, bytes in the order that is asked for.
+// The bytes of i32 numbers, in the requested order.
 std::string i32s(const std::vector<int32_t>& values, bool big_endian) {
   std::string bytes;
   for (const int32_t value : values) {

@@ -1,8 +1,8 @@
 // From main to a kernel: the functions and files that a call goes through, as a kernel finds them on its stack in the built `heddle`.
 //
-// tests/plugins/backtrace.cc writes down where it was called from, addr2line says which lines those are, inlined calls too, and the sources
-// say which functions the lines stand in. Counted are ours: what the standard library does in between is left out, and so is guard, which
-// runs the lambda it is given. A lambda is part of the function it stands in.
+// tests/plugins/backtrace.cc records the addresses that it was called from, addr2line gives their lines, also of inlined calls, and the
+// sources give the functions that contain the lines. Only our functions count: the standard library's in between are left out, and so is
+// guard, which runs the lambda it is given. A lambda is part of the function that contains it.
 #include <cctype>
 #include <regex>
 #include <set>
@@ -13,7 +13,7 @@ namespace heddle::tool_tests {
 namespace {
 
 const std::filesystem::path source = HEDDLE_SOURCE_DIR;
-// From main to the call of what the author wrote, which is not among them.
+// Functions from main to the call of the author's function, which is not counted.
 constexpr size_t max_functions = 8;
 constexpr size_t max_files = 6;
 
@@ -22,7 +22,7 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 
-// `path` beneath the repository; empty when it is somewhere else. An object from a compiler's cache may name another checkout.
+// Returns `path` relative to the repository; empty if it is outside. An object from a compiler's cache may name another checkout.
 std::string relative_to_source(const std::filesystem::path& path) {
   const std::filesystem::path normal = path.lexically_normal();
   for (auto first = normal.begin(); first != normal.end(); ++first) {
@@ -34,7 +34,7 @@ std::string relative_to_source(const std::filesystem::path& path) {
   return {};
 }
 
-// The function that `line` (from 1) of a file stands in. Definitions begin in the first column, those within a class in the third.
+// Returns the function that contains `line` (from 1) of a file. Definitions begin in the first column, those within a class in the third.
 std::string function_at(const std::string& file, size_t line) {
   std::vector<std::string> lines(1);
   std::ifstream in(source / file);
@@ -62,7 +62,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// What is called on the way from main to the function that `trace` was written by, outermost first.
+// Returns the calls on the way from main to the function that wrote `trace`, outermost first.
 std::vector<Call> calls_in(const std::string& trace) {
   std::vector<Call> calls;
   std::istringstream frames(trace);
@@ -81,7 +81,7 @@ std::vector<Call> calls_in(const std::string& trace) {
   return calls;
 }
 
-// "Function  file" of the block under "From `main` to a kernel" in docs/architecture.md.
+// Returns "Function  file" of the lines of the block under "From `main` to a kernel" in docs/architecture.md.
 std::vector<Call> documented_calls() {
   const std::string page = read_text(HEDDLE_SOURCE_DIR "/docs/architecture.md");
   const size_t begin = page.find("```\n", page.find("From `main` to a kernel")) + 4;

@@ -1,4 +1,4 @@
-// --commit: when updates of variables are made, and what either costs.
+// --commit: when updates of variables are made, and the costs of either choice.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -25,12 +25,12 @@ TEST(ToolPlan, SaysWhatEitherCommitCosts) {
   EXPECT_GT(tails(late), 0);
   EXPECT_EQ(tails(early), 0);
   EXPECT_EQ(heddle_json({"plan", net, "--net", "train", "--symbol", "N=1", "--dot"})["commit"], late["commit"]);
-  // A net without updates has nothing to compare.
+  // A net without updates has no choice to compare.
   EXPECT_TRUE(heddle_json({"plan", net, "--net", "test", "--symbol", "N=1"})["commit"].is_null());
   EXPECT_EQ(codes(heddle_json({"plan", net, "--net", "train", "--commit", "soon"}, 2)), Words{"unknown-option"});
 }
 
-// The updates are the same ones.
+// Either choice makes the same updates.
 TEST(ToolTrain, LearnsTheSameWithEitherCommit) {
   const TemporaryFolder folder;
   const std::string net = (folder / "mlp.heddle").string();

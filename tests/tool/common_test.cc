@@ -1,4 +1,4 @@
-// What every command shares: options, diagnostics, exit status, the one object.
+// The common part of every command: options, diagnostics, exit status, the one object.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace heddle::tool_tests {
 namespace {
 
-// As `heddle --help` lists them.
+// Returns the commands that `heddle --help` lists.
 Words commands() {
   const std::string help = heddle({"--help"}).out;
   const size_t begin = help.find("Subcommands:\n"), end = help.find("\n\n", begin);
@@ -31,7 +31,7 @@ std::string loaded_plugins(const Json& object) {
   return names;
 }
 
-// The shell finds it by PATH; what lies in the folder where somebody stands is not loaded.
+// The shell finds the tool by PATH; plugins in the current folder are not loaded.
 TEST(ToolCommon, PluginsAreFoundBesideTheProgramHoweverItIsCalled) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "heddle/plugins");
@@ -68,7 +68,7 @@ TEST(ToolCommon, HelpOfEveryCommandHasAnExample) {
     EXPECT_NE(heddle({"plugin", inner, "--help"}).out.find("Example: heddle plugin " + std::string(inner)), std::string::npos) << inner;
 }
 
-// The part of docs/command_line.md under a heading that begins so, with what every command shares.
+// Returns the part of docs/command_line.md under the heading that begins so, and the part about all commands.
 std::string documentation_of(const std::string& command) {
   const std::string page = read_text(HEDDLE_SOURCE_DIR "/docs/command_line.md");
   const size_t shared_end = page.find("\n## heddle "), begin = page.find("\n## heddle " + command);
@@ -95,7 +95,7 @@ TEST(ToolCommon, EveryOptionIsDocumented) {
         if (name == "-h") continue;
         EXPECT_NE(documentation.find("`" + name), std::string::npos) << command << " " << name << " is not documented";
         const std::string who = call.size() > 1 ? call[0] + " " + call[1] : command;
-        if (name.rfind("--", 0) != 0) continue;  // the short form of one that is looked at
+        if (name.rfind("--", 0) != 0) continue;  // the short form of an option that is checked
         EXPECT_TRUE(coverage.find("| " + who + " " + name + " |") != std::string::npos ||
                     coverage.find("| common " + name + " |") != std::string::npos)
             << who << " " << name << " has no row in tests/COVERAGE.md";
@@ -122,7 +122,7 @@ TEST(ToolCommon, DeviceOptionsAreThoseOfEveryCommandThatCompiles) {
 TEST(ToolCommon, PluginLoadsAFile) {
   EXPECT_EQ(loaded_plugins(heddle_json({"plugin", "list"})), bundled_plugins);
   EXPECT_EQ(loaded_plugins(heddle_json({"plugin", "list", "--plugin", example_plugin})), "example " + bundled_plugins);
-  // Repeatable, one value each: what follows is the command's own.
+  // The option is repeatable, with one value each: the words after that are the command's own.
   const NetFolder folder(two_outputs());
   const Json checked = heddle_json({"check", "--plugin", example_plugin, "--plugin", test_plugin("awkward_provider"), folder.net()});
   EXPECT_EQ(checked["operators"], 2);
@@ -133,7 +133,7 @@ TEST(ToolCommon, PluginDirLoadsEveryFile) {
   const TemporaryFolder folder;
   std::filesystem::copy_file(example_plugin, folder / "example.so");
   EXPECT_EQ(loaded_plugins(heddle_json({"plugin", "list", "--plugin-dir", folder.path().string()})), "example " + bundled_plugins);
-  // The variable names the default folder; an option comes before it.
+  // The variable names the default folder; an option overrides it.
   const Outcome outcome = Tool({"plugin", "list", "--json"}).set("HEDDLE_PLUGIN_DIR", folder.path().string()).run();
   EXPECT_EQ(loaded_plugins(checked_object(outcome, "plugin_list.json")), "example ");
 }
@@ -183,7 +183,7 @@ TEST(ToolCommon, ColoursAreForTerminalsWithoutNoColor) {
 }
 
 TEST(ToolCommon, WerrorMakesWarningsFail) {
-  // A value that nobody reads is a warning.
+  // A value that no operator reads is a warning.
   const NetFolder folder(
       net_text("unused", R"("x")", R"("y")", input("x", "2"), node("Relu", R"("x")", "y") + ", " + node("Exp", R"("x")", "z")));
   const Json warned = heddle_json({"check", folder.net()});
@@ -194,7 +194,7 @@ TEST(ToolCommon, WerrorMakesWarningsFail) {
 }
 
 TEST(ToolCommon, JsonIsOneObjectOnFailureToo) {
-  // checked_object() holds each against its schema: all keys are there, null where unknown.
+  // checked_object() checks each against its schema: all keys are there, null where unknown.
   EXPECT_TRUE(heddle_json({"run", "/nowhere/net.heddle"}, 3)["outputs"].is_null());
   EXPECT_TRUE(heddle_json({"plan", "--buffers", "/nowhere/b.csv"}, 3)["peak_bytes"].is_null());
   EXPECT_TRUE(heddle_json({"verify-onnx", "/nowhere"}, 2)["folders"].is_null());
@@ -245,7 +245,7 @@ TEST(ToolCommon, NamesOfFilesAreEscaped) {
   }
 }
 
-// A pipe that nobody writes to, a device without an end, a folder: every option that reads a file refuses them, and none waits.
+// A pipe without a writer, a device without an end, a folder: every option that reads a file refuses them, and none waits.
 TEST(ToolCommon, WhatIsNoRegularFileIsRefusedByEveryOption) {
   const NetFolder folder(two_outputs());
   const Words command_lines[] = {{"run", "FILE.heddle", "--random", "1"},
@@ -328,7 +328,7 @@ TEST(ToolCommon, FilesAreReplacedAsAWhole) {
   write_text(folder / "a.npy", "before");
   std::filesystem::create_hard_link(folder / "a.npy", folder / "link");
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--output", "a=" + folder.file("a.npy")}).status, 0);
-  // Another file took the name; whoever holds the old one still sees the old content.
+  // Another file took the name; a link to the old one still has the old content.
   EXPECT_EQ(read_text(folder / "link"), "before");
   EXPECT_EQ(npy_values(folder / "a.npy").size(), 6u);
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--output", "a=/nowhere/a.npy"}, 3)), Words{"file-unwritable"});
@@ -342,7 +342,7 @@ TEST(ToolCommon, DevicesListsTheProcessor) {
   EXPECT_EQ(heddle({"devices"}).out.rfind("cpu:0 ", 0), 0u);
 }
 
-// A command that nobody can call would be found by no other test.
+// No other test would find a command that can not be called.
 TEST(ToolCommon, EveryCommandIsInTheTable) {
   const std::filesystem::path folder = HEDDLE_SOURCE_DIR "/tools/heddle/commands";
   std::set<std::string> defined, listed;

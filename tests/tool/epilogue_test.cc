@@ -4,7 +4,7 @@
 namespace heddle::tool_tests {
 namespace {
 
-// y = relu(x w + b + r) * s. Where `whole` is false all that is in between is an output too, and nothing can be fused.
+// y = relu(x w + b + r) * s. If not `whole`, all values in between are outputs too, and nothing can be fused.
 std::string linear_net(bool whole) {
   const std::string linear = node("Linear", R"("x", "w", "b")", "product", R"(, "domain": "guide")");
   return net_text(

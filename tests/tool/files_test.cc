@@ -43,7 +43,7 @@ TEST(ToolModel, RecipesOfSeveralInputsRunOnRandomContent) {
   }
 }
 
-// Dims that a net does not declare are those that inference finds: numbers, the inputs' symbols, or "?" where only a run knows.
+// Dims that a net does not declare are inferred: numbers, the inputs' symbols, or "?" where only a run knows.
 TEST(ToolInspect, OutputsHaveDims) {
   const auto outputs = [](const NetFolder& folder, const Words& more = {}) {
     Words arguments = {"inspect", folder.net()};
@@ -65,7 +65,7 @@ TEST(ToolInspect, OutputsHaveDims) {
       << heddle({"inspect", flat.net()}).out;
   const NetFolder open(net_text("open", R"("z")", R"("y")", input("z", "null, 3"), node("Relu", R"("z")", "y")));
   EXPECT_EQ(outputs(open), Json::array({port("y", Json::array({nullptr, 3}))}));
-  // What no plugin has is a note, and the net is shown as it is written.
+  // An operator of no plugin is a note, and the net is shown as it is written.
   const NetFolder unknown(net_text("unknown", R"("x")", R"("y")", input("x", "3"), node("Relo", R"("x")", "y")));
   const Json object = heddle_json({"inspect", unknown.net()});
   EXPECT_EQ(codes(object), Words{"unknown-operator"});
@@ -105,7 +105,7 @@ TEST(ToolImport, HelpNamesTheOpsetsThatAreRead) {
 TEST(ToolImport, ListsEveryUnsupportedOperator) {
   if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const TemporaryFolder folder;
-  // Without the CPU plugin nobody has any operator of the model.
+  // Without the CPU plugin no plugin has the operators of the model.
   const Outcome outcome =
       Tool({"import", (onnx_data / "pytorch-converted/test_Conv2d/model.onnx").string(), "-o", (folder / "n.heddle").string(), "--json"})
           .set("HEDDLE_PLUGIN_DIR", folder.path().string())
@@ -118,8 +118,8 @@ TEST(ToolImport, ListsEveryUnsupportedOperator) {
 TEST(ToolImport, CountsAllParametersWhateverTheyAreCalled) {
   namespace onnx = onnx_bytes;
   const TemporaryFolder folder;
-  // A convolution of 3 → 8 channels with bias and a normalisation: 8·3·3·3 + 8 + 2·8; the running statistics, a scalar and a resizing's
-  // factors are none.
+  // The net has a convolution of 3 → 8 channels with bias and a normalisation: 8·3·3·3 + 8 + 2·8; the running statistics, a scalar and a
+  // resizing's factors are no parameters.
   const auto floats = [](const std::string& name, const onnx::Dims& dims) {
     size_t count = 1;
     for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
@@ -146,7 +146,7 @@ TEST(ToolImport, CountsAllParametersWhateverTheyAreCalled) {
   EXPECT_NE(heddle(arguments).out.find(" 240 parameters\n"), std::string::npos);
   EXPECT_EQ(heddle_json({"inspect", (folder / "m.heddle").string(), "--stats"})["stats"]["parameters"], 240);
   if (!std::filesystem::exists(onnx_data)) return;
-  // PyTorch's Conv2d(3, 4, kernel_size=(3, 2)).
+  // This is PyTorch's Conv2d(3, 4, kernel_size=(3, 2)).
   const std::string conv = (onnx_data / "pytorch-converted/test_Conv2d/model.onnx").string();
   EXPECT_EQ(heddle_json({"import", conv, "-o", (folder / "c.heddle").string()})["net"]["parameters"], 4 * 3 * 3 * 2 + 4);
 }
@@ -160,7 +160,8 @@ TEST(ToolInspect, DescribesNetsWeightsAndPlugins) {
   EXPECT_TRUE(of_net["stats"].is_null());
   EXPECT_EQ(heddle_json({"inspect", net, "--stats"})["stats"]["operators_by_type"]["Conv"], 2);
   EXPECT_EQ(heddle_json({"inspect", net, "--stats"})["stats"]["parameters"], 61706);
-  // 28 x 28 outputs of 5 x 5 taps in 6 channels, 10 x 10 of 6 x 5 x 5 in 16, three products: multiplications and additions, biases apart.
+  // There are 28 x 28 outputs of 5 x 5 taps in 6 channels, 10 x 10 of 6 x 5 x 5 in 16, three products: multiplications and additions,
+  // biases apart.
   const double products = 2.0 * (28 * 28 * 6 * 25 + 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10);
   const Json stats = heddle_json({"inspect", net, "--stats"})["stats"];
   EXPECT_GT(stats["flops"], products);
@@ -201,7 +202,7 @@ TEST(ToolInspect, TellsWhatOperatorsOfAPluginTake) {
   EXPECT_EQ(codes(heddle_json({"inspect", cpu_plugin, "--operator", "Lop"}, 2)), Words{"unknown-name"});
 }
 
-// The plugin alone would be refused: nobody declares what its kernels are for.
+// The plugin alone would be refused: no plugin would declare the operators of its kernels.
 TEST(ToolInspect, ShowsKernelsForOperatorsOfOthers) {
   const Json plugin = heddle_json({"inspect", test_plugin("bare")})["plugin"];
   EXPECT_EQ(plugin["devices"], Json::array({"bare"}));
@@ -224,7 +225,7 @@ TEST(ToolInspect, ShowsKernelsForOperatorsOfOthers) {
   EXPECT_EQ(relu["kernels"], Json::array({kernels["bare:relu"]}));
   EXPECT_TRUE(relu["operators"].empty());
   EXPECT_EQ(codes(heddle_json({"inspect", test_plugin("bare"), "--operator", "Sigmoid"}, 2)), Words{"unknown-name"});
-  // Without the plugins that declare the operators it stays refused.
+  // Without the plugins that declare the operators it is refused.
   const TemporaryFolder empty;
   const Outcome refused = Tool({"inspect", test_plugin("bare")}).set("HEDDLE_PLUGIN_DIR", empty.path().string()).run();
   EXPECT_EQ(refused.status, 3);

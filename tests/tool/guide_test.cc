@@ -1,4 +1,4 @@
-// The plugins and nets that docs/writing_an_operator.md and docs/operator_guide.md show.
+// The plugins and nets in docs/writing_an_operator.md and docs/operator_guide.md.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -21,7 +21,7 @@ TEST(ToolGuide, EveryPluginPassesTheSuiteInFull) {
   EXPECT_GE(plugins, 6);
 }
 
-// What the text says of errors in attributes.
+// The errors in attributes that the guide describes.
 TEST(ToolGuide, WrongAttributesAreRefused) {
   const std::string plugin = test_plugin("guide_attributes");
   const auto said = [&](const std::string& attributes, int status) {
@@ -30,7 +30,7 @@ TEST(ToolGuide, WrongAttributesAreRefused) {
     return outcome.err;
   };
   said("bounds=[0.0,1.0]", 0);
-  said("bounds=[0,1]", 0);  // integers where floats are wanted
+  said("bounds=[0,1]", 0);  // integers where floats are expected
   struct Row {
     const char *attributes, *text;
     int status;
@@ -69,7 +69,7 @@ TEST(ToolGuide, NoiseFollowsFromTheSeedAndTheStep) {
   EXPECT_NE(second, first);
   EXPECT_NE(noise({"--seed", "1"}), first);
   EXPECT_EQ(noise({"--repeat", "2", "--threads", "1"}), second);
-  // Without a counter each run draws the same.
+  // Without a counter each run draws the same numbers.
   std::string text = read_text(guide / "noise.json");
   const std::string counter = ", \"step_counter\": \"step\"";
   ASSERT_NE(text.find(counter), std::string::npos);

@@ -1,4 +1,4 @@
-// Text that comes from files, through every command: nothing of it reaches the terminal, an object or a file's name as it is.
+// Text that comes from files, through every command: none of it reaches the terminal, an object or a file's name unescaped.
 #include <algorithm>
 #include <set>
 
@@ -7,18 +7,19 @@
 namespace heddle::tool_tests {
 namespace {
 
-// What no name may bring to a terminal: escape sequences, the other controls, bidirectional marks, invisible letters, lines of its own.
+// Characters that no name may bring to a terminal: escape sequences, the other controls, bidirectional marks, invisible letters, line
+// breaks.
 const std::string hostile =
     "\x1b[31m\x07\x7f\xc2\x9b"
     "31m\xc2\x85\xd8\x9c\xe2\x80\x8f\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81\r\nFORGED\t<b>&\"\\";
 
-// As a JSON string's content.
+// Returns the text as a JSON string's content.
 std::string escaped(const std::string& text) {
   const std::string whole = Json(text).dump(-1, ' ', true);
   return whole.substr(1, whole.size() - 2);
 }
 
-// What is wrong with `text` for a terminal; empty: nothing. Written apart from base/text, which it judges.
+// Returns the reason why `text` must not be printed on a terminal; empty: none. Independent of base/text, which it checks.
 std::string harm_in(const std::string& text) {
   const auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   for (size_t i = 0; i < text.size();) {
@@ -65,7 +66,7 @@ std::string onnx_value(const std::string& name, const std::string& symbol) {
   const std::string shape = text_field(1, text_field(2, symbol)) + text_field(1, number_field(1, 2));
   return text_field(1, name) + text_field(2, text_field(1, number_field(1, 1) + text_field(2, shape)));
 }
-// x -> y by one operator of this type; all names are hostile.
+// Returns a model x -> y of one operator of this type; all names are hostile.
 std::string onnx_model(const std::string& type) {
   const std::string x = "x" + hostile, y = "y" + hostile;
   const std::string node = text_field(1, x) + text_field(2, y) + text_field(3, "n" + hostile) + text_field(4, type);
@@ -83,7 +84,8 @@ std::string safetensors(const std::string& name, const std::string& dtype) {
   return out + header + std::string(12, '\0');
 }
 
-// x [N, 2] through every kind of step: a chain of pointwise operators, a product with a constant, a variable, two outputs.
+// Returns a net with x [N, 2] through every kind of step: a chain of pointwise operators, a product with a constant, a variable, two
+// outputs.
 std::string hostile_net(const std::string& last = "Exp") {
   const std::string h = escaped(hostile);
   const auto name = [&](const std::string& begin) { return "\"" + begin + h + "\""; };
@@ -137,11 +139,11 @@ struct HostileFiles : TemporaryFolder {
     }
   }
   std::string file(const std::string& name) const { return (path() / name).string(); }
-  // A name of a file: no '/', and bytes that are no UTF-8.
+  // A file's name: no '/', and bytes that are not UTF-8.
   const std::string hostile_file = "\x1b[31m\xff\xfe\xc2\x9b\xe2\x80\xae\nFORGED";
 };
 
-// Every use of every command, whether it succeeds or not. Each must stand here for every command that `heddle --help` lists.
+// Every use of every command, whether it succeeds or not. Every command that `heddle --help` lists must be here.
 std::vector<Words> uses(const HostileFiles& f) {
   const std::string net = f.file("net.json"), symbol = "N" + hostile + "=3", x = "x" + hostile, y = "y" + hostile;
   const auto run = [&](Words more) {
@@ -279,14 +281,14 @@ TEST(ToolHostileNames, NothingOfThemReachesTheTerminal) {
     EXPECT_TRUE(name.empty() || seen.contains(name)) << name;
   }
   EXPECT_GE(seen.size(), 12u);
-  // What the uses above have written: pages and traces for people, nets that keep the names as they are.
+  // The files that the uses above have written: pages and traces for people, nets that keep the names as they are.
   for (const char* file : {"trace.json", "report.html", "plan.svg", "i.json"}) EXPECT_EQ(harm_in(read_text(files / file)), "") << file;
   EXPECT_EQ(Json::parse(read_text(files / "i.json"), nullptr, false)["inputs"], Json({"x" + hostile}));
   ASSERT_EQ(heddle({"convert", files.file("net.heddle"), files.file("back.json")}).status, 0);
   EXPECT_EQ(Json::parse(read_text(files / "back.json"), nullptr, false)["outputs"], Json({"y" + hostile, "../-z" + hostile}));
 }
 
-// On a terminal colours and progress are ours; the rest is what it would be in a file.
+// On a terminal the tool adds colours and progress; everything else is as it would be in a file.
 TEST(ToolHostileNames, NeitherByProgressNorByColours) {
   HEDDLE_NEEDS_TERMINAL();
   const HostileFiles files;
@@ -301,7 +303,7 @@ TEST(ToolHostileNames, NeitherByProgressNorByColours) {
   }
 }
 
-// Outputs and dumped tensors: names that no shell and no file system takes for something else, one for each tensor.
+// Files of outputs and dumped tensors: names that no shell and no file system takes for something else, one for each tensor.
 TEST(ToolHostileNames, MakeFilesOfTheirOwn) {
   const std::vector<std::string> names = {"..",
                                           ".",

@@ -1,4 +1,4 @@
-// What ends the tool from outside: signals, and files that shrink under it.
+// Events from outside that end the tool: signals, and files that shrink while they are mapped.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -50,7 +50,7 @@ TEST(ToolInterrupt, EverythingElseEndsAtOnce) {
 
 TEST(ToolInterrupt, LeavesNoTemporaryFile) {
   const TemporaryFolder folder;
-  // The weights are written for a while: the signal comes when their temporary file is there.
+  // Writing the weights takes a while: the signal is sent when their temporary file exists.
   Tool tool({"model", "resnet50", "-o", (folder / "net.heddle").string()});
   tool.interrupt(SIGINT, [&](const std::string&, pid_t) { return files_in(folder.path()) > 0; });
   const Outcome outcome = tool.run();
@@ -60,7 +60,7 @@ TEST(ToolInterrupt, LeavesNoTemporaryFile) {
 
 TEST(ToolMappedFile, OneThatShrinksIsAnError) {
   HEDDLE_NEEDS_TERMINAL();
-  // Large enough to be mapped; added as it is, never packed.
+  // The constant is large enough to be mapped, and added as it is, never packed.
   std::string numbers = "1";
   for (int i = 1; i < 100000; ++i) numbers += ",1";
   const NetFolder folder(

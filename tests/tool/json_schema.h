@@ -1,6 +1,6 @@
 // A subset of JSON Schema, as much as docs/schemas/ uses: type, enum, required, properties, additionalProperties, items, minItems, pattern
 // and $ref to "common.json#/$defs/NAME". A keyword that is not checked here is an error of the schema, so that no schema promises more than
-// the tests look at.
+// the tests check.
 #pragma once
 
 #include <fstream>
@@ -21,7 +21,7 @@ inline Json schema_file(const std::string& name) {
 
 class SchemaCheck {
  public:
-  // What is wrong with `value`, one line each; empty: it is what the schema says.
+  // Returns the violations of the schema by `value`, one line each; empty: none.
   static std::vector<std::string> run(const Json& value, const Json& schema) {
     SchemaCheck check;
     check.visit(value, schema, "$");

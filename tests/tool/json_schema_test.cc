@@ -38,7 +38,7 @@ TEST(JsonSchema, EveryFileOfTheDocumentationIsOne) {
     const Json schema = schema_file(name);
     ASSERT_TRUE(schema.is_object());
     ++files;
-    // A schema that takes anything would check nothing.
+    // A schema that accepts anything would check nothing.
     EXPECT_FALSE(SchemaCheck::run(Json::object(), schema).empty());
     EXPECT_TRUE(name == "common.json" || schema.value("additionalProperties", Json()) == Json(false));
   }

@@ -1,4 +1,4 @@
-// A small net that learns, and eight samples for it.
+// A small net that can be trained, and eight samples for it.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline constexpr const char* learning_net_text = R"json({"heddle": 1, "name": "t
   "nodes": [{"name": "logits", "type": "MatMul", "inputs": ["x", "w"], "outputs": ["logits"]},
    {"name": "loss", "type": "SoftmaxCrossEntropyLoss", "inputs": ["logits", "labels"], "outputs": ["loss"]}]}]})json";
 
-// Eight samples of two classes, told apart by the sign of x.
+// Eight samples of two classes, which differ by the sign of x.
 struct Samples {
   Samples() {
     std::vector<float> x;

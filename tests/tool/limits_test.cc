@@ -4,7 +4,7 @@
 namespace heddle::tool_tests {
 namespace {
 
-// x -> Loop of one turn around a net like this one, `depth` times; innermost Neg.
+// x -> Loop of one trip around a net like this one, `depth` times; innermost Neg.
 std::string nested(int depth) {
   const std::string x = input("x", "2"), port = R"({"name": "turn", "kind": "input", "dtype": "i64", "dims": []}, )"
                                                 R"({"name": "go", "kind": "input", "dtype": "bool", "dims": []}, )";
@@ -40,7 +40,7 @@ TEST(ToolLimit, RaisesAndLowersForEveryCommandThatReadsNets) {
   heddle_json({"run", two.net(), "--random", "1", "--limit", "plan_bytes=1"}, 4);
 }
 
-// Operations of a run, and what is printed of all limits. An Einsum of f16 that sums each operand alone stays a loop over all products.
+// Operations of a run, and the printed values of all limits. An Einsum of f16 that sums each operand alone stays a loop over all products.
 TEST(ToolLimit, CountsOperationsAndPrintsWhatHolds) {
   const NetFolder products(net_text("products", R"("x", "y")", R"("z")",
                                     input("x", "3000, 3000", "f16") + ", " + input("y", "3000, 3000", "f16"),
@@ -52,12 +52,12 @@ TEST(ToolLimit, CountsOperationsAndPrintsWhatHolds) {
   EXPECT_EQ(checked["limits"]["operations"], 10'000'000'000'000'000);
   EXPECT_EQ(checked["limits"]["subnet_depth"], 16);
   EXPECT_GT(checked["limits"]["plan_bytes"], 0);
-  // It ends when it should, in the midst of its one operator.
+  // The run ends at its deadline, in the middle of its one operator.
   const Json late = heddle_json({"run", products.net(), "--random", "1", "--deadline", "0.2"}, 1);
   EXPECT_EQ(codes(late), Words{"deadline-exceeded"}) << late;
 }
 
-// Extents that a library would prepare for for ever.
+// A library would prepare for such extents for ever.
 TEST(ToolLimit, AbsurdPaddingIsCheckedInAMoment) {
   const NetFolder padded(net_text("padded", R"("x", "w")", R"("y")", input("x", "1, 3, 5, 5") + ", " + input("w", "8, 3, 3, 3"),
                                   node("Conv", R"("x", "w")", "y", R"(, "attributes": {"pads": {"ints": [0, 1000000, 0, 1000000]}})")));

@@ -14,7 +14,7 @@ struct OnnxFolder : TemporaryFolder {
   void change_expectation(float by) const {
     const std::string file = folder + "/test_data_set_0/output_0.pb";
     std::string bytes = read_text(file);
-    // The dims, type and raw data come first; a name may stand before them, nothing behind.
+    // The dims, type and raw data come first; a name may precede them, nothing follows.
     float last = 0;
     std::memcpy(&last, bytes.data() + bytes.size() - 4, 4);
     last += by;
@@ -40,7 +40,8 @@ TEST(ToolVerifyOnnx, ComparesFoldersAndParents) {
   EXPECT_EQ(heddle({"verify-onnx", empty.path().string()}).status, 2);
 }
 
-// test_add and test_if run there whole; test_loop11, whose value grows, does not, which is said, or on the host where copies are made.
+// test_add and test_if run whole on the device; test_loop11, whose value grows, is reported as unsupported, or runs on the host where
+// copies are made.
 TEST(ToolVerifyOnnx, RunsOnADevice) {
   if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const OnnxFolder add("test_add");
@@ -88,7 +89,7 @@ TEST(ToolVerifyOnnx, RandomOperatorsAreHeldToTheirMoments) {
   if (!std::filesystem::exists(onnx_data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const OnnxFolder folder("test_bernoulli_double");
   EXPECT_EQ(heddle_json({"verify-onnx", folder.folder})["folders"][folder.folder]["status"], "pass-statistical");
-  // Ten zeros and ones: a last one of 1000 is no draw of the same distribution.
+  // The expected values are ten zeros and ones: with a last one of 1000 they are no draw of the same distribution.
   const std::string file = folder.folder + "/test_data_set_0/output_0.pb";
   std::string bytes = read_text(file);
   const double thousand = 1000;

@@ -1,4 +1,4 @@
-// `heddle plugin check` names what is wrong with each operator of tests/plugins/mistaken/mistakes.cc.
+// `heddle plugin check` names the mistake of each operator of tests/plugins/mistaken/mistakes.cc.
 #include <map>
 #include <set>
 #include <sstream>
@@ -56,13 +56,13 @@ TEST(ToolMistakes, EachIsFoundAndNamed) {
     const std::string name = one["operator"], type = name.substr(name.rfind(':') + 1);
     ASSERT_TRUE(rows.contains(type)) << type;
     const std::string& mistake = rows.at(type);
-    if (not_examined.contains(mistake)) continue;  // sanitizers keep their own malloc
+    if (not_examined.contains(mistake)) continue;  // sanitizers have a malloc of their own
     EXPECT_EQ(one["status"], mistake.empty() ? "pass" : "fail") << one;
     EXPECT_EQ(one["mistake"], mistake.empty() ? Json(nullptr) : Json(mistake)) << one;
   }
 }
 
-// Planted in operators before the checker was written to find them, by somebody who had the documentation alone.
+// These were planted in operators before the checker was written to find them, by an author who had only the documentation.
 TEST(ToolMistakes, ThosePlantedByOthersAreFoundAndNamed) {
   const std::string folder = HEDDLE_SOURCE_DIR "/tests/authors/mistakes";
   std::map<std::string, std::map<std::string, std::string>> rows;  // by plugin and operator
@@ -73,11 +73,11 @@ TEST(ToolMistakes, ThosePlantedByOthersAreFoundAndNamed) {
     if (line.rfind('#', 0) == 0 || !(words >> file >> type >> number >> mistake)) continue;
     rows[file.substr(0, file.find('.'))][type] = mistake;
   }
-  size_t planted = 0, found = 0, left_out = 0;  // those that a build with sanitizers does not look for
+  size_t planted = 0, found = 0, left_out = 0;  // left out: those that a build with sanitizers does not look for
   for (const auto& [plugin, mistakes] : rows) planted += mistakes.size();
   for (const auto& [plugin, mistakes] : rows) {
     const Json object = heddle_json({"plugin", "check", test_plugin("planted_" + plugin)}, 1);
-    const bool sanitized = !object["not_examined"].empty();  // a sanitizer ends the process in its own words
+    const bool sanitized = !object["not_examined"].empty();  // a sanitizer ends the process with a message of its own
     const std::set<std::string> not_examined = object["not_examined"];
     std::set<std::string> seen;
     for (const Json& one : object["operators"]) {

@@ -58,7 +58,7 @@ struct Graph {
   Graph& constant(const std::string& proto) { return add(5, proto); }
   Graph& input(const std::string& proto) { return add(11, proto); }
   Graph& output(const std::string& proto) { return add(12, proto); }
-  // `domains`: others than ONNX's own, all at version 1.
+  // `domains` are those other than ONNX's own, all at version 1.
   std::string model(uint64_t opset = 13, const std::vector<std::string>& domains = {}) const {
     std::string file = integer(1, 8) + part(7, bytes + part(2, "test")) + part(8, integer(2, opset));
     for (const std::string& domain : domains) file += part(8, part(1, domain) + integer(2, 1));

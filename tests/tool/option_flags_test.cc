@@ -1,4 +1,4 @@
-// The library's hints name options as a program writes them; the tool's name its flags.
+// The library's hints name options as a program writes them; the tool's hints name its flags.
 #include "options/option_flags.h"
 
 #include "tool_runner.h"
@@ -42,10 +42,10 @@ TEST(OptionFlags, WhatIsAttachedHasItsOwn) {
   const Diagnostic shown = with_flags(status.diagnostic());
   EXPECT_EQ(shown.hint, "raise --memory-limit");
   EXPECT_EQ(shown.attached[0].hint, "check --plugin-dir");
-  EXPECT_EQ(shown.attached[1].hint, "raise SessionOptions::memory_limit");  // it says of no option
+  EXPECT_EQ(shown.attached[1].hint, "raise SessionOptions::memory_limit");  // the hint names no option
 }
 
-// On stderr and in the object.
+// The hints appear on stderr and in the object.
 TEST(OptionFlags, AreWhatTheToolSays) {
   const NetFolder two(net_text("two", R"("x")", R"("y")", input("x", "\"N\""), node("Relu", R"("x")", "y")));
   const auto says = [&](const Words& words, const std::string& hint) {

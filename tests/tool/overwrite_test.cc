@@ -1,4 +1,4 @@
-// No command writes over what it reads, nor two things into one file: refused before anything is written.
+// No command overwrites a file that it reads, nor writes two results into one file: it is refused before anything is written.
 #include <map>
 
 #include "onnx_bytes.h"
@@ -14,7 +14,7 @@ std::map<std::string, std::string> contents(const std::filesystem::path& folder)
   return files;
 }
 
-// Exit 2 and one diagnostic that says so; every file stays as it is.
+// Expects exit status 2 and one diagnostic; every file stays as it is.
 void expect_refused(const std::filesystem::path& folder, const Words& arguments) {
   const auto before = contents(folder);
   const Json object = heddle_json(arguments, 2);
@@ -22,7 +22,7 @@ void expect_refused(const std::filesystem::path& folder, const Words& arguments)
   EXPECT_TRUE(contents(folder) == before) << Json(arguments).dump() << " changed the files";
 }
 
-// x [2] -> y = x + w, where w lies in a weights file of the net's name.
+// A folder with x [2000] -> y = x + w, where w is in a weights file of the net's name.
 struct WeightsFolder : TemporaryFolder {
   WeightsFolder() {
     std::string data;
@@ -56,7 +56,7 @@ TEST(ToolOverwrite, ImportKeepsTheModelAndItsData) {
   expect_refused(folder.path(), {"import", file("m.onnx"), "-o", file("x.safetensors")});
 }
 
-// A model whose weights lie beside it, as exporters write those over 2 GiB.
+// A model whose weights are in a file beside it, as exporters write those over 2 GiB.
 TEST(ToolOverwrite, ImportKeepsExternalData) {
   namespace pb = onnx_bytes;
   const std::string tensor = pb::integer(1, 32) + pb::integer(1, 64) + pb::integer(2, 1) + pb::part(8, "w") +
@@ -100,7 +100,7 @@ TEST(ToolOverwrite, ModelWritesEachThingToAFileOfItsOwn) {
   expect_refused(folder.path(), {"model", "lenet", "-o", file("n.safetensors")});
   expect_refused(folder.path(), {"model", "lenet", "-o", file("n.heddle"), "--weights", file("n.safetensors")});
   expect_refused(folder.path(), {"model", "lenet", "-o", file("n.heddle"), "--weights", file("n.heddle")});
-  // The weights' name leads to the net's.
+  // The weights' name is a link to the net's file.
   std::filesystem::create_symlink("n.heddle", folder / "n.safetensors");
   write_text(folder / "n.heddle", "before");
   expect_refused(folder.path(), {"model", "lenet", "-o", file("n.heddle")});

@@ -1,4 +1,4 @@
-// heddle plan --dry: plans for a device that is not here.
+// heddle plan --dry: plans for a device that this machine does not have.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -19,7 +19,7 @@ Words with(Words words, const Words& more) {
   return words;
 }
 
-// Of what a description has to have, with one of its values another.
+// Returns a description with all required keys; the value of `key` is replaced.
 std::string description(const std::string& key = "", const std::string& value = "") {
   std::string text;
   const std::pair<const char*, const char*> all[] = {{"name", "\"tiny\""},
@@ -36,7 +36,7 @@ std::string description(const std::string& key = "", const std::string& value = 
   return text + "}";
 }
 
-// Unique stays on the host.
+// Returns a net of which Unique stays on the host.
 std::string with_a_host_step() {
   return net_text("mixed", R"("x")", R"("y", "z")", input("x", "64, 512"),
                   node("Softmax", R"("x")", "s") + ", " + node("Unique", R"("s")", "z") + ", " + node("Relu", R"("s")", "y"));
@@ -62,7 +62,7 @@ TEST(ToolPlanDry, WhatStaysOnTheHostSaysWhy) {
   ASSERT_EQ(plan["host_steps"].size(), 3u) << plan["host_steps"];
   EXPECT_EQ(plan["host_steps"][1]["type"], "Unique");
   EXPECT_EQ(plan["host_steps"][1]["reason"], R"(runs on "cpu:0": no kernel for it on "cuda:0")");
-  // What lies around it follows it.
+  // Its neighbours stay on the host as well.
   for (const size_t i : {0, 2})
     EXPECT_NE(plan["host_steps"][i]["reason"].get<std::string>().find("bytes fewer are copied in each run"), std::string::npos);
 }
@@ -72,7 +72,7 @@ TEST(ToolPlanDry, AFileDescribesAnother) {
   write_text(folder / "tiny.json", description());
   const auto described = [&] { return heddle_json(with({"plan", folder.net(), "--dry=" + folder.file("tiny.json")}, on_cuda)); };
   EXPECT_NE(described()["devices"]["cuda:0"]["described"].get<std::string>().find("tiny, sm_80, not here"), std::string::npos);
-  // Its memory is as small as it says: the weights do not fit.
+  // The plan keeps to the described memory: the weights do not fit.
   write_text(folder / "tiny.json", description("memory_bytes", "1"));
   EXPECT_EQ(codes(heddle_json(with({"plan", folder.net(), "--dry=" + folder.file("tiny.json")}, on_cuda), 4)), Words{"out-of-memory"});
 }

@@ -31,13 +31,13 @@ TEST(ToolCheck, SaysAllErrorsAtOnce) {
   const NetFolder shapes(net_text("shapes", R"("x", "z")", R"("a", "b")", input("x", "2, 3") + ", " + input("z", "4, 5"),
                                   node("MatMul", R"("x", "z")", "a") + ", " + node("Add", R"("x", "z")", "b")));
   EXPECT_EQ(codes(heddle_json({"check", shapes.net()}, 1)), (Words{"shape-mismatch", "shape-mismatch"}));
-  // What is wrong with the file is not a finding about the net.
+  // A malformed file is not a finding about the net.
   write_text(good / "text", "no net");
   EXPECT_EQ(heddle({"check", good.file("text")}).status, 3);
   EXPECT_EQ(heddle({"check", good.file("nowhere")}).status, 3);
 }
 
-// 1 is for nets, 3 for files that can't be read, 4 for limits.
+// Exit status 1 is for nets, 3 for files that can't be read, 4 for limits.
 TEST(ToolCheck, ExitStatusTellsNetsFromFiles) {
   const NetFolder folder(two_outputs());
   const auto check = [&](const std::string& text) {
@@ -53,7 +53,7 @@ TEST(ToolCheck, ExitStatusTellsNetsFromFiles) {
   EXPECT_EQ(check(R"({"heddle": 1, "name": "n", )"), 3) << "no JSON";
   EXPECT_EQ(check(""), 3);
   EXPECT_EQ(check("{\"heddle\": 1, \"name\": \"" + std::string(5000, 'n') + "\"}"), 4) << "over a limit";
-  // Weights: the wrong ones are the net's mistake, absent ones a missing file.
+  // Wrong weights are the net's mistake, absent ones a missing file.
   const std::string weights =
       net_text("weights", R"("x")", R"("y")", input("x", "2") + R"(, {"name": "w", "kind": "constant", "dtype": "f32", "dims": [2],
                                                             "weights": {"file": "w.safetensors", "tensor": "w"}})",
@@ -66,7 +66,7 @@ TEST(ToolCheck, ExitStatusTellsNetsFromFiles) {
   EXPECT_EQ(check(weights), 1);
 }
 
-// x [6] and a shape that comes from outside.
+// Returns a net of x [6] and a shape that is an input.
 std::string shaped_by_input() {
   return net_text("shaped", R"("x", "shape")", R"("y")", input("x", "6") + ", " + input("shape", "2", "i64"),
                   node("Reshape", R"("x", "shape")", "y"));
@@ -92,7 +92,7 @@ TEST(ToolPlan, ContentThatDecidesShapesIsNotInvented) {
     words.insert(words.end(), {"--input", given});
     heddle_json(words, 0);
   }
-  // What is wrong whatever the content, and with this one.
+  // check finds mistakes that do not depend on the content, and those with this content.
   heddle_json({"check", folder.net()}, 0);
   heddle_json({"check", folder.net(), "--input", given}, 0);
   write_text(folder / "shape.npy", shape_file(4, 3));
@@ -173,7 +173,7 @@ TEST(ToolPlan, DiffNamesWhatIsOther) {
   EXPECT_EQ(diff["only_in_other"], Json({"c"}));
   ASSERT_EQ(diff["changed"].size(), 1u);
   EXPECT_EQ(diff["changed"][0]["name"], "a");
-  // Each net takes the symbols that it has; one that neither has is a mistake.
+  // Each net takes the symbols that it has; a symbol that neither has is a mistake.
   const NetFolder open(symbolic());
   EXPECT_EQ(heddle({"plan", open.net(), "--symbol", "N=2", "--diff", folder.net()}).status, 0);
   EXPECT_EQ(heddle({"plan", folder.net(), "--symbol", "N=2", "--diff", open.net()}).status, 0);
@@ -234,7 +234,7 @@ TEST(ToolPlanBuffers, TimeLimitEndsTheSearch) {
   const Json object = heddle_json(longer);
   EXPECT_FALSE(object["optimal"].get<bool>()) << "solved at once: a harder table is needed";
   EXPECT_LE(object["peak_bytes"].get<int64_t>(), quick["peak_bytes"].get<int64_t>());
-  // It searched for as long as it was allowed, which it does not without the option.
+  // The search took all of its time, which it does not without the option.
   EXPECT_GE(object["solve_ns"].get<int64_t>(), 400000000);
 }
 

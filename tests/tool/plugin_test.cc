@@ -1,5 +1,4 @@
-// heddle plugin list, check, new and run; the operator that the README shows. plugin new -> build -> check -> run by a net is
-// package.new_plugin.
+// heddle plugin list, check, new and run; the operator in the README. plugin new -> build -> check -> run by a net is package.new_plugin.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -28,7 +27,7 @@ TEST(ToolPlugin, CheckPassesTheExample) {
                                                {"notes", Json::array()}}}));
 }
 
-// Without examples, from what the ports declare of their dims.
+// Without examples, shapes follow from the declared dims of the ports.
 TEST(ToolPlugin, CheckTakesShapesFromDeclaredDims) {
   const Json operators = heddle_json({"plugin", "check", test_plugin("dims"), "--strict"})["operators"];
   EXPECT_FALSE(operators.empty());
@@ -41,7 +40,8 @@ TEST(ToolPlugin, CheckPassesOneWithoutExceptions) {
   for (const Json& one : operators) EXPECT_EQ(one["status"], "pass") << one;
 }
 
-// What the kernel's code reads and what its ports allow do not fit: no memory behind an input, and no failure in general.
+// The dtypes that the kernel's code reads and that its ports allow differ: this is reported, not memory past the end of an input, and not a
+// general failure.
 TEST(ToolPlugin, CheckNamesElementsThatAreTakenForOthers) {
   for (const char* name : {"misreads", "misreads_no_exceptions"}) {
     const Json object = heddle_json({"plugin", "check", test_plugin(name), "--operator", "ReadsFloats"}, 1);
@@ -64,7 +64,7 @@ TEST(ToolPlugin, CheckRunsOnADeviceToo) {
   EXPECT_EQ(heddle({"plugin", "check", example_plugin, "--device", "sim", "--strict"}).status, 0) << "the index may be left out";
 }
 
-// A device that was asked for by name and is not there: nothing was compared on it, and that is no success.
+// A device that was requested by name does not exist: nothing was compared on it, and that is no success.
 TEST(ToolPlugin, CheckOnADeviceThatIsNotThereFails) {
   for (const auto& [device, says] : {std::pair("sim:9", "there are 2 of kind \"sim\""),
                                      std::pair("none:0", "no loaded plugin brings devices"), std::pair("cpu:1", "there is one cpu")}) {
@@ -77,8 +77,7 @@ TEST(ToolPlugin, CheckOnADeviceThatIsNotThereFails) {
   }
 }
 
-// The simulated device runs the kernel for the host: one for another kind of device was not touched, and the suite does not say that it
-// was.
+// The simulated device runs the kernel for the host: the one for another kind of device was not run, and the suite reports that.
 TEST(ToolPlugin, CheckNamesTheKernelsThatDidNotRun) {
   for (const Words& more : {Words{}, Words{"--device", "sim:0"}}) {
     Words words = {"plugin", "check", test_plugin("two_kinds")};
@@ -93,8 +92,8 @@ TEST(ToolPlugin, CheckNamesTheKernelsThatDidNotRun) {
   }
 }
 
-// What waits for files or networks is made of libraries that allocate and have threads: noted, and no mistake. Without abort it keeps a
-// context beyond a deadline: noted too. The same in a kernel that computes fails.
+// Kernels that wait for files or networks use libraries that allocate and have threads: that is noted, and no mistake. Without abort such a
+// kernel keeps a context beyond a deadline: that is noted as well. The same in a kernel that computes fails.
 TEST(ToolPlugin, CheckNotesWhatAsynchronousKernelsDo) {
   std::map<std::string, Words> noted;
   const Json object = heddle_json({"plugin", "check", test_plugin("waits"), "--strict"}, 1);
@@ -114,10 +113,10 @@ TEST(ToolPlugin, CheckNotesWhatAsynchronousKernelsDo) {
   EXPECT_NE(outcome.out.find("     note no-abort: its asynchronous kernel has no abort()"), std::string::npos) << outcome.out;
 }
 
-// Every operator of the plugin by its examples and by inputs that the suite makes up, in every dtype, with every optional port and
-// attribute but for these.
+// Runs every operator of the plugin with its examples and with inputs that the suite makes up, in every dtype, with every optional port and
+// attribute.
 TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
-  // Sanitizers are slow.
+  // The timeout is long because sanitizers are slow.
   const Json operators = heddle_json({"plugin", "check", cpu_plugin, "--strict", "--device", "sim:0", "--timeout", "300"})["operators"];
   EXPECT_GT(operators.size(), 160u);
   for (const Json& one : operators) {
@@ -126,7 +125,7 @@ TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
   }
 }
 
-// Its condition is a number of the input: on the random ones of these seeds it would never end.
+// The loop's condition is a number of the input: with the random numbers of these seeds it would never end.
 TEST(ToolPlugin, CheckBoundsLoopsOnRandomInputs) {
   for (const char* seed : {"2", "7"})
     EXPECT_EQ(heddle({"plugin", "check", cpu_plugin, "--operator", "Loop", "--seed", seed, "--timeout", "100"}).status, 0) << seed;
@@ -183,7 +182,7 @@ TEST(ToolPlugin, CheckCatchesEachLie) {
   EXPECT_EQ(object["totals"], Json({{"pass", 3}, {"fail", lies.size()}, {"not_run", 1}, {"partly", 0}}));
 }
 
-// What refuses may refuse; what breaks, at whatever stage, fails the check.
+// A refusal is allowed; a failure, at whatever stage, fails the check.
 TEST(ToolPlugin, CheckTellsRefusalsFromFailures) {
   struct Row {
     const char *type, *status, *reason;
@@ -266,7 +265,7 @@ TEST(ToolPlugin, NewWritesAProject) {
   EXPECT_EQ(Tool({"plugin", "new", "../mine"}).in(folder.path()).run().status, 2);
 }
 
-// What it is worth package.new_plugin_cuda tries.
+// Whether it builds and works is tested by package.new_plugin_cuda.
 TEST(ToolPlugin, NewWithCudaWritesAKernelForGpus) {
   const TemporaryFolder folder;
   const Outcome outcome = Tool({"plugin", "new", "mine", "--cuda", "--json"}).in(folder.path()).run();
@@ -356,7 +355,7 @@ TEST(ToolPlugin, CheckExaminesOneCall) {
 }
 
 TEST(ToolPlugin, TheOperatorOfTheReadmeIsShortAndWhole) {
-  // The first block of C++ in the README.
+  // This is the first block of C++ in the README.
   const std::string readme = read_text(HEDDLE_SOURCE_DIR "/README.md");
   const size_t begin = readme.find("```cpp\n") + 7;
   const std::string code = readme.substr(begin, readme.find("```", begin) - begin);
@@ -367,7 +366,7 @@ TEST(ToolPlugin, TheOperatorOfTheReadmeIsShortAndWhole) {
   const std::string compile = HEDDLE_CXX " -std=c++17 -O1 -fPIC -shared -Wall -Wextra -Werror -I" HEDDLE_SOURCE_DIR "/runtime/include -o " +
                               so + " " + (folder / "readme.cc").string();
   ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
-  // Schema and shape rule: it runs on any shape. In-place and gradient: as its schema in the loaded plugin says. Kernel: it computes.
+  // Schema and shape rule: it runs on any shape. In-place and gradient: declared by its schema in the loaded plugin. Kernel: it computes.
   const std::string name = "example::Scale";
   write_text(folder / "x.npy", npy("2,", {1, -2}));
   EXPECT_EQ(heddle({"plugin", "run", name, "--plugin", so, "--input", (folder / "x.npy").string(), "--attribute", "factor=3"}).out,
@@ -377,7 +376,7 @@ TEST(ToolPlugin, TheOperatorOfTheReadmeIsShortAndWhole) {
       << "the author's suite compares the gradient with differences";
   for (const char* part : {".in(", ".out(", "same_as(", ".in_place(", ".gradient(", ".cpu<"})
     EXPECT_NE(code.find(part), std::string::npos) << part;
-  // In place: a chain of three keeps to one buffer.
+  // In place: a chain of three uses one buffer.
   const std::string domain = R"(, "domain": "example")";
   const std::string nodes =
       node("Exp", R"("x")", "a") + ", " + node("Scale", R"("a")", "b", domain) + ", " + node("Scale", R"("b")", "c", domain);

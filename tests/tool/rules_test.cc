@@ -1,4 +1,4 @@
-// Rewrite rules of plugins as the tool tells of them: broken ones when they are loaded, wrong ones by plugin check.
+// Rewrite rules of plugins in the tool: broken ones are reported when they are loaded, wrong ones by plugin check.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -24,7 +24,7 @@ TEST(ToolRules, ABrokenRuleRefusesItsPluginByName) {
   EXPECT_EQ(heddle({"run", net.net(), "--random", "1", "--plugin", test_plugin("rules_sound")}).status, 0);
 }
 
-// One whose inputs have no dims applies at any rank, and is tried at those of its examples.
+// A rule whose inputs have no dims applies at any rank, and is tried at those of its examples.
 TEST(ToolRules, ARuleWithoutDimsIsTriedOnItsExamples) {
   const Words arguments = {"plugin", "check", test_plugin("rules_any_rank")};
   const Json object = heddle_json(arguments);

@@ -17,7 +17,7 @@ TEST(ToolRun, InputComesFromAFile) {
   write_text(folder / "x.npy", npy("2, 3,", x));
   ASSERT_EQ(heddle({"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--output", "a=" + folder.file("a.npy")}).status, 0);
   EXPECT_EQ(npy_values(folder / "a.npy"), (std::vector<float>{0, 2, 0, 4, 0.5f, 0}));
-  // What was written as .safetensors is read by the tensor's name, or without one.
+  // A tensor written as .safetensors is read by its name, or without one.
   ASSERT_EQ(heddle({"run", folder.net(), "--input", "x=" + folder.file("x.npy"), "--output", "b=" + folder.file("b.safetensors")}).status,
             0);
   const std::string direct = sha(heddle_json({"run", folder.net(), "--input", "x=" + folder.file("x.npy")}), "b");
@@ -50,7 +50,7 @@ TEST(ToolRun, RandomContentDependsOnTheSeedAlone) {
   EXPECT_NE(of_seed("1"), of_seed("2"));
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "3", "--output", "b=" + folder.file("b.npy")}).status, 0);
   for (const float v : npy_values(folder / "b.npy")) EXPECT_TRUE(v >= 1.0f && v < 2.7183f) << v;  // exp of relu of [-1, 1)
-  // Indices stay within what the operator's schema bounds: 3 rows, integers would go to 100.
+  // Indices stay within the bounds of the operator's schema: 3 rows; other integers would go to 100.
   const NetFolder gather(
       net_text("gather", R"("i")", R"("y")",
                input("i", "50", "i64") + R"(, {"name": "w", "kind": "constant", "dtype": "f32", "dims": [3], "data": [1, 2, 3]})",
@@ -76,7 +76,7 @@ TEST(ToolRun, FetchReportsTheseOutputsAlone) {
   EXPECT_EQ(codes(heddle_json({"run", folder.net(), "--random", "1", "--fetch", "c"}, 2)), Words{"unknown-name"});
 }
 
-// What another program computed is compared without one more program: within tolerances, and said where it is not.
+// --expect compares with the results of another program, within tolerances, and reports where they differ.
 TEST(ToolRun, ExpectComparesWithAFile) {
   const NetFolder folder(two_outputs());
   write_text(folder / "x.npy", npy("2, 3,", {-1, 2, -3, 4, 0.5f, -0.5f}));
@@ -105,7 +105,7 @@ TEST(ToolRun, ExpectComparesWithAFile) {
   EXPECT_EQ(figures["different"], 2);
   EXPECT_EQ(figures["worst"], (Json{{"index", {1, 1}}, {"actual", 0.5}, {"expected", 0.0}}));
   EXPECT_EQ(heddle(run({"--expect", wrong, "--atol", "0.5"})).status, 0);
-  // Each output that differs is said, and which file's type is another.
+  // Each output that differs is reported, and the file whose type differs.
   EXPECT_EQ(codes(heddle_json(run({"--expect", wrong, "--expect", "b=" + folder.file("right.npy")}), 1)),
             (Words{"comparison-failed", "comparison-failed"}));
   const std::vector<double> wide(6);
@@ -119,7 +119,7 @@ TEST(ToolRun, ExpectComparesWithAFile) {
   EXPECT_EQ(heddle(run({"--atol", "1"})).status, 2) << "of nothing";
 }
 
-// Numbers that are none, and whole numbers that are one as doubles.
+// NaNs, and whole numbers that are equal as doubles.
 TEST(ToolRun, ExpectTellsNumbersApart) {
   const NetFolder folder(net_text("two", R"("i", "x")", R"("j", "y")", input("i", "2", "i64") + ", " + input("x", "3"),
                                   node("Identity", R"("i")", "j") + ", " + node("Identity", R"("x")", "y")));
@@ -143,7 +143,7 @@ TEST(ToolRun, ExpectTellsNumbersApart) {
   const Json worst = expected("y=y.npy", 1);
   EXPECT_EQ(worst["different"], 2);
   EXPECT_EQ(worst["worst"]["expected"], "nan") << worst;
-  // Only infinity itself is near to infinity.
+  // Only infinity itself is near infinity.
   const float infinity = std::numeric_limits<float>::infinity();
   write_text(folder / "z.npy", npy("3,", {nan, infinity, -infinity}));
   EXPECT_EQ(expected("y=z.npy", 1)["different"], 2);
@@ -215,7 +215,7 @@ TEST(ToolRun, RepeatAndWarmupCountRuns) {
   EXPECT_TRUE(few["latency_ns"]["p99"].is_null());
   const Json many = heddle_json({"run", folder.net(), "--random", "1", "--repeat", "100"});
   EXPECT_GE(many["latency_ns"]["p99"].get<int64_t>(), many["latency_ns"]["min"].get<int64_t>());
-  // A variable that counts tells how many runs there were in all.
+  // A variable that counts shows how many runs there were in all.
   const NetFolder counting(net_text("counting", "", R"("s")", R"({"name": "s@0", "kind": "variable", "variable": "s", "version": 0},
       {"name": "one", "kind": "constant", "dtype": "f32", "dims": [1], "data": [1]}, {"name": "s", "kind": "variable", "variable": "s", "version": 1})",
                                     node("AccumulateAdd", R"("s@0", "one")", "s", R"(, "domain": "heddle")"),
@@ -306,7 +306,7 @@ TEST(ToolRun, CheckNumericsNamesTheFirstOperator) {
   EXPECT_EQ(object["diagnostics"][0]["operator"], "l");
   write_text(folder / "x.npy", npy("2,", {1, 2}));
   EXPECT_EQ(heddle(checked).status, 0);
-  // What comes in is nobody's fault inside, and what lies behind an extent is no element.
+  // Values that are fed are no operator's fault, and bytes past an extent are no elements.
   write_text(folder / "x.npy", npy("2,", {1, std::numeric_limits<float>::infinity()}));
   EXPECT_EQ(heddle(checked).status, 0);
   const NetFolder bounded(
@@ -317,7 +317,7 @@ TEST(ToolRun, CheckNumericsNamesTheFirstOperator) {
 }
 
 TEST(ToolRun, DumpsAndOutputsHaveAFileEach) {
-  // Two names that are one file's.
+  // The two names give the same file name.
   const NetFolder folder(
       net_text("names", R"("x")", R"("a/b", "a_b")", input("x", "2"), node("Relu", R"("x")", "a/b") + ", " + node("Neg", R"("x")", "a_b")));
   write_text(folder / "x.npy", npy("2,", {-1, 6}));
@@ -330,7 +330,7 @@ TEST(ToolRun, DumpsAndOutputsHaveAFileEach) {
     EXPECT_EQ(npy_values(folder / where / "a_b.npy"), (std::vector<float>{0, 6})) << where;
     EXPECT_EQ(npy_values(folder / where / "a_b_2.npy"), (std::vector<float>{1, -6})) << where;
   }
-  // pool2 is channels-last, its reorder row-major: the same numbers in the same order.
+  // pool2 is channels-last, its reorder row-major: both files have the same numbers in the same order.
   ASSERT_EQ(heddle({"model", "lenet", "-o", folder.file("lenet.heddle")}).status, 0);
   ASSERT_EQ(heddle({"run", folder.file("lenet.heddle"), "--random", "1", "--dump", folder.file("lenet")}).status, 0);
   EXPECT_EQ(npy_values(folder / "lenet/pool2.npy"), npy_values(folder / "lenet/pool2_reorder.npy"));
@@ -388,7 +388,7 @@ TEST(ToolRun, TraceIsAnEventPerStepAndWorker) {
   EXPECT_EQ(std::distance(std::sregex_iterator(text.begin(), text.end(), time), {}), 6) << text;
 }
 
-// All threads of the run have a row and a name, whether they came to work or not.
+// All threads of the run have a row and a name, whether they had work or not.
 TEST(ToolRun, TraceNamesItsThreads) {
   const NetFolder folder(two_outputs());
   ASSERT_EQ(heddle({"run", folder.net(), "--random", "1", "--threads", "2", "--trace", folder.file("t.json")}).status, 0);
@@ -400,7 +400,7 @@ TEST(ToolRun, TraceNamesItsThreads) {
   EXPECT_EQ(names, (Words{"process_name 0 two", "thread_name 0 worker 0, the caller", "thread_name 1 worker 1"}));
 }
 
-// Of several runs, the one that took as long as the median of all: of up to 101, that one.
+// The trace is of the run that took as long as the median of all runs; of up to 101 runs, of exactly that one.
 TEST(ToolRun, TraceAndReportShowTheMedianRun) {
   const NetFolder folder(two_outputs());
   for (const char* repeat : {"1", "2", "7", "101"}) {
@@ -424,7 +424,7 @@ TEST(ToolRun, ReportIsOnePageWithEscapedNames) {
   EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0u);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_NE(page.find("&lt;script&gt;alert(1)&lt;/script&gt;&amp;"), std::string::npos);
-  // Table, timeline and memory; nothing from elsewhere.
+  // The page has table, timeline and memory, and loads nothing from elsewhere.
   EXPECT_NE(page.find("<td>MatMul</td>"), std::string::npos);
   EXPECT_NE(page.find("<svg id=\"timeline\""), std::string::npos);
   EXPECT_EQ(page.find("<svg", page.find("<svg", page.find("<svg") + 1) + 1), std::string::npos) << "more than two pictures";
@@ -441,12 +441,12 @@ TEST(ToolRun, AllocationsAreCounted) {
       heddle_json({"run", allocating.net(), "--plugin", test_plugin("allocates"), "--random", "1", "--repeat", "11", "--threads", "1"});
   if (some["steady_state_allocations"]["heap"].is_null()) GTEST_SKIP() << "sanitizers keep their own operator new";
   EXPECT_EQ(none["steady_state_allocations"]["heap"], 0);
-  // Three in each run but the first.
+  // There are three in each run but the first.
   EXPECT_EQ(some["steady_state_allocations"]["heap"], 30);
 }
 
 TEST(ToolRun, MeasuredPeakHasWhatNoPlanCouldHold) {
-  // NonZero's extent is known only afterwards; its consumer's output is dynamic.
+  // NonZero's extent is known only afterwards; the output of its consumer is dynamic.
   const NetFolder folder(
       net_text("late", R"("x")", R"("y")", input("x", "2, 3"), node("Relu", R"("x")", "a") + ", " + node("NonZero", R"("a")", "y")));
   write_text(folder / "x.npy", npy("2, 3,", {0, 1, 0, 2, 0, 3}));

@@ -1,11 +1,11 @@
-// What docs/security.md says of looking at a net: the commands that only look run no kernel.
+// The promises of docs/security.md about looking at a net: the commands that only look run no kernel.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
 namespace {
 
 TEST(ToolSecurity, LookingAtANetRunsNoKernel) {
-  // Its kernel ends the process.
+  // The kernel of this operator ends the process.
   const std::string crash = node("Segfault", R"("x")", "y", R"(, "domain": "hostile")");
   const NetFolder of_input(net_text("of_input", R"("x")", R"("y")", input("x", "2"), crash));
   const NetFolder of_constant(
@@ -24,7 +24,7 @@ TEST(ToolSecurity, LookingAtANetRunsNoKernel) {
     look({"convert", folder->net(), folder->file("b.heddle")}, {});
     for (const char* command : {"check", "plan"}) look({command, folder->net()}, folder == &of_constant ? no_evaluation : Words{});
   }
-  // It would have been noticed.
+  // A kernel that ran would have been noticed.
   EXPECT_NE(heddle({"run", of_input.net(), "--random", "1", "--plugin", test_plugin("hostile_crash")}).status, 0);
 }
 

@@ -1,10 +1,10 @@
-// Files of several nets, as the tool takes them: converted whole, checked whole, one chosen with --net.
+// Files of several nets in the tool: converted whole, checked whole, one chosen with --net.
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
 namespace {
 
-// Trains "w" by its input; the other net multiplies with it.
+// "train" updates "w" by its input; the other net multiplies with it.
 constexpr const char* model = R"({"heddle": 1, "name": "train", "inputs": ["g"], "outputs": ["w1"],
  "variables": [{"name": "w", "dtype": "f32", "dims": [3], "trainable": true, "data": [1, 2, 3]}],
  "values": [{"name": "g", "kind": "input", "dtype": "f32", "dims": [3]}, {"name": "w", "kind": "variable", "variable": "w", "version": 0},
@@ -43,7 +43,7 @@ TEST(ToolSeveralNets, OneIsChosenByName) {
   EXPECT_EQ(codes(heddle_json({"inspect", files.json, "--dot"}, 2)), Words{"invalid-argument"}) << "a graph is one net's";
 }
 
-// Without --net each with what goes in and comes out; of one alone all that inspect says of a net.
+// Without --net each net is listed with its inputs and outputs; a single one with all that inspect reports of a net.
 TEST(ToolSeveralNets, AreAllShown) {
   const ModelFolder files;
   const Outcome shown = heddle({"inspect", files.json});

@@ -1,4 +1,4 @@
-// Runs the built `heddle` as a child process and reads what it says.
+// Runs the built `heddle` as a child process and reads its output.
 #pragma once
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ using Words = std::vector<std::string>;
 inline const std::string tool_path = HEDDLE_BINARY_DIR "/bin/heddle";
 inline const std::string cpu_plugin = HEDDLE_BINARY_DIR "/lib/cpu.so";
 inline const std::string example_plugin = HEDDLE_BINARY_DIR "/lib/example.so";
-// Names of the plugins that come with Heddle, in the order in which they are loaded, a space behind each.
+// Names of the plugins that come with Heddle, in the order in which they are loaded, each followed by a space.
 #ifdef HEDDLE_WITH_CUDA
 inline const std::string bundled_plugins = "cpu cuda sim ";
 #else
@@ -46,7 +46,7 @@ inline std::string test_plugin(const std::string& name) {
   return HEDDLE_BINARY_DIR "/lib/test/" + name + ".so";
 }
 
-// For tests whose tool writes to a terminal: they skip where none can be made, as in a root without /dev/pts.
+// For tests whose tool writes to a terminal: they are skipped where none can be made, as in a root without /dev/pts.
 #define HEDDLE_NEEDS_TERMINAL()                                                                               \
   if (int ends[2]; ::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) != 0)                             \
     GTEST_SKIP() << "no terminal can be made here: " << std::strerror(errno) << "; mount devpts at /dev/pts"; \
@@ -54,28 +54,28 @@ inline std::string test_plugin(const std::string& name) {
     ::close(ends[0]), ::close(ends[1])
 
 struct Outcome {
-  int status = -1;  // what the tool gave to exit; 1000 + signal when a signal ended it
+  int status = -1;  // the tool's exit status; 1000 + signal when a signal ended it
   std::string out, err;
 };
 
-// A run may take no longer.
+// The longest time that a run may take.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::chrono::minutes longest_run{20};
 #else
 inline constexpr std::chrono::minutes longest_run{5};
 #endif
 
-// One run of the tool: what surrounds it, and what happens to it meanwhile.
+// One run of the tool: its environment, and the signals sent to it meanwhile.
 class Tool {
  public:
   explicit Tool(Words arguments) : arguments_(std::move(arguments)) {}
   Tool& set(const std::string& name, const std::string& value) { return environment_[name] = value, *this; }
   Tool& in(const std::filesystem::path& folder) { return folder_ = folder.string(), *this; }
-  // stderr is a terminal.
+  // Makes stderr a terminal.
   Tool& on_terminal() { return terminal_ = true, *this; }
   Tool& on_one_processor() { return one_processor_ = true, *this; }
   Tool& within_memory(rlim_t bytes) { return memory_ = bytes, *this; }
-  // Called every millisecond with what stands on stderr so far, until it says true; then the signal is sent.
+  // `when` is called every millisecond with the text on stderr so far, until it returns true; then the signal is sent.
   Tool& interrupt(int signal, std::function<bool(const std::string& err, pid_t tool)> when) {
     signal_ = signal;
     when_ = std::move(when);
@@ -172,7 +172,7 @@ inline Outcome heddle(Words arguments) {
   return Tool(std::move(arguments)).run();
 }
 
-// The schema that describes the object of these arguments.
+// Returns the schema that describes the object of these arguments.
 inline std::string schema_of(const Words& arguments) {
   if (arguments.empty()) return "common.json";
   std::string name = arguments[0];
@@ -182,7 +182,7 @@ inline std::string schema_of(const Words& arguments) {
   return name + ".json";
 }
 
-// Exactly one object, as docs/schemas/ describes it, that agrees with the exit status.
+// Parses exactly one object, checks it against its schema of docs/schemas/, and compares it with the exit status.
 inline Json checked_object(const Outcome& outcome, const std::string& schema) {
   const Json object = Json::parse(outcome.out, nullptr, false);
   EXPECT_TRUE(object.is_object()) << "stdout is not one JSON object: " << outcome.out.substr(0, 500) << outcome.err;
@@ -206,7 +206,7 @@ inline Json heddle_json(Words arguments, int status = 0) {
   return checked_object(outcome, schema);
 }
 
-// The codes of the object's diagnostics, in order.
+// Returns the codes of the object's diagnostics, in order.
 inline Words codes(const Json& object) {
   Words list;
   for (const Json& d : object.value("diagnostics", Json::array())) list.push_back(d.value("code", ""));
@@ -237,7 +237,7 @@ inline std::string symbolic() {
   return net_text("symbolic", R"("x")", R"("y")", input("x", R"("N", 3)"), node("Relu", R"("x")", "y"));
 }
 
-// An .npy as NumPy writes it: of a type as "<i8" and a shape as "8," or "2, 3".
+// Returns an .npy as NumPy writes it: of a type such as "<i8" and a shape such as "8," or "2, 3".
 inline std::string npy_of(const std::string& type, const std::string& shape, const void* data, size_t bytes) {
   std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');
@@ -247,11 +247,11 @@ inline std::string npy_of(const std::string& type, const std::string& shape, con
   text += static_cast<char>(header.size() / 256);
   return (text + header).append(static_cast<const char*>(data), bytes);
 }
-// f32 as .npy.
+// Returns f32 numbers as .npy.
 inline std::string npy(const std::string& shape, const std::vector<float>& values) {
   return npy_of("<f4", shape, values.data(), 4 * values.size());
 }
-// The elements of an .npy of f32.
+// Returns the elements of an .npy of f32.
 inline std::vector<float> npy_values(const std::filesystem::path& file) {
   const std::string text = read_text(file);
   const size_t begin = text.find('\n') + 1;
@@ -275,7 +275,7 @@ inline size_t files_in(const std::filesystem::path& folder) {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
 }
 
-// 300 buffers for `plan --buffers` that no search packs to the lower bound at once.
+// Returns 300 buffers for `plan --buffers` that no search packs to the lower bound at once.
 inline std::string hard_buffers() {
   std::string table = "id,lower,upper,size\n";
   for (int i = 0; i < 300; ++i)

@@ -1,4 +1,4 @@
-// heddle train and heddle model --train: nets that learn from arrays, what they leave behind, and what is refused.
+// heddle train and heddle model --train: nets that are trained on arrays, the files that this writes, and what is refused.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST(ToolTrain, TestsAreMeansOverAllSamples) {
   EXPECT_EQ(object["train"]["test"]["loss"], lines[21]["test_loss"]);
 }
 
-// Whatever the loss is called: the picture has its line of tests too.
+// Whatever the loss is called, the picture has its line of tests too.
 TEST(ToolTrain, ACurveHasTheTestsOfTheLossThatIsNamed) {
   const Samples samples;
   const std::string curve = samples.file("curve.svg"), net = samples.file("renamed.json");
@@ -141,7 +141,7 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   EXPECT_EQ(says({"--net", "other"}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"--test", "other"}, 2), Words{"unknown-name"});
   EXPECT_EQ(says({"--test", "train"}, 2), Words{"unknown-name"});
-  EXPECT_EQ(says({"--test", "test"}, 2), Words{"invalid-argument"});  // with what?
+  EXPECT_EQ(says({"--test", "test"}, 2), Words{"invalid-argument"});  // no test data is given
   EXPECT_EQ(says({"--init", "other"}, 2), Words{"unknown-name"});
   for (const Words& option : {Words{"-o", ""}, Words{"--log", ""}, Words{"--curve", ""}, Words{"--steps", "0"}, Words{"--samples", "0"}})
     EXPECT_EQ(heddle(samples.train(option)).status, 2) << option[0];
@@ -161,7 +161,7 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   EXPECT_EQ(codes(heddle_json(fewer, 3)), Words{"shape-mismatch"});
 }
 
-// The weights of the net that is read are not written over, and what can't be written is known before the first step.
+// The weights of the net that is read are not overwritten, and a file that can't be written is found before the first step.
 TEST(ToolTrain, FilesAreLookedAtBeforeTheFirstStep) {
   const TemporaryFolder folder;
   const std::string net = (folder / "net.heddle").string(), weights = (folder / "net.safetensors").string();
@@ -180,13 +180,13 @@ TEST(ToolTrain, FilesAreLookedAtBeforeTheFirstStep) {
   EXPECT_EQ(says({"--curve", "/nonexistent/a.svg"}, 3), Words{"file-unwritable"});
   std::filesystem::create_directory(folder / "taken.safetensors");
   EXPECT_EQ(says({"-o", (folder / "taken.heddle").string()}, 3), Words{"file-unwritable"});
-  // It says how it learns.
+  // The net itself says how it is trained.
   for (const Words& option : {Words{"--optimizer", "adam"}, Words{"--learning-rate", "2"}, Words{"--clip-norm", "1"},
                               Words{"--set", "momentum=0.5"}, Words{"--average", "0.9"}})
     EXPECT_EQ(says(option, 2), Words{"invalid-argument"}) << option[0];
 }
 
-// What failed before anything was learned leaves the file of an earlier training alone.
+// A failure before anything was learned leaves the file of an earlier training alone.
 TEST(ToolTrain, AnOutputStaysAsItWasUnlessAStepWasMade) {
   const Samples samples;
   const std::string trained = samples.file("trained.heddle"), weights = samples.file("trained.safetensors");
@@ -202,7 +202,7 @@ TEST(ToolTrain, AnOutputStaysAsItWasUnlessAStepWasMade) {
   fails({"--loss", "logits"}, 2);
 }
 
-// A net that gives w its first content. It is not run over what was trained.
+// A net gives w its first content. It is not run on trained variables.
 TEST(ToolTrain, AnInitNetIsRunBeforeTheFirstStep) {
   const Samples samples;
   const std::string net = samples.file("with_init.json"), trained = samples.file("trained.heddle");
@@ -223,13 +223,13 @@ TEST(ToolTrain, AnInitNetIsRunBeforeTheFirstStep) {
     return heddle_json(words, status);
   };
   EXPECT_NE(train(net, {"--net", "train"}, 0)["train"]["first_loss"].get<float>(), std::log(2.0F));
-  // Of logits that are all zero.
+  // This is the loss of logits that are all zero.
   EXPECT_FLOAT_EQ(train(net, {"--init", "init", "-o", trained}, 0)["train"]["first_loss"].get<float>(), std::log(2.0F));
   EXPECT_EQ(codes(train(trained, {"--init", "init"}, 3)), Words{"hazard"});
   EXPECT_EQ(codes(train(net, {"--init", "test"}, 2)), Words{"missing-input"});
 }
 
-// On a terminal the loss of steps is shown that no line is written of.
+// A terminal shows the loss also of steps for which no line is written.
 TEST(ToolTrain, TheLossIsShownWhileItLearns) {
   HEDDLE_NEEDS_TERMINAL();
   const Samples samples;
@@ -256,7 +256,7 @@ TEST(ToolTrain, AnInterruptionSavesWhatWasLearned) {
   }
 }
 
-// What is learned without a file for it is lost: that is said while there is time, and once.
+// A training without an output file is lost: one warning says so while there is time.
 TEST(ToolTrain, WithoutAnOutputAWarningComesBeforeTheFirstStep) {
   const Samples samples;
   const Outcome lost = heddle(samples.train({"--steps", "2"}));
@@ -326,7 +326,7 @@ TEST(ToolTrain, DataThatIsWrongIsFound) {
   EXPECT_NE(number.find("mend the data"), std::string::npos) << number;
 }
 
-// A mask that nothing learns may be infinite.
+// A mask that is not trained may be infinite.
 TEST(ToolTrain, WhatWasInfiniteBeforeMayBeSo) {
   const Samples samples;
   const std::string net = samples.file("masked.json"), trained = samples.file("trained.heddle");
@@ -353,7 +353,7 @@ TEST(ToolTrain, WhatWasInfiniteBeforeMayBeSo) {
   EXPECT_TRUE(std::filesystem::exists(trained));
 }
 
-// Weights of three lookups: of no other number of samples.
+// The weights have three rows, so that no other number of samples fits.
 TEST(ToolTrain, ANetMayFitOneBatchAlone) {
   const Samples samples;
   const std::string net = samples.file("three.json");
@@ -426,7 +426,7 @@ TEST(ToolPredictor, RenamesAndPlaces) {
             Words{"unknown-name"});
 }
 
-// After one step the average has gone a quarter of the way that w went, and so have the logits.
+// After one step the average has moved a quarter of the way that w moved, and so have the logits.
 TEST(ToolPredictor, TakesAveragesInThePlaceOfTheWeights) {
   const Samples samples;
   const std::string trained = samples.file("trained.heddle"), predictor = samples.file("predictor.heddle");
@@ -440,13 +440,13 @@ TEST(ToolPredictor, TakesAveragesInThePlaceOfTheWeights) {
     const std::string array = samples.file("logits.npy");
     EXPECT_EQ(heddle({"run", predictor, "--input", "x=" + samples.file("x.npy"), "--output", "logits=" + array}).status, 0);
     const std::string bytes = read_text(array);
-    std::vector<float> values(16);  // behind the header
+    std::vector<float> values(16);  // after the header
     EXPECT_GT(bytes.size(), 64u);
     std::memcpy(values.data(), bytes.data() + bytes.size() - 64, 64);
     return values;
   };
   const std::vector<float> before = logits(samples.net, {}), after = logits(trained, {});
-  // Of another net of the file, too: the averages stand in the one that learns.
+  // This works for another net of the file, too: the averages are in the one that is trained.
   for (const char* net : {"train", "test"}) {
     const std::vector<float> average = logits(trained, {"--net", net, "--average"});
     for (size_t i = 0; i < before.size(); ++i) {
@@ -458,7 +458,7 @@ TEST(ToolPredictor, TakesAveragesInThePlaceOfTheWeights) {
   EXPECT_EQ(codes(heddle_json({"predictor", trained, "--output", "logits", "--average", "-o", predictor}, 2)), Words{"invalid-argument"});
 }
 
-// Tables of which a step looks up rows: 26 updates by rows, and none of a whole table.
+// A step looks up rows of the tables: there are 26 updates by rows, and none of a whole table.
 TEST(ToolModel, TheTrainingFormOfDlrmUpdatesRowsOfItsTables) {
   for (const char* optimizer : {"adagrad", "adam"}) {
     const TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// The flags that say how a net learns, of heddle train and of heddle model --train: each changes what it says.
+// The training flags of heddle train and of heddle model --train: each changes what it describes.
 #include <array>
 #include <filesystem>
 #include <regex>
@@ -9,7 +9,7 @@
 namespace heddle::tool_tests {
 namespace {
 
-// Numbers of one name in the log of a training, step by step.
+// Returns the numbers of one name in the log of a training, step by step.
 std::vector<double> logged(const Samples& samples, const char* name, Words more) {
   const std::string log = samples.file("log.jsonl");
   more.insert(more.end(), {"--log", log});
@@ -31,7 +31,7 @@ TEST(ToolTrainingFlags, TheRateFollowsScheduleAndWarmUp) {
   EXPECT_NEAR(rates[10], 0.005, 1e-7);
 }
 
-// Each of four numbers to a bound is further than all together to it.
+// Clipping all four gradients by their norm shortens the step more than clipping each of them by value.
 TEST(ToolTrainingFlags, GradientsAreClippedByValueAndByNorm) {
   const Samples samples;
   const auto second = [&](const Words& more) { return logged(samples, "loss", more)[1]; };
@@ -42,7 +42,7 @@ TEST(ToolTrainingFlags, GradientsAreClippedByValueAndByNorm) {
   EXPECT_LT(by_norm, first);
 }
 
-// Whose loss is a number, and the gradient of w at 0 infinite; in each dtype that gradients may have.
+// The loss is a number, and the gradient of w at 0 infinite; in each dtype that gradients may have.
 TEST(ToolTrainingFlags, AnInfiniteNormOfGradientsEndsIt) {
   constexpr const char* text = R"json({"heddle": 1, "name": "train", "inputs": ["x"], "outputs": ["loss"],
    "variables": [{"name": "w", "dtype": "DTYPE", "dims": [2], "trainable": true, "data": [0, 4]}],
@@ -96,7 +96,7 @@ TEST(ToolTrainingFlags, ATableMayHaveADenseGradient) {
   }
 }
 
-// heddle model --train has the same ones: the net that it writes is another one by each.
+// heddle model --train has the same flags: each changes the net that it writes.
 TEST(ToolTrainingFlags, AreThoseOfModels) {
   const TemporaryFolder folder;
   const auto net_by = [&](const Words& more) {

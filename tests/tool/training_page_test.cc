@@ -1,5 +1,5 @@
-// The pages about learning: every command that they show runs, in order, in one folder for each page, and prints the lines that stand
-// below it. Arrays of a few samples and fewer steps take the place of those whose numbers the pages give.
+// The pages about learning: every command on them runs, in order, in one folder for each page, and prints the lines that follow it on the
+// page. Arrays of a few samples and fewer steps replace those whose numbers the pages give.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -16,7 +16,7 @@ struct Shown {
   Words lines;
 };
 
-// What differs from machine to machine is left out: losses, and the instruction set that stands behind the version of cpu.so.
+// Returns the lines without what differs from machine to machine: losses, and the instruction set after the version of cpu.so.
 Words stable_lines(std::istream& text) {
   Words lines;
   for (std::string line; std::getline(text, line);)
@@ -24,11 +24,11 @@ Words stable_lines(std::istream& text) {
   return lines;
 }
 
-// Of a page of docs/, or of those of its sections whose headings begin with one of these.
+// Returns the commands of a page of docs/, or of its sections whose headings begin with one of `sections`.
 std::vector<Shown> shown_commands(const std::string& page, const Words& sections) {
   std::vector<Shown> commands;
   std::istringstream text(read_text(HEDDLE_SOURCE_DIR "/docs/" + page));
-  bool in_block = false, of_commands = false, is_wanted = sections.empty();  // blocks that say a language show no commands
+  bool in_block = false, of_commands = false, is_wanted = sections.empty();  // blocks with a language show no commands
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with("## ") && !in_block && !sections.empty())
       is_wanted = std::any_of(sections.begin(), sections.end(), [&](const std::string& s) { return line.starts_with("## " + s); });
@@ -46,7 +46,7 @@ std::vector<Shown> shown_commands(const std::string& page, const Words& sections
   return commands;
 }
 
-// "..." stands for any lines, and for none.
+// "..." matches any number of lines.
 bool matches(const std::string* shown, const std::string* shown_end, const std::string* printed, const std::string* printed_end) {
   if (shown == shown_end) return printed == printed_end;
   if (*shown != "...") return printed != printed_end && *shown == *printed && matches(shown + 1, shown_end, printed + 1, printed_end);
@@ -72,7 +72,7 @@ void run_as_shown(const std::filesystem::path& folder, const Shown& shown) {
       << command << "\n..." << printed.substr(printed.size() - std::min<size_t>(printed.size(), 2000));
 }
 
-// `least`: commands that the page shows for sure, lest a page of another form is compared with nothing.
+// The page must show at least `least` commands, so that a page of another form does not pass unchecked.
 void run_page(const std::filesystem::path& folder, const std::string& page, size_t least, const Words& sections = {}) {
   std::filesystem::create_directory_symlink(HEDDLE_SOURCE_DIR "/examples", folder / "examples");
   std::filesystem::create_directory(folder / "build");
@@ -82,7 +82,7 @@ void run_page(const std::filesystem::path& folder, const std::string& page, size
   for (const Shown& shown : commands) run_as_shown(folder, shown);
 }
 
-// Numbers from 0 to 1 of "<f4", or labels below `classes` of "<i8".
+// Writes numbers from 0 to 1 of "<f4", or labels below `classes` of "<i8".
 void write_array(const std::filesystem::path& file, const std::string& type, const std::vector<size_t>& dims, int classes) {
   std::string shape, data;
   size_t count = 1;

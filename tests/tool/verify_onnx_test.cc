@@ -18,7 +18,7 @@ struct Folders : TemporaryFolder {
     return folder.string();
   }
   std::string relu(const std::string& name) const { return add(name, onnx::unary("Relu", 2).model(), {-1, 1}, {0, 1}); }
-  // An operator of the plugin whose operators bring the process down.
+  // Adds a folder with an operator of the plugin whose operators crash the process.
   std::string hostile(const std::string& type) const {
     return add(type, onnx::unary(type, 2, "hostile").model(13, {"hostile"}), {-1, 1}, {0, 1});
   }
@@ -67,7 +67,7 @@ TEST(ToolVerifyOnnx, SaysWhenAPluginEndsTheProcessOrNeverReturns) {
 
 TEST(ToolVerifyOnnx, AFolderThatHasNoMemoryIsNamed) {
   const Folders folders;
-  // 4 GiB from a file of a hundred bytes.
+  // A file of a hundred bytes declares 4 GiB.
   const onnx::Graph large = onnx::Graph()
                                 .input(onnx::value("x", {2}))
                                 .constant(onnx::ints("extent", {int64_t{1} << 30}))

@@ -24,7 +24,7 @@ Net swish_net(DType dtype = DType::f32, bool leak = false, bool swapped = false,
   return b.finish();
 }
 
-// Whether nothing became a Swish.
+// Returns whether nothing became a Swish.
 bool unchanged(const Net& net) {
   return transformed(net, {"apply_rules"}, with_rules()) == transformed(net, {}, with_rules());
 }
@@ -68,7 +68,7 @@ TEST(ApplyRules, NotWhereTwoInputsAreMeantToBeOne) {
   EXPECT_TRUE(unchanged(b.net()));
 }
 
-// What the rules of tests/plugins/rules/rules_commuted.cc make of a net of vectors p, q and r, whose result is "y".
+// A net of vectors p, q and r, whose result is "y", for the rules of tests/plugins/rules/rules_commuted.cc.
 struct Commuted : NetBuilder {
   Commuted() : NetBuilder("commuted") {
     p = input("p", DType::f32, Shape{3});
@@ -78,7 +78,7 @@ struct Commuted : NetBuilder {
   ValueId op(const char* type, const std::vector<ValueId>& inputs, const std::string& name = "") {
     return add1(type, name.empty() ? "n" + std::to_string(net().nodes.size()) : name, inputs);
   }
-  // The line of the net that makes y.
+  // Returns the operator that makes y after the rules were applied.
   std::string result(ValueId y) {
     output(y);
     Stages stages;
@@ -118,14 +118,14 @@ TEST(ApplyRules, BothInputsOfACommutativeOperatorMayBeOne) {
   EXPECT_EQ(read_twice.result(read_twice.op("Max", {e, e}, "y")), "rules::LargerExp/1(p, p)");
 }
 
-// Where both orders fit, it is the order of the pattern: a net has one answer.
+// Where both orders fit, the order of the pattern is taken: a net has one result.
 TEST(ApplyRules, AsWrittenIsTriedFirst) {
   Commuted b, c;
   EXPECT_EQ(b.result(b.op("Max", {b.op("Exp", {b.p}), b.op("Exp", {b.q})}, "y")), "rules::LargerExp/1(p, q)");
   EXPECT_EQ(c.result(c.op("Max", {c.op("Exp", {c.q}), c.op("Exp", {c.p})}, "y")), "rules::LargerExp/1(q, p)");
 }
 
-// a * exp(b) + tanh(b): the product of two exponentials fits both ways, and what the tangent reads says which one is meant.
+// a * exp(b) + tanh(b): the product of two exponentials fits both ways, and the operand of the tangent decides which one is meant.
 TEST(ApplyRules, WhatDoesNotFitBehindAnOrderIsUndone) {
   for (const bool swapped : {false, true}) {
     Commuted b;
@@ -147,7 +147,7 @@ TEST(ApplyRules, AsManyCommutativeOperatorsAsARuleMayHave) {
   EXPECT_EQ(b.result(t), "rules::MinusTanh/1(p)");
 }
 
-// Each of six sums fits in both orders, and only behind all of them is it seen that the last operator is another.
+// Each of six sums fits in both orders, and only after all of them are matched does the last operator differ.
 TEST(ApplyRules, GivesUpWhereNoOrderFits) {
   Commuted b;
   ValueId sum;
@@ -184,14 +184,14 @@ z: f32[2, 3] = Abs("y/rules_sound: swish/y") @sim:1
 )net");
 }
 
-// No plugin brings kernels for it here.
+// No plugin here has a kernel for it.
 TEST(ApplyRules, NotWhereTheReplacementHasNoKernel) {
   Net net = swish_net();
   for (Node& node : net.nodes) node.device = "sim:1";
   EXPECT_TRUE(unchanged(net));
 }
 
-// y = 2 * leaky_relu(x), as rules_constants has it, or not quite.
+// y = 2 * leaky_relu(x), as rules_constants has it, or with a difference.
 std::string doubled(double alpha, const Shape& shape_of_two, float two, bool fed = false) {
   NetBuilder b("doubled");
   const ValueId x = b.input("x", DType::f32, Shape{3});

@@ -1,4 +1,4 @@
-// insert_copies: a value that is needed elsewhere than it lies goes through a Copy.
+// insert_copies: a value that is needed on another device than its own goes through a Copy.
 #include "stages.h"
 
 namespace heddle {
@@ -132,7 +132,7 @@ y: f32[2] = heddle::Copy/1("y/copy to cpu:0") @cpu:0 # "y/copy to cpu:0"
 )net");
 }
 
-// The shape of a Reshape is read by the host, wherever it runs.
+// The host reads the shape of a Reshape, wherever the Reshape runs.
 TEST(Copies, HostPortsAreReadOnTheHost) {
   Placed b("shape");
   const ValueId shape = b.input("shape", DType::i64, Shape{2});

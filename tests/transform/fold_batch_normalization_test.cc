@@ -1,4 +1,4 @@
-// fold_batch_normalization: a convolution does the work of the normalization behind it where that changes no number by more than rounding.
+// fold_batch_normalization: a convolution does the work of the normalization after it where that changes no number by more than rounding.
 #include <cmath>
 
 #include "stages.h"
@@ -9,7 +9,7 @@ namespace {
 using namespace testing_nets;
 using namespace testing_stages;
 
-// Conv and BatchNormalization, and where they differ from what is folded.
+// Conv and BatchNormalization; each member changes one condition of folding.
 struct Normalized {
   DType dtype = DType::f32;
   bool biased = false, read_twice = false, conv_is_output = false, weights_are_fed = false, scale_is_fed = false, statistics = false;
@@ -102,7 +102,7 @@ bn: f32[1, 2, 3, 3] = Conv(x, conv/folded/weights, conv/folded/bias) # conv
 )net");
 }
 
-// Whether the normalization is still there.
+// Returns whether the normalization is still there.
 bool kept(const Normalized& given) {
   return transformed(given.net(), {"fold_batch_normalization"}).find("BatchNormalization") != std::string::npos;
 }
@@ -120,14 +120,14 @@ TEST(FoldBatchNormalization, LeavesWhatItCannotSayInWeights) {
   EXPECT_TRUE(kept({.attributes = {{"training_mode", int64_t{1}}}}));
 }
 
-// The convolution would do on its device what was put on another one.
+// The convolution would do on its device work that was placed on another one.
 TEST(FoldBatchNormalization, LeavesWhatRunsOnAnotherDevice) {
   EXPECT_TRUE(kept({.device = "sim:0"}));
   EXPECT_TRUE(kept({.conv_device = "sim:0", .device = "sim:1"}));
   EXPECT_FALSE(kept({.conv_device = "sim", .device = "sim:0"}));
 }
 
-// What it makes of the weights runs where the convolution does.
+// Operators that it adds to compute the weights run where the convolution does.
 TEST(FoldBatchNormalization, AddsOperatorsWhereTheConvolutionRuns) {
   const Typed made = typed(Normalized{.conv_device = "sim:0", .device = "sim:0"}.net());
   Findings findings;
@@ -137,7 +137,7 @@ TEST(FoldBatchNormalization, AddsOperatorsWhereTheConvolutionRuns) {
   for (const Node& node : folded->net.nodes) EXPECT_EQ(folded->device_of(node), "sim:0") << node.name;
 }
 
-// With neither variance nor epsilon the factor is infinite: what has no weight would become a NaN where the sum gives an infinity.
+// With neither variance nor epsilon the factor is infinite: a zero weight would become a NaN where the sum gives an infinity.
 TEST(FoldBatchNormalization, LeavesFactorsThatAreNotFinite) {
   EXPECT_TRUE(kept({.variance = 0}));
   EXPECT_FALSE(kept({.variance = 0, .attributes = {}}));
@@ -162,7 +162,7 @@ TEST(FoldBatchNormalization, FoldedWeightsAreScaledByHand) {
   }
 }
 
-// Sums that overflow by themselves are what they are scaled to. A known difference to the operators apart.
+// Sums that overflow before scaling give the scaled value. This is a known difference from the separate operators.
 TEST(FoldBatchNormalization, ScalesBeforeItAdds) {
   NetBuilder b("overflow");
   const float weights[] = {1, 1}, one = 1, zero = 0, variance = 1e4f;

@@ -1,4 +1,4 @@
-// fold_constants: what becomes a constant, and what must not.
+// fold_constants: which values become constants, and which must not.
 #include "stages.h"
 
 namespace heddle {
@@ -84,7 +84,7 @@ y: f32[2] = If(yes, a) then_branch={
 )net");
 }
 
-// 64 KiB are made of any number of bytes, more of a quarter of them or more.
+// Up to 64 KiB are folded from any number of bytes; more only if the operands have a quarter of the bytes or more.
 TEST(Fold, ASmallOperatorIsNotTradedForABigConstant) {
   for (const int64_t extent : {16'384, 16'385}) {
     NetBuilder b("big");
@@ -135,7 +135,7 @@ y: f32[2] = [0, 0]
 )net");
 }
 
-// 2e9 operations are for the run, which has threads and can be called off.
+// 2e9 operations are left to the run, which has threads and can be cancelled.
 TEST(Fold, WhatTakesASecondIsLeftToTheRun) {
   NetBuilder b("work");
   const ValueId a = b.constant("a", blob(Shape{1000, 1000}, 1, 0));
@@ -165,7 +165,7 @@ y: f32[2] = [-1, -1]
 )net");
 }
 
-// Two of three elements are distinct: what was inferred at the bound, three, is two once that is folded.
+// Two of three elements are distinct: an extent that was inferred at the bound, three, becomes two once that is folded.
 TEST(Fold, WhatFollowsAFoldedExtentIsInferredAgain) {
   NetBuilder b("found");
   const float content[] = {1, 0, 1};

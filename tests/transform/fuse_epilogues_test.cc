@@ -1,4 +1,4 @@
-// fuse_epilogues: pointwise operators that a compute kernel takes behind its own work, and those that it must not.
+// fuse_epilogues: pointwise operators that a compute kernel takes as its epilogue, and those that it must not.
 #include "stages.h"
 
 namespace heddle {
@@ -7,14 +7,14 @@ namespace {
 using namespace testing_nets;
 using namespace testing_stages;
 
-// x -> Conv "conv" of 2 channels; more is put behind it.
+// x -> Conv "conv" of 2 channels; tests append more operators.
 struct Convolution : NetBuilder {
   explicit Convolution(const char* name, int64_t extent = 3) : NetBuilder(name) {
     x = input("x", DType::f32, Shape{1, 2, extent, extent});
     conv = add1("Conv", "conv", {x, constant("w", blob(Shape{2, 2, 1, 1}, 1, 1))});
   }
   std::string fused(const Stages& stages = {}) { return transformed(net(), {"fuse_epilogues"}, stages); }
-  // Whether nothing became part of another operator.
+  // Returns whether nothing became part of another operator.
   bool unchanged(const Stages& stages = {}) { return fused(stages) == transformed(net(), {}, stages); }
   ValueId x, conv;
 };
@@ -59,7 +59,7 @@ y: f32[4, 5] = MatMul(x, w, bias) then Add(add(acc, operand)) operand=bias last 
 )net");
 }
 
-// The operand is computed between the two: the fused operator stands where the later one stood.
+// The operand is computed between the two: the fused operator takes the place of the later one.
 TEST(FuseEpilogues, MovesBehindWhatItsOperandIsMadeOf) {
   Convolution b("between");
   const ValueId made = b.add1("Neg", "made", {b.x});
@@ -71,7 +71,7 @@ y: f32[1, 2, 3, 3] = Conv(x, w, made) then Add(add(acc, operand)) operand=made s
 )net");
 }
 
-// Otherwise the products were all kept until the last of them is made.
+// Otherwise all products would be kept until the last of them is computed.
 TEST(FuseEpilogues, OfASumOfProductsEachTakesInTheSumBeforeIt) {
   NetBuilder b("sum");
   const ValueId x = b.input("x", DType::f32, Shape{4, 2});
@@ -128,7 +128,7 @@ TEST(FuseEpilogues, NotWhereTheResultGrows) {
   EXPECT_TRUE(b.unchanged()) << b.fused();
 }
 
-// Neither a channel, nor the last dimension, nor all of it.
+// The operand has neither the shape of a channel, nor of the last dimension, nor of the whole result.
 TEST(FuseEpilogues, NotOperandsThatKernelsHaveNoFormFor) {
   for (const Shape& shape : {Shape{1, 1, 3, 1}, Shape{2, 3, 1}, Shape{1, 2, 1, 3}}) {
     Convolution b("form");
@@ -146,7 +146,7 @@ TEST(FuseEpilogues, NotOperatorsOnAnotherDevice) {
   EXPECT_TRUE(b.unchanged(bare)) << b.fused(bare);
 }
 
-// The device's convolution accepts nothing; its product is asked in vain.
+// The device's convolution accepts no epilogue; its product refuses this one.
 TEST(FuseEpilogues, NotWhatTheKernelOfTheDeviceRefuses) {
   Stages bare;
   bare.plugins = {"bare"};
@@ -190,7 +190,7 @@ TEST(FuseEpilogues, NotWhatWaitsForOthers) {
   EXPECT_TRUE(b.unchanged()) << b.fused();
 }
 
-// Behind the update it would read what was written.
+// After the update it would read the new content.
 TEST(FuseEpilogues, NotWhatReadsAVariableThatIsUpdated) {
   for (const bool updated : {false, true}) {
     NetBuilder b("update");

@@ -10,11 +10,11 @@ namespace {
 using namespace testing_nets;
 using namespace testing_stages;
 
-// A net and what becomes of its chains.
+// A net of chains, and the result of the transform.
 struct Chain : NetBuilder {
   explicit Chain(const char* name, DType dtype = DType::f32) : NetBuilder(name) { x = input("x", dtype, Shape{4, 2}); }
   std::string fused(const Stages& stages = {}) { return transformed(net(), {"fuse_pointwise"}, stages); }
-  // Whether each operator stayed by itself, as a program or as it was.
+  // Returns whether each operator stayed by itself, as a program or as it was.
   bool unchained(const Stages& stages = {}) { return fused(stages) == transformed(net(), {"lower_pointwise"}, stages); }
   ValueId x;
 };
@@ -30,7 +30,7 @@ scale: f32[4, 2] = heddle::Pointwise/1(x, row) program="mul(mul(sigmoid(add(x0, 
 )net");
 }
 
-// Computed in f32, and rounded where they are stored.
+// They are computed in f32, and rounded where they are stored.
 TEST(FusePointwise, AChainOfNarrowFloatsToo) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     Chain b("narrow", dtype);
@@ -53,7 +53,7 @@ y: f32[4, 2] = heddle::Pointwise/1(x) program="sub(neg(x0), exp(x0))"
 )net");
 }
 
-// Otherwise the terms were all kept until the last of them is computed.
+// Otherwise all terms would be kept until the last of them is computed.
 TEST(FusePointwise, ASumIsNotJoinedAcrossTheComputationOfItsTerms) {
   const auto sum_of = [](bool terms_first) {
     Chain b("sum");
@@ -122,7 +122,7 @@ TEST(FusePointwise, NotWhatIsBroadcastLater) {
   EXPECT_TRUE(b.unchained()) << b.fused();
 }
 
-// Whichever device that is: verify says whether it is there.
+// The kind of device does not matter: verify reports whether it exists.
 TEST(FusePointwise, NotOperatorsOfTwoDevices) {
   Chain b("devices");
   b.output(b.add1("Relu", "y", {b.add1("Relu", "n", {b.x})}));
@@ -149,7 +149,7 @@ TEST(FusePointwise, NotWhatWaitsForOthers) {
   EXPECT_TRUE(b.unchained()) << b.fused();
 }
 
-// Behind the update they would read what was written.
+// After the update they would read the new content.
 TEST(FusePointwise, NotWhatReadsAVariableThatIsUpdated) {
   for (const bool updated : {false, true}) {
     Chain b("update");
@@ -161,7 +161,7 @@ TEST(FusePointwise, NotWhatReadsAVariableThatIsUpdated) {
   }
 }
 
-// It stays where it is, before the update, and takes nothing in.
+// The reader stays where it is, before the update, and absorbs nothing.
 TEST(FusePointwise, WhatReadsAnUpdatedVariableAbsorbsNothing) {
   Chain b("pinned");
   const ValueId w = b.variable("w", blob(Shape{4, 2}, 1, 1));
@@ -187,7 +187,7 @@ TEST(FusePointwise, NotExtentsThatOnlyTheRunKnows) {
   EXPECT_TRUE(b.unchained()) << b.fused();
 }
 
-// One more than eight inputs: the last operator becomes a program by itself.
+// There is one more than eight inputs: the last operator becomes a program by itself.
 TEST(FusePointwise, AtMostEightInputs) {
   Chain b("inputs");
   ValueId sum = b.x;
@@ -202,7 +202,7 @@ s7: f32[4, 2] = heddle::Pointwise/1(s6, i7) program="add(x0, x1)"
 )net");
 }
 
-// One has six inputs and one four, of which they share one: nine together. The product takes in the first, and reads the second.
+// One chain has six inputs and one four, of which they share one: nine together. The product absorbs the first, and reads the second.
 TEST(FusePointwise, OfChainsThatHaveTooManyInputsTogetherTheFirstIsTakenIn) {
   Chain b("together");
   ValueId ends[2];
@@ -221,7 +221,7 @@ y: f32[4, 2] = heddle::Pointwise/1(x, i0, i1, i2, i3, i4, s7) program="mul(add(a
 )net");
 }
 
-// What two producers read in common is one input, so that the sum has eight and takes in both.
+// An input that two producers share is one input, so that the sum has eight and absorbs both.
 TEST(FusePointwise, AnInputOfSeveralProducersCountsOnce) {
   Chain b("common");
   ValueId ends[2] = {b.x, b.x};
@@ -235,7 +235,7 @@ y: f32[4, 2] = heddle::Pointwise/1(x, i0, i2, i4, i6, i1, i3, i5) program="add(m
 )net");
 }
 
-// Three of 24 instructions each are more than one program has.
+// Three chains of 24 instructions each exceed the limit of one program.
 TEST(FusePointwise, InstructionsOfAllProducersCountTogether) {
   Chain b("instructions");
   ValueId ends[3];

@@ -1,5 +1,4 @@
-// A wrong transform is named. Behind each transform of the list one is planted
-// that spoils its net, in each of the ways that there are.
+// A wrong transform is named. After each transform of the list, damage to its net is planted, in each of the possible ways.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,9 +17,8 @@ namespace {
 
 using namespace testing_nets;
 
-// x -> MatMul -> Softmax -> y, a variable that is read and updated twice, and
-// an operator that waits for another. Each stays what it is, whatever the
-// transforms do.
+// x -> MatMul -> Softmax -> y, a variable that is read and updated twice, and an operator that waits for another. The transforms keep each
+// of them.
 Net judged_net() {
   NetBuilder b("judged");
   const ValueId x = b.input("x", DType::f32, Shape{4, 6});
@@ -53,7 +51,7 @@ Node& node_named(TypedNet& net, const std::string& name) {
 
 struct Damage {
   const char* what;
-  const char* told;  // what the judge says of it
+  const char* told;  // the check's message about it
   std::function<void(TypedNet&)> spoil;
 };
 
@@ -72,7 +70,7 @@ std::vector<Damage> damages() {
        }},
       {"dropped edge: an update", "an update of variable \"n\" is lost",
        [](TypedNet& net) {
-         // As if the second update had never been.
+         // Removes the second update.
          Node& second = node_named(net, "second");
          Value& value = net.net[second.outputs[0]];
          const ValueId first = node_named(net, "first").outputs[0];
@@ -95,7 +93,7 @@ std::vector<Damage> damages() {
        }},
       {"a use before its definition", "makes only behind it",
        [](TypedNet& net) {
-         // "product" and "soft" change places.
+         // Swaps "product" and "soft".
          Net& graph = net.net;
          const NodeId a = graph[node_named(net, "product").outputs[0]].producer, b = graph[node_named(net, "soft").outputs[0]].producer;
          std::swap(graph[a], graph[b]);
@@ -105,7 +103,7 @@ std::vector<Damage> damages() {
   };
 }
 
-// The list of the transforms with one more thing that the one at `at` does.
+// Returns the list of the transforms; the one at `at` also does the damage.
 std::vector<Transform> with_damage(size_t at, const Damage& damage) {
   std::vector<Transform> list(transforms().begin(), transforms().end());
   list[at].run = [right = list[at].run, &damage](TypedNet net, const TransformContext& context) -> Result<TypedNet> {

@@ -1,4 +1,4 @@
-// lower_einsum: what becomes of equations, what stays, and that results are those of the general loops.
+// lower_einsum: the operators that equations become, the equations that stay, and results equal to those of the general loops.
 #include <cmath>
 #include <cstring>
 
@@ -21,7 +21,7 @@ Net einsum(const std::string& equation, const std::vector<Shape>& shapes, DType 
   return b.finish();
 }
 
-// The lines of the operators that it becomes, without constants.
+// Returns the lines of the operators that it becomes, without constants.
 std::string lowered(const Net& net, const Stages& stages = {}) {
   const std::string text = transformed(net, {"lower_einsum"}, stages);
   std::string lines;
@@ -33,7 +33,7 @@ std::string lowered(const Net& net, const Stages& stages = {}) {
   return lines;
 }
 
-// Types of the operators, in order.
+// Returns the types of the operators, in order.
 std::string operators_of(const Net& net, const Stages& stages = {}) {
   const std::string lines = lowered(net, stages);
   std::string types;
@@ -81,7 +81,7 @@ TEST(LowerEinsum, WhatEquationsBecome) {
       {"ac,bd->abcd", {Shape{2, 3}, Shape{4, 5}}, "Reshape Reshape Mul"},
       {"ij,jk,kl->il", {Shape{2, 3}, Shape{3, 4}, Shape{4, 5}}, "MatMul MatMul"},
       {"bij,bjk->bik", {Shape{6, 2, 3}, Shape{6, 3, 4}}, "MatMul"},
-      // A diagonal is the general loops' affair.
+      // Diagonals are left to the general loops.
       {"ii->i", {Shape{3, 3}}, "Einsum"},
       {"iij,jk->ik", {Shape{2, 2, 3}, Shape{3, 4}}, "Einsum MatMul"},
   };
@@ -92,7 +92,7 @@ TEST(LowerEinsum, WhatEquationsBecome) {
   EXPECT_EQ(operators_of(einsum("ij,jk->jk", {Shape{2, 3}, Shape{3, 4}}, DType::f16)), "Einsum");
   EXPECT_EQ(operators_of(einsum("ij,jk->ik", {Shape{2, 3}, Shape{3, 4}}, DType::f16)), "MatMul");
   EXPECT_EQ(operators_of(einsum("i,i->", {Shape{4}, Shape{4}}, DType::f16)), "Reshape Reshape MatMul Reshape");
-  // A product of two would be a thousand times what is given and asked for.
+  // A product of two operands would be a thousand times as large as the operands and the result.
   EXPECT_EQ(operators_of(einsum("ai,bi,ci,di->i", {Shape{32, 9}, Shape{32, 9}, Shape{32, 9}, Shape{32, 9}})),
             "ReduceSum ReduceSum Mul ReduceSum Mul ReduceSum Mul");
   EXPECT_EQ(operators_of(einsum("ai,aj,ak->ijk", {Shape{300, 9}, Shape{300, 9}, Shape{300, 9}})), "Einsum");
@@ -107,7 +107,7 @@ TEST(LowerEinsum, ExtentsThatOnlyTheRunKnowsStay) {
   EXPECT_NE(text.find("= Einsum(found, x)"), std::string::npos) << text;
 }
 
-// A weight is turned once, before anything runs, and the bias is added by the product.
+// A weight is transposed once, before anything runs, and the bias is added by the product.
 TEST(LowerEinsum, AConstantIsTurnedAheadAndABiasIsFused) {
   NetBuilder b("projection");
   const ValueId x = b.input("x", DType::f32, Shape{2, 3, 2}), w = b.constant("w", blob(Shape{2, 2}, 1, 1));
@@ -130,7 +130,7 @@ std::string letters(uint64_t& state, size_t count, size_t of) {
   return labels;
 }
 
-// An equation of random operands; in some of them what has several elements has one.
+// An equation of random operands; some axes of an operand have one element where others have several.
 struct RandomEinsum {
   std::string equation;
   std::vector<Shape> shapes;

@@ -1,6 +1,6 @@
-// Whatever compiles and runs without fusion does so with it, on the host and on a simulated device: sums of products, random nets of
+// Every net that compiles and runs without fusion does so with it, on the host and on a simulated device: sums of products, random nets of
 // pointwise operators of all dtypes, random nets that are trained. Results have the same bits; those of f16 and bf16, which are rounded
-// less often when they are fused, as many as roundings allow.
+// less often when they are fused, agree within the roundings.
 //
 // HEDDLE_LONG_TESTS=1 takes 10,000 pointwise nets and 2,000 that are trained.
 #include <cstdio>
@@ -54,8 +54,8 @@ Result<std::vector<Tensor>> results(const Runtime& runtime, const Net& net, cons
   return session.run(views);
 }
 
-// What differs between two results of one dtype; empty: nothing. Which NaN comes of two is left open, as for operands that are swapped.
-// `roundings`: of narrow floats, how many they may be apart.
+// Returns the difference between two results of one dtype; empty: none. Which NaN results from two is left open, as for operands that are
+// swapped. `roundings` is the number of roundings that narrow floats may differ by.
 std::string difference(const Tensor& fused, const Tensor& apart, double roundings) {
   const DType dtype = fused.dtype();
   if (dtype != apart.dtype() || fused.shape() != apart.shape()) return "another type";
@@ -67,7 +67,7 @@ std::string difference(const Tensor& fused, const Tensor& apart, double rounding
     if (!is_float(dtype)) return "another integer at " + std::to_string(i);
     const double a = number_at(dtype, f), b = number_at(dtype, g);
     if (std::isnan(a) && std::isnan(b)) continue;
-    // What overflows when it is rounded on the way may not where it is not.
+    // A value that overflows when it is rounded on the way may not overflow without that rounding.
     if (is_narrow(dtype) && (!std::isfinite(a) || !std::isfinite(b))) continue;
     const double bound = is_narrow(dtype) ? std::expm1(2 * roundings * rounding_of(dtype)) : 0;
     if (std::isnan(a) || std::isnan(b) || bound == 0 || std::abs(a - b) > bound * std::min(std::abs(a), std::abs(b)))
@@ -120,7 +120,7 @@ void add_partitions(int rest, int largest, std::vector<int>& terms, std::vector<
   }
 }
 
-// a*b*c + d*e*f + ...: each sum a net of its own shape of terms, of inputs whose products are exact.
+// a*b*c + d*e*f + ...: each sum is a net of its own partition into terms, of inputs whose products are exact.
 TEST(RandomFusion, SumsOfProductsRunWithAnyPartitionOfTheirFactors) {
   Comparison comparison;
   for (const DType dtype : fusion_dtypes)
@@ -167,7 +167,7 @@ TEST(RandomFusion, PointwiseNetsRunAsTheyDoWithoutFusion) {
   EXPECT_EQ(comparison.refused(), 0);
 }
 
-// Layers of [4, 6] between products with weights, of values that are read again and again: their gradients are sums of products.
+// Layers of [4, 6] between products with weights, of values that are read several times: their gradients are sums of products.
 Net random_layers(uint64_t seed, DType dtype) {
   uint64_t state = seed;
   const auto below = [&](size_t count) { return static_cast<size_t>(next_random(state) % count); };
@@ -198,7 +198,7 @@ Net random_layers(uint64_t seed, DType dtype) {
         values.push_back(b.add1(one[kind], name, inputs));
         break;
       }
-      case 2: {  // several that read one value
+      case 2: {  // several operators that read one value
         const ValueId of = any();
         std::vector<ValueId> read;
         for (size_t k = 0, count = 2 + below(3); k < count; ++k)
@@ -218,7 +218,7 @@ Net random_layers(uint64_t seed, DType dtype) {
   return b.finish();
 }
 
-// Bytes of the losses and the variables after two steps.
+// Returns the bytes of the losses and the variables after two steps.
 Result<std::string> learned(const Runtime& runtime, const Net& net, const std::shared_ptr<const Blob>& x, const How& how) {
   HEDDLE_TRY(Session session, opened(runtime, net, how));
   std::string bytes;

@@ -24,7 +24,7 @@ inline bool is_narrow(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
 
-// Half a unit in the last place, relative: what rounding to the dtype errs by.
+// Returns half a unit in the last place, relative: the error of rounding to the dtype.
 inline double rounding_of(DType dtype) {
   return dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
 }
@@ -33,7 +33,7 @@ inline bool is_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || is_narrow(dtype);
 }
 
-// The float at `data`.
+// Returns the float at `data`.
 inline double number_at(DType dtype, const void* data) {
   if (dtype == DType::f64) return *static_cast<const double*>(data);
   if (dtype == DType::f32) return static_cast<double>(*static_cast<const float*>(data));
@@ -41,7 +41,7 @@ inline double number_at(DType dtype, const void* data) {
   return static_cast<double>(dtype == DType::f16 ? float_of_f16(bits) : float_of_bf16(bits));
 }
 
-// `numbers` in the dtype; integers are rounded toward zero and wrap.
+// Returns `numbers` in the dtype; integers are rounded toward zero and wrap.
 inline std::shared_ptr<const Blob> blob_of(DType dtype, const Shape& shape, const std::vector<float>& numbers) {
   std::byte* data = nullptr;
   const auto blob = Blob::allocate(dtype, shape, &data);
@@ -80,7 +80,7 @@ class RandomPointwise {
 
   Net net() { return net_.finish(); }
   const std::vector<std::shared_ptr<const Blob>>& inputs() const { return inputs_; }
-  // By output, of f16 and bf16 alone: how many roundings of it may differ between results that are fused and those that are not.
+  // Returns for each output of f16 and bf16 how many roundings its fused and unfused results may differ by.
   const std::vector<double>& roundings() const { return output_roundings_; }
 
  private:
@@ -91,7 +91,7 @@ class RandomPointwise {
 
   size_t below(size_t count) { return static_cast<size_t>(next_random(state_) % count); }
 
-  // Operands of narrow floats are at least 1, so that whatever adds, multiplies or compares them keeps relative errors small.
+  // Operands of narrow floats are at least 1, so that operators that add, multiply or compare them keep relative errors small.
   float random_number() {
     const double unit = static_cast<double>(next_random(state_) >> 11) * 0x1p-53;
     if (is_narrow(dtype_)) return static_cast<float>(1 + unit / 4);
@@ -123,7 +123,7 @@ class RandomPointwise {
     unread_.erase(unread_.begin() + static_cast<std::ptrdiff_t>(place));
     return taken;
   }
-  // What nothing reads yet more often than others: chains are made of values with one reader.
+  // Chooses values without a reader more often than others: chains consist of values with one reader.
   size_t operand() {
     if (!unread_.empty() && below(4) != 0) return take_unread();
     const size_t any = below(values_.size());

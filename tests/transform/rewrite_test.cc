@@ -1,4 +1,4 @@
-// Rewrite rules of plugins (tests/plugins/rules/rules.cc) from load to run, and what a bad one is told; where they apply:
+// Rewrite rules of plugins (tests/plugins/rules/rules.cc) from load to run, and the errors of bad ones; where they apply:
 // apply_rules_test.cc.
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(Rewrite, GivesTheSameResult) {
   for (size_t i = 0; i < with.size(); ++i) EXPECT_NEAR(with[i], without[i], 1e-5f);
 }
 
-// Shown by a rule that is wrong: it makes a Relu of the swish.
+// A wrong rule shows it: that rule makes a Relu of the swish.
 TEST(Rewrite, ASessionThatWantsNoRulesGetsNone) {
   EXPECT_EQ(result_with("wrong_result", true)[0], 0);
   EXPECT_EQ(result_with("wrong_result", false), result_with("sound", false));
@@ -69,7 +69,7 @@ TEST(Rewrite, ARuleThatChangesATypeIsNamed) {
   EXPECT_NE(text.find("in rewrite rule \"rules_wrong_type: swish-shape\""), std::string::npos) << text;
 }
 
-// A rule is read when its plugin is loaded: one that can not be is refused with its plugin, by name and file.
+// A rule is read when its plugin is loaded: one that can not be read is refused with its plugin, by name and file.
 void expect_refused(const char* rules, const char* rule, const char* text) {
   const std::string file = rules_file(rules);
   Registry registry(read_rewrite_rule);
@@ -107,7 +107,7 @@ TEST(Rewrite, ARuleWithTooManyOrdersRefusesItsPlugin) {
   expect_refused("too_many", "many-sums", "the pattern has 13 operators whose inputs may stand in either order, more than 12: \"t1\", ");
 }
 
-// What was open goes on, and what is opened later knows nothing of it.
+// Open sessions continue, and sessions that are opened later do not use the plugin.
 TEST(Rewrite, ARefusedPluginChangesNothingForOthers) {
   Runtime r = runtime_with("sound");
   Session before = open(r, swish_net());
@@ -136,7 +136,7 @@ TEST(Rewrite, RulesAreReadOnceAndNotInEachCompile) {
     for (const Node& node : net->nodes) EXPECT_NE(node.schema, nullptr) << node.name;
 }
 
-// The cpu plugin comes last, as the default plugins do: the rule speaks of its operators.
+// The cpu plugin comes last, as the default plugins do: the rule names its operators.
 TEST(Rewrite, OperatorsOfPluginsThatAreLoadedTogetherAreKnown) {
   const std::filesystem::path together[] = {rules_file("sound"), cpu_file};
   Registry registry(read_rewrite_rule);
@@ -156,7 +156,7 @@ TEST(Rewrite, ARuleKeepsThePluginWhoseOperatorsItNeeds) {
   EXPECT_TRUE(r.unload_plugin("cpu").ok());
 }
 
-// A rule's nets do not hold the registry that holds them.
+// A rule's nets hold no reference to the registry that holds them.
 TEST(Rewrite, ASnapshotWithRulesGoesWithItsLastUser) {
   std::weak_ptr<const RegistrySnapshot> snapshot;
   {

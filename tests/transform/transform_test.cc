@@ -24,7 +24,7 @@ softmax: f32[1, 5] = Softmax(fc)
 )net");
 }
 
-// A transform that changes nothing gives what it was given.
+// A transform that changes nothing returns the net as it was.
 TEST(Transform, EachAloneKeepsANetThatItHasNothingFor) {
   NetBuilder b("plain");
   const ValueId x = b.input("x", DType::f32, Shape{2, 2});
@@ -35,7 +35,7 @@ TEST(Transform, EachAloneKeepsANetThatItHasNothingFor) {
     EXPECT_EQ(transformed(b.net(), {name}), before) << name;
 }
 
-// The same net gives the same text, and what came out has nothing more to transform.
+// The same net gives the same text, and a transformed net has nothing more to transform.
 TEST(Transform, TwiceIsAsOnce) {
   const std::string once = transformed(convolution_net(), {"optimize"});
   EXPECT_EQ(transformed(convolution_net(), {"optimize"}), once);

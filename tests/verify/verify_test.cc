@@ -1,4 +1,4 @@
-// verify: what must hold before a net is transformed and compiled, all of it at once.
+// verify: the conditions on a net before it is transformed and compiled; all violations are reported at once.
 #include "verify/verify.h"
 
 #include "stages.h"
@@ -44,7 +44,7 @@ TEST(Verify, UnusedOperatorsAreWarnedOf) {
 )net");
 }
 
-// An effect, an update, being waited for and a sparse link are uses too.
+// An effect, an update, a control input from another operator and a sparse link are uses too.
 TEST(Verify, WhatOnlyLooksUnusedIsNot) {
   Placed b("used");
   const ValueId w = b.variable("w", blob(Shape{2}, 1, 1));
@@ -102,7 +102,7 @@ TEST(Verify, CrossingsAreRefusedWarnedOfOrTaken) {
   EXPECT_EQ(b.found(Copies::automatic), "");
 }
 
-// Both are on one device, and yet it crosses: said is why.
+// Both operators are on one device, and yet the value crosses: the error says why.
 TEST(Verify, AnOperandThatDecidesShapesIsNeededOnTheHost) {
   Placed b("shapes");
   const ValueId shape = b.on("bare:0", "NonZero", "shape", {b.x});
@@ -219,7 +219,7 @@ warning[unused-operator] "all": "unused" (Neg): nobody reads what it makes: it i
 )net");
 }
 
-// Their producers are known to be wrong.
+// The mistakes of their producers are already reported.
 TEST(Verify, ValuesWithoutATypeArePassedOver) {
   NetBuilder b("mistake");
   const ValueId x = b.input("x", DType::f32, Shape{2}), y = b.input("y", DType::f32, Shape{3});

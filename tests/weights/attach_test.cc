@@ -1,4 +1,4 @@
-// attach: a net gets the weights it names, and only those.
+// attach: a net gets the weights that it names, and no others.
 #include "weights/attach.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class Attach : public ::testing::Test {
     const TensorToWrite tensors[] = {{"w", dtype, shape, blob->data}, {"if.then/w", dtype, shape, blob->data}};
     ASSERT_TRUE(write_safetensors(folder_ / "n.safetensors", tensors).ok());
   }
-  // As nets of before were: their references name a file and a tensor alone.
+  // Makes the net like older ones: their references name only a file and a tensor.
   void forget_identity() const {
     LoadOptions detached;
     detached.attach_weights = false;
@@ -92,7 +92,7 @@ TEST_F(Attach, AllThatIsWrongIsReported) {
   EXPECT_NE(missing.text().find("the weights file \"n.safetensors\" does not exist, needed for 2 tensors: variable \"w\", constant \""),
             std::string::npos)
       << missing.text();
-  EXPECT_TRUE(missing.diagnostic().attached.empty());  // the subnet's needs the same file
+  EXPECT_TRUE(missing.diagnostic().attached.empty());  // the subnet needs the same file
 
   const Status other = (write_weights(DType::f32, Shape{8192}, 2.5f), load().status());
   EXPECT_EQ(other.code(), Code::weights_mismatch);
@@ -119,7 +119,7 @@ TEST_F(Attach, ChangedBytesAreFoundWhenAsked) {
   EXPECT_NE(status.text().find("checksum"), std::string::npos);
 }
 
-// A net without an identity, beside weights of ours that have checksums: those that are another's are found without reading them.
+// A net without an identity, beside weights of ours that have checksums: weights of another net are found without reading them.
 TEST_F(Attach, RecordedChecksumsAreCompared) {
   auto net = load();
   ASSERT_TRUE(net.ok());

@@ -1,4 +1,4 @@
-// Identity: a net gets the weights that were written with it, or an error that says which file is another's.
+// Identity: a net gets the weights that were written with it, or an error that names the file of another net.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ using testing::read_text;
 using testing::TemporaryFolder;
 using testing::write_text;
 
-// y = x + a, z = y + b: what stands in the net's file (`name`) and in the weights is known by one number.
+// y = x + a, z = y + b: the same number identifies the net's file (`name`) and the weights.
 Net net_of(const std::string& name, float number) {
   NetBuilder builder(name);
   const ValueId x = builder.input("x", DType::f32, Shape{2048});
@@ -31,7 +31,7 @@ Net net_of(const std::string& name, float number) {
   return builder.finish();
 }
 
-// The number that a loaded net was made of; fails when its parts are of two nets.
+// Returns the number that a loaded net was made of; fails if its parts are of two nets.
 float number_in(const Net& net) {
   const auto first = [&](const char* name) { return reinterpret_cast<const float*>(net[*net.find_value(name)].content.blob->data)[0]; };
   EXPECT_EQ(first("b"), first("a") + 0.5f);
@@ -39,7 +39,7 @@ float number_in(const Net& net) {
   return first("a");
 }
 
-// A file of the two constants as others write them: no checksums.
+// Returns a file of the two constants as other programs write them: without checksums.
 std::string foreign_weights(float number) {
   const std::string header =
       R"({"a":{"dtype":"F32","shape":[2048],"data_offsets":[0,8192]},"b":{"dtype":"F32","shape":[2048],"data_offsets":[8192,16384]}})";
@@ -70,7 +70,7 @@ TEST(WeightsIdentity, NetsOfOneStemAreNotMixed) {
   EXPECT_TRUE(load_net(folder / "x.heddle").ok());
 }
 
-// Whatever two writers do to one pair of files, what is left is one of the nets, or refused.
+// Whatever two writers do to one pair of files, the result is one of the nets, or it is refused.
 TEST(WeightsIdentity, TwoWritersAtOnce) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "x.heddle";
@@ -118,7 +118,7 @@ TEST(WeightsIdentity, TwoWritersAtOnce) {
       << "temporary files are left";
 }
 
-// Weights of others have no identity: their tensors are read once.
+// Weights of other programs have no identity: their tensors are read once.
 TEST(WeightsIdentity, FilesOfOthersAreReadOnce) {
   const TemporaryFolder folder;
   ASSERT_TRUE(save_net(net_of("1", 1), folder / "x.heddle").ok());
@@ -130,7 +130,7 @@ TEST(WeightsIdentity, FilesOfOthersAreReadOnce) {
   EXPECT_EQ(load_net(folder / "x.heddle").status().code(), Code::weights_mismatch);
 }
 
-// Nets that say nothing of identity, and the weights of their time, load as they did.
+// Nets without an identity, and the weights of their time, load as they did.
 TEST(WeightsIdentity, OlderNetsLoad) {
   const TemporaryFolder folder;
   write_text(folder / "x.safetensors", foreign_weights(3));
@@ -172,7 +172,7 @@ TEST(WeightsIdentity, NetsWrittenByHandGetOne) {
   ASSERT_TRUE(record_checksums(net, folder.path(), {}).ok());
   Net expected = written;
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(*references(net)[i], *references(expected)[i]);
-  // Of others: read once; no identity.
+  // Weights of other programs are read once and have no identity.
   write_text(folder / "x.safetensors", foreign_weights(1));
   net = by_hand;
   ASSERT_TRUE(record_checksums(net, folder.path(), {}).ok());
@@ -180,14 +180,14 @@ TEST(WeightsIdentity, NetsWrittenByHandGetOne) {
     EXPECT_EQ(references(net)[i]->checksum, references(expected)[i]->checksum);
     EXPECT_FALSE(references(net)[i]->identity.known());
   }
-  // Not there: who needs them says so.
+  // A missing file is no error here: loading reports it.
   std::filesystem::remove(folder / "x.safetensors");
   net = by_hand;
   ASSERT_TRUE(record_checksums(net, folder.path(), {}).ok());
   EXPECT_EQ(references(net)[0]->checksum, 0u);
 }
 
-// A net is never written where its weights go.
+// A net is never written to the file of its weights.
 TEST(WeightsIdentity, NetAndWeightsAreTwoFiles) {
   const TemporaryFolder folder;
   EXPECT_EQ(save_net(net_of("1", 1), folder / "x.safetensors").code(), Code::invalid_argument);

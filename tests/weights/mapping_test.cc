@@ -1,4 +1,4 @@
-// Mapping: names stay in their folder, files that change are noticed, pages can be given back.
+// Mapping: names stay in their folder, files that change are noticed, pages can be released.
 #include "weights/mapping.h"
 
 #include <fcntl.h>
@@ -84,7 +84,7 @@ TEST(Mapping, NoticesThatTheFileChanged) {
   write_text(folder / "w", std::string(10'000, 'x'));
   const auto mapping = *Mapping::open(folder.path(), "w", no_limit);
   EXPECT_TRUE(mapping->still_whole().ok());
-  // Replaced by rename: the mapping keeps the file that it has.
+  // The file is replaced by rename: the mapping keeps the old one.
   write_text(folder / "new", "y");
   std::filesystem::rename(folder / "new", folder / "w");
   EXPECT_TRUE(mapping->still_whole().ok());

@@ -1,4 +1,4 @@
-// safetensors: what is written reads back; what does not cover its bytes exactly is refused.
+// safetensors: a written file reads back; a file whose tensors do not cover its bytes exactly is refused.
 #include "weights/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::TemporaryFolder;
 using testing::write_text;
 
-// A file of this header and `data_bytes` zero bytes behind it.
+// A file of this header followed by `data_bytes` zero bytes.
 std::string file_with(const std::string& header, size_t data_bytes) {
   std::string out;
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>((header.size() >> shift) & 0xFF);
@@ -69,7 +69,7 @@ TEST(Safetensors, EveryDTypeReadsBackAligned) {
   }
 }
 
-// The bytes themselves, so that reader and writer can not agree on something else.
+// Compares the bytes themselves, so that reader and writer can not agree on something else.
 TEST(Safetensors, TheFileIsWhatTheFormatSays) {
   const TemporaryFolder folder;
   const float numbers[] = {1, 2};
@@ -92,7 +92,7 @@ TEST(Safetensors, TheFileIsWhatTheFormatSays) {
   EXPECT_EQ(testing::read_text(folder / "w.safetensors"), expected);
 }
 
-// The header alone tells which weights they are; a checksum of no tensor is metadata, one that is malformed an error.
+// The header alone identifies the weights; a checksum of no tensor is metadata, one that is malformed an error.
 TEST(Safetensors, IdentityIsOfFilesThatHaveEveryChecksum) {
   const TemporaryFolder folder;
   const float numbers[] = {1, 2};
@@ -130,7 +130,7 @@ TEST(Safetensors, IdentityIsOfFilesThatHaveEveryChecksum) {
   EXPECT_EQ(foreign(R"("xxh64:a":"0123456789abcdef")").tensors()[0].checksum, 0x0123456789abcdefu);
 }
 
-// Files of others: the header may end anywhere, so tensors may stand at any byte.
+// In files of other programs the header may end anywhere, so tensors may start at any byte.
 TEST(Safetensors, UnalignedTensorsOfOtherWritersAreRead) {
   const TemporaryFolder folder;
   const std::string header = R"({"x":{"dtype":"F32","shape":[8000],"data_offsets":[0,32000]}})";

@@ -8,7 +8,7 @@
 namespace heddle::testing {
 namespace {
 
-// Around the number that one program takes, and far beyond what any could.
+// Counts around the number of inputs that one program takes, and far beyond what any could.
 const std::vector<size_t> counts = {1, 2, 63, 64, 65, 126, 127, 128, 129, 1000, 20'000};
 
 template <class T>
@@ -62,7 +62,7 @@ TEST(Fold, EqualsAPlainLoopForAnyNumberOfInputs) {
     }
 }
 
-// Several blocks and tiles.
+// The inputs have several blocks and tiles.
 TEST(Fold, OfLongInputs) {
   expect_folds<float>("Sum", 70, 5000);
   expect_folds<float>("Max", 2000, 5000);

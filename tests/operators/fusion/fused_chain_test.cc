@@ -1,6 +1,5 @@
-// Chains of pointwise operators give the same bits as one program and one by one; those of f16 and bf16 as one by one in f32, rounded once
-// at the end. CTest runs this file once per instruction set
-// (CMakeLists.txt beside it).
+// Chains of pointwise operators give the same bits fused into one program and one by one; those of f16 and bf16 the bits of one by one in
+// f32, rounded once at the end. CTest runs this file once per instruction set (CMakeLists.txt beside it).
 #include <cstring>
 #include <tuple>
 
@@ -12,7 +11,7 @@ namespace {
 
 using namespace testing_nets;
 
-// How the second operand of an operator of two is given.
+// How the second operand of a binary operator is given.
 enum class Operand { value, first, scalar };
 
 class Chains {
@@ -22,7 +21,7 @@ class Chains {
   }
   const std::vector<PointwiseOperator>& operators() const { return operators_; }
 
-  // x through `chain`, each an index of operators(); operators of two take `other` besides, those of three two more.
+  // Adds x through `chain`, indices of operators(); binary operators read `other` as well, ternary ones two more values.
   void add(const std::vector<size_t>& chain, Operand operand, float scalar = 0) {
     std::string shown;
     for (const size_t index : chain) shown += " " + operators_[index].schema->name;
@@ -58,7 +57,7 @@ class Chains {
   }
 
  private:
-  // What chains begin with and read besides.
+  // The first input of the chains and the other values that they read.
   struct Ends {
     ValueId x, y, high;
   };
@@ -165,7 +164,7 @@ TEST(FusedChain, OfAnyTwoOperatorsGivesTheSameBits) {
 TEST(FusedChain, OfThreeOperatorsGivesTheSameBits) {
   Chains chains(DType::f32);
   const size_t count = chains.operators().size();
-  // A part of all, in which each pair stands at both places with several thirds.
+  // A subset of all triples, in which each pair is at both places with several third operators.
   for (size_t i = 0; i < count; ++i)
     for (size_t k = 0; k < count; ++k)
       for (size_t l = (i * 5 + k * 3) % 31; l < count; l += 31) chains.add({i, k, l}, (i + k + l) % 2 ? Operand::value : Operand::first);
@@ -189,7 +188,7 @@ TEST(FusedChain, WithAConstantGivesTheSameBits) {
   chains.run();
 }
 
-// What exporters write for gelu: the compiler of programs knows them, and gives the same bits.
+// Exporters write gelu with these: the compiler of programs recognises them, and gives the same bits.
 TEST(FusedChain, OfErrorFunctionsAsInGeluGivesTheSameBits) {
   const Runtime r = runtime();
   for (int association = 0; association < 4; ++association)
@@ -223,7 +222,7 @@ TEST(FusedChain, OfErrorFunctionsAsInGeluGivesTheSameBits) {
       }
 }
 
-// An element's value does not depend on the others that are computed with it: pow, sin and the like take another way for a few of them.
+// An element's value does not depend on the others that are computed with it: pow, sin and the like compute a few of them in another way.
 TEST(FusedChain, AnElementDoesNotDependOnItsNeighbours) {
   for (const std::string program : {"pow(x0, x1)", "sin(x0)", "cos(x0)", "tan(x0)", "exp(x0)", "erf(x0)", "log1p(x0)", "expm1(x0)"}) {
     const auto& special = special_values();

@@ -10,14 +10,14 @@
 namespace heddle::testing {
 namespace {
 
-// A compute operator whose accumulators are the special values, each output row (or pixel) one of them, as far as its shape allows.
+// A compute operator whose accumulators are the special values, as far as its shape allows one to each output row (or pixel).
 struct Compute {
   std::string name;
   OperatorCall call;
   Shape output;
   int channel_axis;  // of the output
-  // Of small integers, so many for each output at most. Where the kernel adds a bias is not told: on some processors before the products.
-  // 0: behind them.
+  // The largest number of products of small integers in an output. The order in which the kernel adds a bias is not specified: on some
+  // processors before the products. 0: after them.
   int64_t bias_products = 0;
 };
 
@@ -31,7 +31,7 @@ Tensor filled(const Shape& shape, const std::function<float(int64_t)>& value) {
   return tensor<float>(shape, v);
 }
 
-// a's row r holds one special value, among zeros; b is ones, so that it is what all columns of y's row r sum up to.
+// Row r of a holds one special value among zeros, and b is ones, so that every column of row r of y sums up to it.
 Compute matmul(const std::string& name, int64_t batch, int64_t rows, int64_t depth, int64_t columns, bool constant) {
   const auto value = [depth](int64_t i) {
     const int64_t row = i / depth;
@@ -46,7 +46,7 @@ Compute matmul(const std::string& name, int64_t batch, int64_t rows, int64_t dep
   return c;
 }
 
-// Kernels of 1 and 3; pixels lie so far apart that none meets another's special value.
+// Kernels of extents 1 and 3; pixels lie so far apart that no window contains two special values.
 Compute convolution(const std::string& name, int64_t channels, int64_t outputs, int64_t groups, int64_t size, int64_t kernel,
                     int64_t stride, const std::string& type = "Conv") {
   const int64_t inner = type == "Conv" ? channels / groups : outputs;
@@ -122,13 +122,14 @@ std::vector<float> epilogue_ops_apart(const Compute& compute, const Tensor& accu
   return values<float>(*value);
 }
 
-// Kernels add a bias and a residual in an order of their own, which rounds in another way: there, operands whose sums are exact.
+// Returns true if a bias and a residual are both added. Kernels add them in an order of their own, which rounds differently: operands are
+// then those whose sums are exact.
 bool adds_twice(const EpilogueOps& epilogue_ops) {
   return std::count_if(epilogue_ops.begin(), epilogue_ops.end(), [](const EpilogueOp& s) { return s.text == "add(acc, operand)"; }) > 1;
 }
 
-// Replaces what differs by the order of adding a bias alone: where its sum with integers is not exact, by what each of the additions
-// rounds.
+// Replaces results that differ only by the order of adding a bias, by the expected ones: where its sum with integers is not exact,
+// differences within the rounding of the additions are accepted.
 void settle_order(const Compute& compute, const std::vector<float>& bias, const std::vector<float>& expected, std::vector<float>* got) {
   constexpr double largest_product = 4, half_an_ulp = 0x1p-24;
   const size_t inner = expected.size() / bias.size();  // of one batch, with the channels in front
@@ -140,7 +141,7 @@ void settle_order(const Compute& compute, const std::vector<float>& bias, const 
   }
 }
 
-// `salt` turns the order of the special values in the operands, so that each meets each.
+// `salt` rotates the order of the special values in the operands, so that each is combined with each.
 bool same(const Compute& compute, const Tensor& accumulators, const EpilogueOps& epilogue_ops, size_t salt) {
   OperatorCall fused = compute.call;
   std::vector<Tensor> operands;
@@ -176,7 +177,7 @@ using Numbers = std::vector<std::pair<double, double>>;
 const Numbers odd_numbers = {{0.25, 6}, {0, 6},        {-0.0, 0.0}, {0.0, 0.0}, {0.0, -0.0}, {-1, 0.0},  {-1, -0.0},
                              {-0.0, 1}, {-0.5, -0.25}, {3, -3},     {1, 1},     {-inf, inf}, {inf, inf}, {1e-40, 1e-38}};
 
-// "a" and "b" of a pattern as numbers.
+// Returns the pattern with numbers for "a" and "b".
 std::vector<std::string> with_numbers(const std::string& text, const Numbers& numbers = odd_numbers) {
   const auto names = [&](char name) {
     expression::Program program;
@@ -215,7 +216,7 @@ std::vector<EpilogueOps> epilogues() {
     if (op.inputs == 2)
       for (const int32_t kind : kinds) all.push_back({{renamed(renamed(op.program, "x0", "acc"), "x1", "operand"), kind}});
   }
-  // Several epilogue ops: what is not fused ends what is, and a NaN met by a later epilogue op is one for all.
+  // Several epilogue ops: one that is not fused ends the fused part, and a NaN that reaches a later epilogue op is one for all.
   const EpilogueOp bias = {"add(acc, operand)", HEDDLE_OPERAND_LAST_DIMENSION}, residual = {"add(acc, operand)", HEDDLE_OPERAND_SAME_SHAPE};
   const EpilogueOp relu = {"max(acc, 0)"}, clip = {"min(max(acc, 0), 6)"}, twice = {"mul(acc, 2)"}, root = {"sqrt(acc)"};
   const EpilogueOp largest = {"max(acc, operand)", HEDDLE_OPERAND_LAST_DIMENSION};
@@ -232,7 +233,7 @@ std::vector<EpilogueOps> epilogues() {
                                                                   {residual, residual},
                                                                   {clip, residual, clip}})
     all.push_back(epilogue_ops);
-  // Each bound, factor or term behind each other with other numbers.
+  // Each bound, factor or term followed by each other with other numbers.
   std::vector<std::string> firsts, seconds;
   for (const std::string& pattern : cpu::onednn::post_op_texts()) {
     if (pattern.find("operand") != std::string::npos) continue;
@@ -262,7 +263,7 @@ void expect_all_same(size_t first, size_t count) {
   }
 }
 
-// The plugin leaves a text that it cannot read out of its table.
+// The plugin leaves a text that it cannot parse out of its table.
 TEST(FusedEpilogue, EachPatternIsRecognised) {
   for (const std::string& pattern : cpu::onednn::post_op_texts()) {
     expression::Program program;
@@ -279,7 +280,7 @@ TEST(FusedEpilogue, OfConvolutionsChangesNoSpecialValue) {
   expect_all_same(7, computes().size() - 7);
 }
 
-// One to three spatial dimensions, groups, padding: oneDNN takes another implementation for many of them.
+// One to three spatial dimensions, groups and padding: oneDNN takes another implementation for many of them.
 TEST(FusedEpilogue, OfConvolutionsOfEveryRankTakesEachChannelsOperand) {
   size_t salt = 0;
   for (const std::string type : {"Conv", "ConvTranspose"})
@@ -314,7 +315,7 @@ TEST(FusedEpilogue, OfConvolutionsOfEveryRankTakesEachChannelsOperand) {
           }
 }
 
-// The tile that met a NaN is computed again by another primitive: nothing else in it may change.
+// A tile with a NaN is computed again by another primitive: nothing else in it may change.
 TEST(FusedEpilogue, ANanChangesNoOtherElement) {
   for (const int64_t depth : {16, 100, 700}) {
     const auto value = [](int64_t i) { return static_cast<float>(i * 7919 % 1000) / 499.0f - 1.0f; };

@@ -1,4 +1,4 @@
-// What tests of fusion have in common: special values, comparison, and operators of the registry as programs.
+// Helpers of the tests of fusion: special values, comparison, and operators of the registry as programs.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace heddle::testing {
 
-// NaNs of both signs, infinities, zeros, denormals, the edges of the range, and numbers around which operators change what they do.
+// NaNs of both signs, infinities, zeros, denormals, the edges of the range, and numbers around which operators change their behaviour.
 inline const std::vector<float>& special_values() {
   using Limits = std::numeric_limits<float>;
   static const std::vector<float> values = {std::nanf(""),
@@ -54,7 +54,7 @@ inline std::string hexadecimal(float value) {
 
 enum class Nans { any, by_bits };
 
-// The first element that differs as "element 3: a, b"; empty when none does.
+// Returns the first element that differs as "element 3: a, b"; empty if none does.
 inline std::string first_difference(const float* a, const float* b, size_t count, Nans nans) {
   for (size_t i = 0; i < count; ++i) {
     if (std::memcmp(a + i, b + i, sizeof(float)) == 0) continue;
@@ -64,7 +64,7 @@ inline std::string first_difference(const float* a, const float* b, size_t count
   return {};
 }
 
-// An operator of the registry that says in an expression what it does to floats.
+// An operator of the registry that declares an expression for floats.
 struct PointwiseOperator {
   const OperatorSchema* schema;
   std::vector<Attribute> attributes;
@@ -72,14 +72,14 @@ struct PointwiseOperator {
   size_t inputs;
 };
 
-// All of them whose inputs and output may have `dtype`; each once per choice that an attribute makes.
+// Returns all of them whose inputs and output may have `dtype`, each once per choice that an attribute makes.
 inline std::vector<PointwiseOperator> pointwise_operators(const RegistrySnapshot& registry, DType dtype) {
   std::vector<PointwiseOperator> found;
   const heddle_dtype_set bit = HEDDLE_DTYPE_BIT(static_cast<int>(dtype));
   for (const auto& plugin : registry.plugins()) {
     for (const OperatorSchema& schema : plugin->operators) {
       if (!schema.op->pointwise || schema.op->output_count != 1 || !(schema.op->outputs[0]->dtypes & bit)) continue;
-      if (schema.op->outputs[0]->default_dtype != HEDDLE_DTYPE_NONE) continue;  // a dtype of its own, as comparisons have
+      if (schema.op->outputs[0]->default_dtype != HEDDLE_DTYPE_NONE) continue;  // a dtype of its own, as for comparisons
       bool fits = true;
       for (uint32_t i = 0; i < schema.op->input_count; ++i) fits = fits && (schema.op->inputs[i]->dtypes & bit);
       if (!fits) continue;

@@ -29,7 +29,7 @@ int64_t at(const Ints& list, size_t i, int64_t otherwise) {
   return list.empty() ? otherwise : list[i];
 }
 
-// Positions of a box as an odometer.
+// Advances a position within a box like an odometer; returns false after the last one.
 bool advance(Ints& position, const Ints& extents) {
   for (size_t i = extents.size(); i-- > 0;) {
     if (++position[i] < extents[i]) return true;
@@ -38,13 +38,13 @@ bool advance(Ints& position, const Ints& extents) {
   return false;
 }
 
-// Scatters every product to the output it belongs to; works for both directions.
+// Adds every product to the output it belongs to; works for both directions.
 std::vector<float> expected(const Case& c, bool transposed, const Shape& y, const Tensor& xt, const Tensor& wt, const Tensor& bt) {
   const std::vector<float> x = values<float>(*xt), w = values<float>(*wt);
   const size_t spatial = static_cast<size_t>(c.x.rank() - 2);
   std::vector<double> sums(static_cast<size_t>(y.element_count()), 0.0);
   const int64_t channels = y[1], inputs = c.x[1];
-  // The side with the windows' origins: outputs of a convolution, inputs of its transpose.
+  // `origins` are the extents of the side with the windows' origins: outputs of a convolution, inputs of its transpose.
   Ints origins, kernel, far;
   for (size_t i = 0; i < spatial; ++i) {
     const int axis = static_cast<int>(i) + 2;
@@ -108,7 +108,7 @@ OperatorCall make_call(const Case& c, const char* type, const std::vector<Tensor
   return call;
 }
 
-// 16-bit floats: f32 rounded once, the same bits in every layout.
+// Results of 16-bit floats are those of f32 rounded once, with the same bits in every layout.
 void check_narrow(const Case& c, const char* type, const std::vector<Tensor>& inputs) {
   for (const bool constant : {true, false}) expect_f32_rounded_once(make_call(c, type, inputs, 0, constant), inputs, true);
   const heddle_layout layout = channels_last_layout(c.x.rank());
@@ -127,7 +127,7 @@ void check_narrow(const Case& c, const char* type, const std::vector<Tensor>& in
   }
 }
 
-// Row-major against the loops; all other layouts, splits and packings against row-major, bit for bit.
+// Compares row-major with the loops, and all other layouts, splits and packings with row-major, bit for bit.
 void check(const Case& c, const char* type) {
   const bool transposed = std::string(type) == "ConvTranspose";
   const int64_t channels = transposed ? c.w[1] * c.group : c.w[0];
@@ -213,7 +213,7 @@ TEST(ConvTranspose, EqualsPlainLoopsInEveryLayoutAndSplit) {
   for (const Case& c : cases) check(c, "ConvTranspose");
 }
 
-// Whatever kernel the dtype has: output_shape a stride beyond the input, and output_padding of a stride, are no transposed convolution's.
+// With the kernels of any dtype, an output_shape one stride beyond the input's reach, and an output_padding of a stride, are refused.
 TEST(ConvTranspose, RefusesOutputsBeyondWhatItsInputReaches) {
   const auto refusal = [](const Tensor& x, const Tensor& w, const char* name, int64_t extent) {
     return error_of(call_of("ConvTranspose", {x, w}, {{"strides", Ints{2}}, {name, Ints{extent}}}));
@@ -236,7 +236,7 @@ TEST(Conv, AutoPad) {
   auto shape_of = [&](const char* mode) { return run1("Conv", {x, w}, {{"auto_pad", std::string(mode)}, {"strides", Ints{2, 2}}})->shape; };
   EXPECT_EQ(shape_of("SAME_UPPER"), (Shape{1, 4, 5, 6}));
   EXPECT_EQ(shape_of("VALID"), (Shape{1, 4, 4, 4}));
-  // The odd element of padding goes to the side the name says.
+  // The odd element of padding goes to the side that the mode names.
   const Tensor upper = run1("Conv", {x, w}, {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2, 2}}});
   const Tensor lower = run1("Conv", {x, w}, {{"auto_pad", std::string("SAME_LOWER")}, {"strides", Ints{2, 2}}});
   expect_same_bits(run1("Conv", {x, w}, {{"pads", Ints{0, 1, 1, 2}}, {"strides", Ints{2, 2}}}), upper, "upper");

@@ -51,7 +51,7 @@ inline void expect_close(const std::vector<float>& got, const std::vector<float>
     ASSERT_NEAR(got[i], want[i], tolerance * (1.0f + std::fabs(want[i]))) << what << ", element " << i;
 }
 
-// What a fused operator does, by the operator that does it unfused.
+// Computes an epilogue op by the unfused operator.
 inline Tensor apply_epilogue_op(const Tensor& y, const OperatorCall::EpilogueOp& epilogue_op, const std::vector<Tensor>& inputs) {
   if (epilogue_op.operand_input < 0) return evaluate("acc = x0; " + epilogue_op.expression, {y});
   return evaluate("acc = x0; operand = x1; " + epilogue_op.expression, {y, inputs[static_cast<size_t>(epilogue_op.operand_input)]});

@@ -18,7 +18,7 @@ int64_t at(const Ints& list, size_t i, int64_t otherwise) {
   return list.empty() ? otherwise : list[i];
 }
 
-// Two spatial dimensions.
+// Two spatial dimensions are supported.
 std::vector<float> expected(const PoolCase& c, const Shape& y, const std::vector<float>& x) {
   std::vector<float> result;
   const int64_t height = c.x[2], width = c.x[3];
@@ -86,7 +86,7 @@ TEST(Pooling, EqualsPlainLoopsInEveryLayoutAndSplit) {
   }
 }
 
-// 16-bit floats: f32 rounded once, the same bits in both layouts.
+// Results of 16-bit floats are those of f32 rounded once, with the same bits in both layouts.
 void check_narrow_pool(const OperatorCall& form, const Tensor& x) {
   expect_f32_rounded_once(form, {x}, true);
   for (const DType dtype : narrow_dtypes) {

@@ -1,4 +1,4 @@
-// An operator of somebody else's, built from an installed Heddle: y = x * x.
+// A third party's operator, built from an installed Heddle: y = x * x.
 #include "heddle/op.h"
 using namespace heddle::plugin;
 

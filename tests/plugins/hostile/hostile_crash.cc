@@ -8,7 +8,7 @@
 using namespace heddle::plugin;
 
 static Status segfault(In<float>, Out<float>) {
-  std::signal(SIGSEGV, SIG_DFL);  // AddressSanitizer would make an exit of it
+  std::signal(SIGSEGV, SIG_DFL);  // AddressSanitizer would turn it into an exit
   std::raise(SIGSEGV);
   return {};
 }
@@ -19,13 +19,13 @@ static Status leave(In<float>, Out<float>) {
   std::_Exit(0);
 }
 
-// Nobody hears from it again.
+// The process sends no more messages.
 static Status close_and_stay(In<float>, Out<float>) {
   for (int file = 3; file < 256; ++file) ::close(file);
   for (;;) ::pause();
 }
 
-// Into whatever the process has open.
+// Writes into whatever the process has open.
 static Status write_everywhere(In<float>, Out<float>) {
   const char message[] = "\3\0\0\0\0\0\0\0{]}";  // of three bytes, as the tool's own begin
   for (int file = 3; file < 256; ++file) static_cast<void>(!::write(file, message, 11));

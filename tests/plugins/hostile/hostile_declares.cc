@@ -1,4 +1,4 @@
-// Mistakes that an author makes with op.h, one a plugin (test_plugin_case). They must end as a sentence when the plugin is loaded.
+// Mistakes that an author makes with op.h, one for each plugin (test_plugin_case). They must give an error when the plugin is loaded.
 #include <stdexcept>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Throws across the boundary while it is loaded or closed, a plugin for each of "entry", "initialize" and "shutdown"; or one
-// that ends the process ("exit") or never returns ("stay"). Raw ABI: op.h would catch what it throws.
+// Throws across the boundary while it is loaded or closed, a plugin for each of "entry", "initialize" and "shutdown"; or one that ends the
+// process ("exit") or never returns ("stay"). Raw ABI: op.h would catch what it throws.
 #include <unistd.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// A plugin that calls a function nobody defines: refused when it is loaded, not in the middle of a run.
+// A plugin that calls an undefined function: refused when it is loaded, not in the middle of a run.
 #include "heddle/op.h"
 using namespace heddle::plugin;
 

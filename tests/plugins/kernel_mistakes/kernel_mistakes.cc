@@ -1,6 +1,6 @@
-// Operators that do nothing but copy x to y, and make the mistake that an attribute asks for: one of kernel_mistakes.h. Functions have the
-// ABI's own signatures, so that nothing stands between the mistake and the host. What they hand to the host's functions is in
-// kernel_mistakes_host.cc, what they do not keep of their declarations in kernel_mistakes_declared.cc.
+// Operators that only copy x to y, and make the mistake that an attribute selects: one of kernel_mistakes.h. Functions have the ABI's own
+// signatures, so that the mistake reaches the host directly. Mistakes in calls of the host's functions are in kernel_mistakes_host.cc,
+// broken declarations in kernel_mistakes_declared.cc.
 #include "kernel_mistakes.h"
 
 #include <unistd.h>
@@ -36,7 +36,7 @@ void throw_one_of(int64_t which) {
   throw std::bad_alloc();
 }
 
-// What the kinds of "What it answers" do at this place.
+// Makes the mistakes of the kinds under "What it answers" at this place.
 heddle_status answer(const Mistake& m, Place here) {
   const int64_t v = m.variant;
   if (m.is("throws")) {
@@ -88,7 +88,7 @@ heddle_status prepare(heddle_prepare_context* c) {
     c->scratch_bytes = nth<uint64_t>({~uint64_t{0}, 0, uint64_t{1} << 62, uint64_t{1} << 63, 8}, v);
     c->thread_scratch_bytes = nth<uint64_t>({8, ~uint64_t{0}, 0, uint64_t{1} << 63, uint64_t{1} << 61}, v);
   }
-  // What a run does not see then lies in its own memory, and not in the heap, where it may stop any thread.
+  // Writes that a run does not detect then hit its own memory, and not the heap, where they may stop any thread.
   if (m.is("writes-far-after")) c->thread_scratch_bytes = 64 << 10;
   if (m.is("data-scratch")) c->data_scratch_bytes = v == 0 ? 64 : ~uint64_t{0};
   if (m.is("writes-after-scratch") || m.is("reads-first")) c->scratch_bytes = c->thread_scratch_bytes = 64;
@@ -115,7 +115,7 @@ heddle_status formats(const heddle_create_context* c, heddle_format* const* choi
     case 3:
       layout.rank = 255;
       break;
-    case 4:  // a dimension that there is not
+    case 4:  // a dimension that does not exist
     case 5:
       layout.rank = 1;
       layout.order[0] = 200;
@@ -146,7 +146,7 @@ void starts_a_thread() {
   std::thread([] {}).join();
 }
 
-// Tiles [begin, end) of 4.
+// Computes tiles [begin, end) of 4.
 void by_tiles(const heddle_run_context* c, const Mistake& m, int64_t begin, int64_t end) {
   const auto* const x = static_cast<const float*>(c->inputs[0]->data);
   auto* const y = static_cast<float*>(c->outputs[0]->data);

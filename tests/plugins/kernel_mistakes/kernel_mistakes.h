@@ -1,5 +1,5 @@
-// The mistakes that the operators of kernel_mistakes.cc make: which one of what kind is an attribute. The kinds are those of
-// docs/kernel_mistakes.md; tests/mistakes compares.
+// The mistakes that the operators of kernel_mistakes.cc make; an attribute selects kind and variant. The kinds are those of
+// docs/kernel_mistakes.md; tests/mistakes compares them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 struct KernelMistake {
   const char* kind;
   const char* type;      // the operator, of domain "mistaken"
-  int64_t first, count;  // which variants
+  int64_t first, count;  // the variants
 };
 
 inline constexpr KernelMistake kernel_mistakes[] = {
@@ -76,13 +76,13 @@ inline constexpr KernelMistake kernel_mistakes[] = {
     {"costs", "Plain", 0, 4},
 };
 
-// What calls-the-runtime calls: its address is an attribute.
+// The function that calls-the-runtime calls: its address is an attribute.
 struct RuntimeCall {
-  // False: it failed, and why.
+  // Returns false if it failed, with the reason in `why`.
   bool (*call)(const RuntimeCall* self, bool run, char* why, size_t size);
 };
 
-// How many elements the input of the mistaken operator has: they end at a line of 64 bytes, or before.
+// Returns the number of elements of the mistaken operator's input: they end at a line of 64 bytes, or before.
 inline int64_t elements_of_mistake(const char* kind, int64_t variant) {
   constexpr int64_t sizes[] = {5, 16, 1, 63};
   return std::strcmp(kind, "writes-after") == 0 ? sizes[variant / 3 % 4] : 5;

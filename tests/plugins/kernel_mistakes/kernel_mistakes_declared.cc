@@ -1,4 +1,4 @@
-// Operators whose declarations promise what their kernels do not keep: see kernel_mistakes.cc.
+// Operators whose kernels do not keep the promises of their declarations: see kernel_mistakes.cc.
 #include <fcntl.h>
 
 #include <cstdio>
@@ -20,14 +20,14 @@ const Mistake& mistake_of(const heddle_run_context* c) {
   return *static_cast<const Mistake*>(c->state);
 }
 
-// Declared in place, which it is not when it reads from the other end.
+// Declared in place; that is wrong when it reads from the other end.
 heddle_status run_in_place(const heddle_run_context* c, int64_t, int64_t) {
   const int64_t n = c->inputs[0]->element_count;
   for (int64_t i = 0; i < n; ++i) results(c)[i] = numbers(c, 0)[mistake_of(c).is("in-place") ? n - 1 - i : i];
   return HEDDLE_OK;
 }
 
-// Of a table x: what is in it at each index.
+// Returns the elements of a table x at each index.
 heddle_status run_indexing(const heddle_run_context* c, int64_t, int64_t) {
   const auto* const index = static_cast<const int64_t*>(c->inputs[1]->data);
   for (int64_t i = 0; i < c->inputs[1]->element_count; ++i) {

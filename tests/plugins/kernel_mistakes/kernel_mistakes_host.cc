@@ -1,4 +1,4 @@
-// Operators that hand to the host's functions what these can not take: see kernel_mistakes.cc.
+// Operators that pass invalid arguments to the host's functions: see kernel_mistakes.cc.
 #include "kernel_mistakes_host.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ using namespace heddle::plugin;
 namespace mistaken {
 namespace {
 
-// What stands where a subnet should.
+// Memory in the place of a subnet.
 alignas(64) char no_subnet[512];
 const heddle_subnet* foreign() {
   return reinterpret_cast<const heddle_subnet*>(no_subnet);
@@ -141,7 +141,7 @@ namespace {
 
 // ---------------------------------------------------------------- outputs
 
-// One dimension, of unknown extent; the last two variants: two, of which the first is 3.
+// The output has one dimension, of unknown extent; in the last two variants it has two, of which the first is 3.
 Status infer_found(InferContext& c) {
   const Mistake m(c.raw()->attributes);
   if (c.dims(0).rank != 1) return invalid("x has one dimension");
@@ -150,7 +150,7 @@ Status infer_found(InferContext& c) {
   return {};
 }
 
-// Variants below 9 (and 18) fail when they are refused, the others say that all went well.
+// Variants below 9, and 18, return an error when the allocation is refused; the others return success.
 heddle_status run_found(const heddle_run_context* c, int64_t, int64_t) {
   const Mistake& m = *static_cast<const Mistake*>(c->state);
   const int64_t n = c->inputs[0]->element_count, which = m.variant % 9;
@@ -170,7 +170,7 @@ heddle_status run_found(const heddle_run_context* c, int64_t, int64_t) {
     if (which == 5) rank = 99;
     if (which == 6) rank = -1;
     if (which == 7) dims[0] = int64_t{1} << 60;
-    if (which == 8) return HEDDLE_OK;  // asks for none
+    if (which == 8) return HEDDLE_OK;  // requests no memory
   }
   const bool says_so = !m.is("allocate") || m.variant < 9 || m.variant == 18;
   auto* const y = static_cast<float*>(c->host->allocate_output(c->call, output, given, rank));
@@ -181,7 +181,7 @@ heddle_status run_found(const heddle_run_context* c, int64_t, int64_t) {
 
 // ---------------------------------------------------------------- subnets
 
-// What a call about a subnet is made with, and what of that is wrong.
+// The arguments of a call about a subnet, and which of them are wrong.
 struct SubnetCall {
   explicit SubnetCall(const heddle_subnet* own, const heddle_tensor& x) : subnet(own), view(x) { view.struct_size = sizeof(view); }
   SubnetCall(const SubnetCall&) = delete;
@@ -198,9 +198,9 @@ struct SubnetCall {
     if (wrong == too_few) input_count = 0;
     if (wrong == too_many) input_count = 2;
   }
-  // Of "subnet", and of "declares": in infer, then in subnets.
+  // For "subnet", and for "declares": in infer, then in subnets.
   static Wrong misuse(int64_t variant) { return variant < 6 ? static_cast<Wrong>(variant + 1) : none; }
-  // Of "subnet-of-other-ports": what does not fit that subnet.
+  // For "subnet-of-other-ports": ports that do not fit that subnet.
   static Wrong other_ports(int64_t variant) { return variant < 3 ? static_cast<Wrong>(variant + absent) : none; }
   const heddle_subnet* subnet;
   heddle_tensor view;

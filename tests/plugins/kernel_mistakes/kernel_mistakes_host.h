@@ -1,4 +1,4 @@
-// The parts of the plugin of mistaken kernels.
+// Declarations that the files of the plugin of mistaken kernels share.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace mistaken {
 
-// Which mistake a node is to make: its attributes, in the order of operator_of().
+// The mistake that a node is to make: its attributes, in the order of operator_of().
 struct Mistake {
   explicit Mistake(const heddle_attribute* const* attributes)
       : kind(attributes[0]->s, attributes[0]->count), variant(attributes[1]->i), callback(attributes[2]->i) {}

@@ -1,5 +1,4 @@
-// Operators whose schemas or kernels promise what does not hold, one for each thing that `heddle plugin check` asks, and one that it can
-// not run.
+// Operators whose schemas or kernels promise something false, one for each check of `heddle plugin check`, and one that it can not run.
 #include <stdexcept>
 
 #include "heddle/op.h"
@@ -7,13 +6,13 @@ using namespace heddle::plugin;
 
 namespace {
 
-// Reads elements that it has overwritten when y has x's bytes.
+// Reads elements that it has overwritten when y shares x's memory.
 Status mirrored(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[x.size - 1 - i];
   return {};
 }
 
-// Adds each element's place in memory, in whatever order memory is.
+// Adds each element's position in memory, whatever the layout is.
 class Places {
  public:
   Status run(const RunContext& c, int64_t, int64_t) const {
@@ -33,7 +32,7 @@ class Places {
     return {format};
   }
 };
-// Offers an order of more dimensions than there are.
+// Offers an order of more dimensions than the tensor has.
 class NoOrder : public Places {
  public:
   static std::vector<heddle_format> formats(const CreateContext&) {
@@ -44,7 +43,7 @@ class NoOrder : public Places {
   }
 };
 
-// Leaves elements as they were, writes one more than there is, or behind its scratch.
+// These leave elements unwritten, write one element too many, or write past the end of their scratch.
 Status holes(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i)
     if (i % 3 != 1) y[i] = x[i];
@@ -65,13 +64,13 @@ class LongScratch {
   }
 };
 
-// Breaks on long inputs alone.
+// Fails on long inputs only.
 Status short_only(In<float> x, Out<float> y) {
   if (x.size > 100) return {HEDDLE_ERROR_INTERNAL, "more than it can"};
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i];
   return {};
 }
-// Breaks on other numbers than the first that it sees.
+// Fails on other numbers than the first that it sees.
 Status same_again(In<float> a, In<float> b, Out<float> y) {
   if (a.size == 0) return {};
   static const float seen = a[0];
@@ -94,7 +93,7 @@ heddle_status right(const heddle_gradient_builder* g) {
   if (const heddle_status s = emit_product(g, g->output_gradients[0], g->inputs[1], &g->input_gradients[0])) return s;
   return emit_product(g, g->output_gradients[0], g->inputs[0], &g->input_gradients[1]);
 }
-// The second is of the wrong factor.
+// The second gradient uses the wrong factor.
 heddle_status wrong(const heddle_gradient_builder* g) {
   if (const heddle_status s = emit_product(g, g->output_gradients[0], g->inputs[1], &g->input_gradients[0])) return s;
   return emit_product(g, g->output_gradients[0], g->inputs[1], &g->input_gradients[1]);
@@ -125,12 +124,12 @@ heddle_status throws(const heddle_gradient_builder*) {
   throw std::runtime_error("no gradient");
 }
 
-// Not quite max(x, 0): of a NaN it makes a number.
+// Not quite max(x, 0): it turns a NaN into a number.
 Status rectified(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] > 0 ? x[i] : 0;
   return {};
 }
-// Not quite a + b, and only where b is large.
+// Not quite a + b, and wrong only where b is large.
 Status sum(In<float> a, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < a.size; ++i) y[i] = b[i] > 1e30f ? b[i] : a[i] + b[i];
   return {};
@@ -142,7 +141,7 @@ Status infer_choosy(InferContext& c) {
   return {};
 }
 
-// Its port says the same dims as the input's.
+// Its port declares the same dims as the input's.
 Status infer_transposed(InferContext& c) {
   c.set_dims(0, {c.dims(0)[1], c.dims(0)[0]});
   return {};
@@ -153,7 +152,7 @@ Status infer_found(InferContext& c) {
   return {};
 }
 
-// Another sum where it may have two threads.
+// Computes another result where it may have two threads.
 struct TwoThreads {
   Status create(const CreateContext& c) {
     parts_ = c.max_threads() == 2 ? 2 : 1;

@@ -1,5 +1,5 @@
-// Operators that ask for what is not there, each in one place. Built with exceptions and without (-fno-exceptions -fno-rtti): the mistake
-// is the node's error either way, and what is read in its place does no harm.
+// Operators that read what is not there, each in one place. Built with exceptions and without (-fno-exceptions -fno-rtti): the mistake is
+// the node's error either way, and what is read in its place does no harm.
 #include "heddle/op.h"
 using namespace heddle::plugin;
 
@@ -41,7 +41,7 @@ class WritesFloats {
   }
 };
 
-// In create: a number, then the first extent of a tensor.
+// Reads undeclared attributes in create: a number, then the first extent of a tensor.
 class Undeclared : public Copies {
  public:
   Status create(const CreateContext& c) {
@@ -50,7 +50,7 @@ class Undeclared : public Copies {
     return number + table->dims[0] > 7 ? invalid("it is large") : Status();
   }
 };
-// The state of a function: a float, read as a string.
+// The state of a function: it reads a float as a string.
 struct Text {
   explicit Text(const Attributes& attributes) : value(attributes.s("factor")) {}
   std::string value;
@@ -58,7 +58,7 @@ struct Text {
 Status with_text(In<float> x, const Text&, Out<float> y) {
   return copied(x, y);
 }
-// A state that refuses what it was given, without an exception.
+// A state that refuses its attribute, without an exception.
 struct Positive {
   explicit Positive(const Attributes& attributes) : value(attributes.f("factor")) {}
   Status status() const { return value > 0 ? Status() : invalid("factor is " + std::to_string(value) + ", expected a positive number"); }
@@ -72,7 +72,7 @@ Status infer_absent(InferContext& c) {
   c.set_dims(0, {c.dims(1)[0], c.dims(1)[-1], c.input(1).element_count});
   return {};
 }
-// A permutation, given as floats.
+// Reads a permutation that is given as floats.
 Status infer_floats(InferContext& c) {
   const std::vector<int64_t> order = c.ints(1);
   c.set_dims(0, {order[0], order[static_cast<size_t>(c.dims(0).rank) - 1]});

@@ -1,4 +1,4 @@
-// Operators with one mistake each, which `heddle plugin check` has to find and to name: tests/tool/mistakes_test.cc lists the names.
+// Operators with one mistake each, which `heddle plugin check` must find and name: tests/tool/mistakes_test.cc lists the names.
 #include <fcntl.h>
 
 #include <cstdio>
@@ -200,7 +200,7 @@ class LeaksAFile {
  private:
   int file_ = -1;
 };
-// Refuses odd lengths, and leaks then.
+// Refuses inputs of rank 1, and leaks then.
 class LeaksWhenItRefuses {
  public:
   Status create(const CreateContext& c) {
@@ -217,7 +217,7 @@ class LeaksWhenItRefuses {
 
 // ---------------------------------------------------------------- epilogues
 
-// x, and the one epilogue op `takes` behind it, computed by f(acc, operand).
+// Copies x, and applies the one epilogue op that `takes` accepts by f(acc, operand).
 template <class Taken>
 class Behind {
  public:
@@ -272,7 +272,7 @@ Status minus(In<float> x, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] - b[i];
   return {};
 }
-// NaN, if x is one, is lost.
+// The result loses a NaN in x.
 Status larger(In<float> x, In<float> b, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = x[i] > b[i] ? x[i] : b[i];
   return {};
@@ -293,7 +293,7 @@ Status doubled(In<float> x, Out<float> y) {
   for (int64_t i = 0; i < x.size; ++i) y[i] = 2 * x[i];
   return {};
 }
-// Its mistake is behind shapes that only an example gives.
+// Its mistake shows only with shapes that an example gives.
 Status rows_behind(In<float> x, In<float> row, Out<float> y) {
   copy(x, y);
   if (row.size > 0 && row.size < x.size) y[x.size] = row[0];

@@ -1,5 +1,5 @@
-// Rewrite rules whose patterns have operators with the trait COMMUTATIVE, and one that has not. "too_many" has more of them than
-// are tried in both orders.
+// Rewrite rules whose patterns have operators with the trait COMMUTATIVE, and one without. "too_many" has more of them than are tried in
+// both orders.
 #include "heddle/op.h"
 #include "plugins/plugin_case.h"
 using namespace heddle::plugin;
@@ -24,7 +24,7 @@ std::string net(const std::vector<std::string>& inputs, const std::vector<std::v
          "]}";
 }
 
-// The host reads rules behind the function that makes them.
+// Keeps the text: the host reads rules after the function that makes them has returned.
 const char* kept(const std::string& text) {
   static std::vector<std::unique_ptr<const std::string>> texts;
   return texts.emplace_back(std::make_unique<const std::string>(text))->c_str();
