@@ -172,7 +172,7 @@ heddle_status Launch::check_guards(std::string* why) const {
   for (const Guard& guard : guards_)
     for (uint32_t i = 0; i < guard.bytes; ++i)
       if (guard.begin[i] != static_cast<char>(guard_byte)) {
-        *why = "wrote behind output " + std::to_string(guard.output) + ", " + std::to_string(i) + " bytes into what belongs to nobody";
+        *why = "wrote past the end of output " + std::to_string(guard.output) + ", " + std::to_string(i) + " bytes into the guard after it";
         return HEDDLE_ERROR_INTERNAL;
       }
   return HEDDLE_OK;

@@ -44,7 +44,7 @@ Result<std::span<const std::byte>> checked_payload(std::span<const std::byte> fi
   const uint64_t length = get(file, 16, 8);
   const uint64_t present = file.size() - net_header_bytes;
   if (present < length)
-    return Status(Code::file_truncated, fmt::format("the file has {} bytes behind its header, not {}", present, length), "fetch it again");
+    return Status(Code::file_truncated, fmt::format("the file has {} bytes after its header, not {}", present, length), "fetch it again");
   if (present > length)
     return Status(Code::file_corrupt, fmt::format("{} bytes follow the end of the net", present - length), "fetch it again");
   const std::span<const std::byte> payload = file.subspan(net_header_bytes);

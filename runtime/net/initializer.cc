@@ -37,7 +37,7 @@ Status not_one(std::string_view text) {
   return {
       Code::syntax, fmt::format("{} is no initializer", quoted(std::string(text))),
       "write constant(x), uniform(low, high), normal(mean, deviation), xavier_uniform(gain), xavier_normal(gain), kaiming_uniform(gain), "
-      "kaiming_normal(gain) or orthogonal(gain), and behind it, if at all, as NAME"};
+      "kaiming_normal(gain) or orthogonal(gain), and after it, if at all, as NAME"};
 }
 
 // Separates a rule from the name of the variable whose numbers it draws. No rule contains it, a name may.

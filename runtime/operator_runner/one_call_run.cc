@@ -96,7 +96,7 @@ Status OneCall::run() {
       return mistaken(fmt::format("the kernel changed the view of output {}, which is the host's", i));
   const auto overrun = [&](const std::string& what) {
     end.answer = HEDDLE_ERROR_INTERNAL;
-    return Status(Code::kernel_failed, fmt::format("the kernel wrote behind the end of {}", what));
+    return Status(Code::kernel_failed, fmt::format("the kernel wrote past the end of {}", what));
   };
   if (scratch.overrun()) return overrun("its scratch");
   for (const CallBytes& bytes : of_threads)
@@ -119,7 +119,7 @@ Status OneCall::collect(const RunCall& run) {
         return run.error.missing;
       }
       if (!run.dynamic_outputs[i]) return broken(fmt::format("allocated no output {}", i));
-      if (run.dynamic_outputs[i]->overrun()) return broken(fmt::format("wrote behind the end of output {}", i));
+      if (run.dynamic_outputs[i]->overrun()) return broken(fmt::format("wrote past the end of output {}", i));
       output_blobs[i] = run.dynamic_outputs[i]->blob;
       continue;
     }

@@ -76,7 +76,7 @@ Status check_ports(const std::string& what, const heddle_port* const* ports, uin
     if (!names.insert(p.name).second) return bad(what, fmt::format("{} is declared twice", port));
     if ((p.flags & HEDDLE_PORT_VARIADIC) && i + 1 != count) return bad(what, fmt::format("{} is variadic but not the last", port));
     if (!outputs && optional_seen && !(p.flags & HEDDLE_PORT_OPTIONAL))
-      return bad(what, fmt::format("{} is required but stands behind an optional one", port));
+      return bad(what, fmt::format("{} is required but follows an optional one", port));
     optional_seen = optional_seen || (p.flags & HEDDLE_PORT_OPTIONAL);
     if (p.dtypes == 0) return bad(what, fmt::format("{} allows no dtype", port));
     for (heddle_dtype d = HEDDLE_DTYPE_COUNT; d < 32; ++d)

@@ -221,7 +221,7 @@ Status check_beside_pointwise(const OperatorSchema& schema, const heddle_kernel&
     return {Code::plugin_invalid, fmt::format("{} that claims to equal a pointwise text, but the operator has none", what),
             "drop the claim"};
   return {Code::plugin_invalid, fmt::format("{} beside the operator's pointwise text and does not say that they are equal", what),
-          "drop one of the two, or declare equals_pointwise() behind the kernel (plugin check tests it)"};
+          "drop one of the two, or declare equals_pointwise() after the kernel (plugin check tests it)"};
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class StructureCheck {
       return broken(fmt::format("reads {}, whose producer is not in the net", quoted(value.name)));
     const Node& producer = net_[value.producer];
     if (value.producer.index >= position)
-      return broken(fmt::format("reads {}, which {} makes only behind it", quoted(value.name), quoted(producer.name)));
+      return broken(fmt::format("reads {}, which {} makes only after it", quoted(value.name), quoted(producer.name)));
     if (value.output >= producer.outputs.size() || producer.outputs[value.output] != id)
       return broken(fmt::format("reads {}, which {} does not make any more", quoted(value.name), quoted(producer.name)));
     return {};
@@ -77,7 +77,7 @@ class StructureCheck {
       if ((i >= node.inputs.size() || !node.inputs[i].valid()) && !(op.inputs[i]->flags & HEDDLE_PORT_OPTIONAL))
         return broken(fmt::format("has lost its input {}", quoted(op.inputs[i]->name)));
     for (const NodeId before : node.control)
-      if (before.index >= id.index) return broken("waits for an operator that stands behind it");
+      if (before.index >= id.index) return broken("waits for an operator that follows it");
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (!node.outputs[k].valid()) continue;
       if (!exists(node.outputs[k])) return broken("makes a value that is not in the net");

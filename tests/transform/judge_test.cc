@@ -91,7 +91,7 @@ std::vector<Damage> damages() {
          net.net[soft.outputs[0]].producer = NodeId();
          soft.outputs[0] = ValueId();
        }},
-      {"a use before its definition", "makes only behind it",
+      {"a use before its definition", "makes only after it",
        [](TypedNet& net) {
          // Swaps "product" and "soft".
          Net& graph = net.net;

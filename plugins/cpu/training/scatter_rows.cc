@@ -108,7 +108,7 @@ Status infer_scatter_rows(InferContext& context) {
   if (named.rank != 1) return invalid("indices has shape " + dims_text(named) + ", expected one dimension");
   if constexpr (Ports::inputs_of_values == 2) HEDDLE_PLUGIN_CHECK(expect_scalar(context, 1));
   if ((context.input_count() - Ports::values) % Ports::inputs_of_values != 0)
-    return invalid("the last values have no weight: behind indices come pairs of values and their weight");
+    return invalid("the last values have no weight: indices are followed by pairs of values and their weight");
   std::vector<int64_t> expected = vector_of(w);
   expected[0] = named[0];
   for (uint32_t i = Ports::values; i < context.input_count(); i += Ports::inputs_of_values) {
@@ -140,7 +140,7 @@ void add_scatter_rows(Builder& plugin) {
           .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7 -> i32[2] = 6 7", "by hand"));
   plugin.add(
       Op("ScatterWeightedSum", "heddle")
-          .doc("Each row of w that indices name becomes w_weight times itself and, for each pair behind indices, its row of values times "
+          .doc("Each row of w that indices name becomes w_weight times itself and, for each pair that follows indices, its row of values times "
                "their weight. A row that is named several times is changed once for each index, in their order: w_weight scales it each "
                "time")
           .in("w", floats)

@@ -134,7 +134,7 @@ Status Judge::check_tail() const {
     return wrong_plan(fmt::format("{} updates a variable before the tail", step_name(updates.front())));
   for (uint32_t s = graph_.tail_begin; s < graph_.count; ++s)
     if (std::none_of(updates.begin(), updates.end(), [&](uint32_t u) { return u == s || reaches(u, s); }))
-      return wrong_plan(fmt::format("{} is in the tail, but neither an update nor behind one", step_name(s)));
+      return wrong_plan(fmt::format("{} is in the update phase, but neither an update nor after one", step_name(s)));
   return {};
 }
 

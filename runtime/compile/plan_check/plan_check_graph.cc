@@ -41,7 +41,7 @@ Status PlanOrder::check_arrays() const {
     if (incoming[s] != graph_.predecessor_count[s])
       return wrong_plan(
           fmt::format("{} counts {} predecessors and has {}", plan_step_name(plan_, s), graph_.predecessor_count[s], incoming[s]));
-  if (graph_.tail_begin > count) return wrong_plan("the tail begins behind the last step");
+  if (graph_.tail_begin > count) return wrong_plan("the update phase begins after the last step");
   return {};
 }
 

@@ -57,7 +57,7 @@ class IfGradient {
       const ValueId a = subnet_of(node_, branch_names[0])->outputs[i], b = subnet_of(node_, branch_names[1])->outputs[i];
       if (!types_[0]->same_shape(a, *types_[1], b))
         return {Code::unsupported, fmt::format("its branches give output {} different shapes", quoted(call_.net[node_.outputs[i]].name)),
-                "give it one shape in both, or put heddle::StopGradient behind it"};
+                "give it one shape in both, or put heddle::StopGradient after it"};
     }
     return {};
   }

@@ -30,7 +30,7 @@ Result<std::vector<GradientPart>> loop_gradient(const NodeGradientCall& call, Em
         Code::unsupported,
         fmt::format("carried value {} changes its extents from iteration to iteration, so that they can't be stacked for the gradient",
                     quoted(call.net[before].name)),
-        "carry a value of fixed extents, or put heddle::StopGradient behind the loop");
+        "carry a value of fixed extents, or put heddle::StopGradient after the loop");
   }
   const auto bindings = [&](const TypedNet& around) {
     std::vector<InputBinding> all(own_inputs);

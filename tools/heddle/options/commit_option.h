@@ -11,7 +11,7 @@ namespace heddle::tool {
 struct CommitOption {
   std::string mode = "late";
   void declare(CLI::App& app) {
-    app.add_option("--commit", mode, "updates of variables behind all that may fail, or as early as they can be made")
+    app.add_option("--commit", mode, "updates of variables after all that may fail, or as early as they can be made")
         ->check(CLI::IsMember({"late", "early"}))
         ->capture_default_str();
   }

@@ -56,7 +56,7 @@ Result<std::vector<DType>> dtypes_of(const CallArguments& arguments) {
 
 void add_call_options(CLI::App& app, CallArguments& arguments) {
   app.add_option("--input", arguments.files, "an input's file, in order (.npy, .safetensors[:TENSOR], .pb)")->type_name("FILE");
-  app.add_option("--shape", arguments.shapes, "a random input of this shape, behind the files")->type_name("2x3");
+  app.add_option("--shape", arguments.shapes, "a random input of this shape, after the files")->type_name("2x3");
   app.add_option("--dtype", arguments.dtypes, "of random inputs: one, or one for each")->type_name("DTYPE");
   app.add_option("--attribute", arguments.attributes, "an attribute")->type_name("NAME=VALUE");
   app.add_option("--example", arguments.example, "all of it as an example: \"f32[2] = 1 2, i64[1]; axis=0\"")->type_name("TEXT");

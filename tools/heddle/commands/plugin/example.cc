@@ -281,7 +281,7 @@ void draw_indices(const OperatorSchema& schema, OperatorCall& call, size_t input
 Result<std::vector<ExampleTensor>> parse_example_tensors(std::string_view text, uint64_t seed) {
   Scanner s(text);
   HEDDLE_TRY(auto tensors, read_tensors(s, seed));
-  if (!s.at_end()) return s.wrong("this is behind the last tensor");
+  if (!s.at_end()) return s.wrong("this follows the last tensor");
   return tensors;
 }
 
@@ -312,7 +312,7 @@ Result<Example> parse_example(const OperatorSchema& schema, std::string_view tex
   if (example.says_outputs) {
     HEDDLE_TRY(example.outputs, read_tensors(s, seed));
   }
-  if (!s.at_end()) return s.wrong("this is neither an input, nor an attribute behind \";\", nor an output behind \"->\"");
+  if (!s.at_end()) return s.wrong("this is neither an input, nor an attribute after \";\", nor an output after \"->\"");
   HEDDLE_CHECK(check_required(schema, call.attributes));
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!schema.input_port(i))

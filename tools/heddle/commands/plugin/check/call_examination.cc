@@ -248,7 +248,7 @@ Finding CallExamination::behind_other_runs() {
     if (found.ok()) continue;
     OperatorCall alone = call_;
     alone.inputs = before;
-    if (!run_operator(registry_, alone).ok()) found = {"error-path", "is not as before behind a run that it refused"};
+    if (!run_operator(registry_, alone).ok()) found = {"error-path", "is not as before after a run that it refused"};
     return found;
   }
   return {};
@@ -269,7 +269,7 @@ Finding CallExamination::with_less_known() {
   if (!cut.ok()) return {};  // its kernel does not read extents, or the shapes do not go together
   for (size_t o = 0; o < expected_.size(); ++o)
     if ((*cut)[o]->shape == expected_[o]->shape && !same_bits({(*cut)[o]}, {expected_[o]}))
-      return {"extent", fmt::format("output {} depends on what lies behind the true extent of input 0", o)};
+      return {"extent", fmt::format("output {} depends on what lies past the true extent of input 0", o)};
   return {};
 }
 

@@ -80,7 +80,7 @@ std::string GuardedBytes::damage() const {
   for (const std::byte* at = begin; at < data_; ++at)
     if (*at != std::byte{slack_}) return fmt::format("wrote before the begin of {}", name_);
   for (const std::byte* at = data_ + bytes_; at < end; ++at)
-    if (*at != std::byte{slack_}) return fmt::format("wrote behind the end of {}", name_);
+    if (*at != std::byte{slack_}) return fmt::format("wrote past the end of {}", name_);
   return {};
 }
 
@@ -88,7 +88,7 @@ std::string GuardedBytes::accused(const void* address, bool wrote) const {
   const auto* const at = static_cast<const std::byte*>(address);
   if (at < base_ || at >= base_ + mapped_) return {};
   if (at >= base_ + guard_bytes && at < base_ + guard_bytes + room_) return read_only_ && wrote ? fmt::format("writes {}", name_) : "";
-  return fmt::format("{} {} {}", wrote ? "writes" : "reads", at < data_ ? "before the begin of" : "behind the end of", name_);
+  return fmt::format("{} {} {}", wrote ? "writes" : "reads", at < data_ ? "before the begin of" : "past the end of", name_);
 }
 
 void report_faults(std::function<void(const std::string&, const Described&)> tell) {

@@ -28,7 +28,7 @@ class GuardedBytes {
 
   std::byte* data() const { return data_; }
   void forbid_writing();
-  // "wrote behind the end of output 0", if the slack has changed; empty: it has not.
+  // "wrote past the end of output 0", if the slack has changed; empty: it has not.
   std::string damage() const;
   // Likewise for an access that was refused at `address`; empty: the address is not in this memory.
   std::string accused(const void* address, bool wrote) const;
