@@ -7,6 +7,7 @@
 #include "pointwise/pointwise_frame.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/opcode_ranges.h"
+#include "shared/pointwise_arithmetic.h"
 #include "support/cpu_api.h"
 #include "vector/convert.h"
 
@@ -97,14 +98,8 @@ double cost_of(Opcode op, heddle_dtype compute_dtype) {
 
 Status Program::Compiler::choose_arithmetic() {
   arithmetic_ = text_.arithmetic;
-  if (arithmetic_ == HEDDLE_DTYPE_NONE) {
-    for (heddle_dtype dtype : text_.input_dtypes) {
-      if (dtype == HEDDLE_BOOL) continue;
-      if (arithmetic_ != HEDDLE_DTYPE_NONE && arithmetic_ != dtype) return fail("inputs that are not bool must have one dtype");
-      arithmetic_ = dtype;
-    }
-    if (arithmetic_ == HEDDLE_DTYPE_NONE) arithmetic_ = text_.output_dtype != HEDDLE_DTYPE_NONE ? text_.output_dtype : HEDDLE_BOOL;
-  }
+  if (arithmetic_ == HEDDLE_DTYPE_NONE && !operators::find_arithmetic(text_.input_dtypes, text_.output_dtype, &arithmetic_))
+    return fail(operators::different_dtypes);
   program_.compute_dtype_ = compute_dtype(arithmetic_);
   program_.compute_width_ = static_cast<int64_t>(plugin::byte_width(program_.compute_dtype_));
   set_ = isa_instructions().sets[static_cast<int>(compute_of(program_.compute_dtype_))];

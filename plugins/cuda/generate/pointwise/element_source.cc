@@ -7,6 +7,7 @@
 
 #include "generate/dtype_names.h"
 #include "shared/opcode_ranges.h"
+#include "shared/pointwise_arithmetic.h"
 
 namespace heddle::cuda {
 namespace {
@@ -89,15 +90,7 @@ std::string name_of(Opcode op) {
 }  // namespace
 
 Status arithmetic_of(const std::vector<heddle_dtype>& inputs, heddle_dtype output, heddle_dtype* arithmetic) {
-  *arithmetic = HEDDLE_DTYPE_NONE;
-  for (const heddle_dtype dtype : inputs) {
-    if (dtype == HEDDLE_BOOL) continue;
-    if (*arithmetic != HEDDLE_DTYPE_NONE && *arithmetic != dtype)
-      return plugin::unsupported("inputs that are not bool must have one dtype");
-    *arithmetic = dtype;
-  }
-  if (*arithmetic == HEDDLE_DTYPE_NONE) *arithmetic = output;
-  return {};
+  return operators::find_arithmetic(inputs, output, arithmetic) ? Status() : plugin::unsupported(operators::different_dtypes);
 }
 
 Status element_function(const expression::Program& program, heddle_dtype arithmetic, const std::string& name, std::string* text) {
