@@ -215,24 +215,27 @@ class Multinomial {
   Tiling tiling_;
 };
 
-// The operator `name` with a shape of its own, and "NAMELike" with that of its input.
+using Defaults = std::initializer_list<std::pair<const char*, double>>;
+
+Op random_operator(const char* name, const char* doc, Defaults attributes) {
+  Op op(name, "", 1);
+  op.doc(doc).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
+  for (const auto& [attribute, value] : attributes) op.attribute(attribute, value);
+  return op;
+}
+
+// Adds the operator `name`, whose shape is an attribute, and `like_name`, which has the shape of its input.
 template <Distribution distribution>
-void add_numbers(Builder& plugin, const char* name, const char* like_name, const char* doc, const char* like_doc,
-                 std::initializer_list<std::pair<const char*, double>> attributes, const char* example, const char* like_example) {
-  const auto operator_of = [&](const char* of, const char* documented) {
-    Op op(of, "", 1);
-    op.doc(documented).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
-    for (const auto& [attribute, value] : attributes) op.attribute(attribute, value);
-    return op;
-  };
-  plugin.add(operator_of(name, doc)
+void add_numbers(Builder& plugin, const char* name, const char* like_name, const char* doc, const char* like_doc, Defaults attributes,
+                 const char* example, const char* like_example) {
+  plugin.add(random_operator(name, doc, attributes)
                  .required("shape", HEDDLE_ATTRIBUTE_INTS)
                  .out("output", {}, float_dtypes, nullptr)
                  .infer(infer_random<ShapeOf::attribute>)
                  .cpu<Random<distribution>>()
                  .example("; shape=[2,3] -> f32[2,3]", "by hand")
                  .example(example, "by hand"));
-  plugin.add(operator_of(like_name, like_doc)
+  plugin.add(random_operator(like_name, like_doc, attributes)
                  .in("input", any_dtype, nullptr)
                  .not_differentiable()
                  .out("output", {}, float_dtypes, nullptr)
