@@ -10,20 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "sources.h"
+
+namespace heddle::testing_repository {
 namespace {
-
-namespace fs = std::filesystem;
-const fs::path checkout = HEDDLE_SOURCE_DIR;
-
-std::vector<std::string> sources_of(const std::vector<std::string>& folders) {
-  std::vector<std::string> files;
-  for (const std::string& folder : folders)
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      const std::string extension = entry.path().extension().string();
-      if (extension == ".h" || extension == ".cc" || extension == ".cu") files.push_back(fs::relative(entry.path(), checkout).string());
-    }
-  return files;
-}
 
 // Installed headers are exempt: they are built by people who may not have fmt.
 TEST(Sentences, AreFormattedWholeAndNotGlued) {
@@ -45,10 +35,10 @@ TEST(Sentences, AreFormattedWholeAndNotGlued) {
 TEST(FileNames, AreThereOnce) {
   std::map<std::string, std::set<std::string>> folders;  // by name without extension
   for (const std::string& name : sources_of({"runtime", "plugins", "tools"})) {
-    const std::string folder = fs::path(name).parent_path().string();
+    const std::string folder = std::filesystem::path(name).parent_path().string();
     // Commands have the names that users type, operators those of ONNX.
     if (folder.starts_with("tools/heddle/commands") || folder.starts_with("plugins/cpu/")) continue;
-    folders[fs::path(name).stem().string()].insert(folder);
+    folders[std::filesystem::path(name).stem().string()].insert(folder);
   }
   for (const auto& [name, in] : folders) {
     // A public header may have a source of its name.
@@ -60,3 +50,4 @@ TEST(FileNames, AreThereOnce) {
 }
 
 }  // namespace
+}  // namespace heddle::testing_repository

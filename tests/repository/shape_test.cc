@@ -11,27 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "sources.h"
+
+namespace heddle::testing_repository {
 namespace {
-
-namespace fs = std::filesystem;
-const fs::path checkout = HEDDLE_SOURCE_DIR;
-
-std::vector<std::string> sources_of(const std::vector<std::string>& folders) {
-  std::vector<std::string> files;
-  for (const std::string& folder : folders)
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      const std::string extension = entry.path().extension().string();
-      if (extension == ".h" || extension == ".cc" || extension == ".cu") files.push_back(fs::relative(entry.path(), checkout).string());
-    }
-  return files;
-}
-
-std::vector<std::string> lines_of(const std::string& name) {
-  std::vector<std::string> lines;
-  std::ifstream file(checkout / name);
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
 
 size_t indentation(const std::string& line) {
   const size_t first = line.find_first_not_of(' ');
@@ -91,9 +74,10 @@ TEST(Shape, FunctionsHaveAtMostSixtyLines) {
 TEST(Shape, AFolderHasAtMostThirtySources) {
   std::map<std::string, size_t> sources;
   for (const std::string& name : sources_of({"runtime", "plugins", "tools", "tests", "examples"}))
-    ++sources[fs::path(name).parent_path().string()];
+    ++sources[std::filesystem::path(name).parent_path().string()];
   EXPECT_GE(sources.size(), 40u) << "this test no longer sees the folders";
   for (const auto& [folder, count] : sources) EXPECT_LE(count, 30u) << folder << ": part it by what its files are about";
 }
 
 }  // namespace
+}  // namespace heddle::testing_repository

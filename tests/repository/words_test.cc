@@ -8,13 +8,19 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include "sources.h"
+
+namespace heddle::testing_repository {
 namespace {
 
-namespace fs = std::filesystem;
-const fs::path checkout = HEDDLE_SOURCE_DIR;
+const std::vector<std::string> rooms = {"examples", "plugins", "runtime", "tests", "tools"};
+const std::set<std::string> extensions = {".h", ".cc", ".cu", ".cuh"};
 
 struct Counts {
   size_t behind = 0, fragments = 0, comments = 0;
@@ -32,21 +38,17 @@ std::string comment_of(const std::string& line, bool* whole) {
 std::map<std::string, Counts> counted() {
   static const std::regex behind(R"(\b[Bb]ehind\b)"), fragment(R"(^(Of|Those|What|That|As|The same)\b.*)");
   std::map<std::string, Counts> folders;
-  for (const std::string folder : {"examples", "plugins", "runtime", "tests", "tools"})
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      const std::string extension = entry.path().extension().string();
-      if (extension != ".h" && extension != ".cc" && extension != ".cu" && extension != ".cuh") continue;
-      const std::string name = fs::relative(entry.path(), checkout).string();
-      Counts& counts = folders[name.starts_with("runtime/include/") ? "runtime/include" : folder];
-      std::ifstream file(entry.path());
-      for (std::string line; std::getline(file, line);) {
-        bool whole = false;
-        const std::string comment = comment_of(line, &whole);
-        counts.comments += whole ? 1 : 0;
-        counts.behind += std::regex_search(comment, behind) ? 1 : 0;
-        counts.fragments += whole && std::regex_match(comment, fragment) ? 1 : 0;
-      }
+  for (const std::string& name : sources_of(rooms, extensions)) {
+    const std::string folder = name.starts_with("runtime/include/") ? "runtime/include" : name.substr(0, name.find('/'));
+    Counts& counts = folders[folder];
+    for (const std::string& line : lines_of(name)) {
+      bool whole = false;
+      const std::string comment = comment_of(line, &whole);
+      counts.comments += whole ? 1 : 0;
+      counts.behind += std::regex_search(comment, behind) ? 1 : 0;
+      counts.fragments += whole && std::regex_match(comment, fragment) ? 1 : 0;
     }
+  }
   return folders;
 }
 
@@ -78,17 +80,13 @@ TEST(Words, ThatSlowAStrangerDownOnlyBecomeFewer) {
 
 // Bounds are called max_ and min_.
 TEST(Words, BoundsAreCalledMaxAndMin) {
-  const std::regex name(R"(\b(most|least)_[a-z]\w*)");
-  for (const std::string folder : {"examples", "plugins", "runtime", "tests", "tools"})
-    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
-      const std::string extension = entry.path().extension().string();
-      if (extension != ".h" && extension != ".cc" && extension != ".cu" && extension != ".cuh") continue;
-      if (entry.path().filename() == "words_test.cc") continue;
-      std::ifstream file(entry.path());
-      std::smatch found;
-      for (std::string line; std::getline(file, line);)
-        EXPECT_FALSE(std::regex_search(line, found, name)) << fs::relative(entry.path(), checkout) << ": " << found[0];
-    }
+  const std::regex bound(R"(\b(most|least)_[a-z]\w*)");
+  std::smatch found;
+  for (const std::string& name : sources_of(rooms, extensions)) {
+    if (name.ends_with("words_test.cc")) continue;
+    for (const std::string& line : lines_of(name)) EXPECT_FALSE(std::regex_search(line, found, bound)) << name << ": " << found[0];
+  }
 }
 
 }  // namespace
+}  // namespace heddle::testing_repository

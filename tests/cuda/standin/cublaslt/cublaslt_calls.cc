@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cublaslt_objects.h"
-#include "cuda/standin/process.h"
+#include "standin/process.h"
 
 namespace standin = heddle::cuda::standin;
 using standin::Block;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cuda/standin/exports.h"
+#include "standin/exports.h"
 
 namespace heddle::cuda::standin {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "cuda/standin/process.h"
+#include "standin/process.h"
 
 namespace standin = heddle::cuda::standin;
 using standin::BackendDescriptor;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "cuda/standin/exports.h"
-#include "cuda/standin/rules.h"
+#include "standin/exports.h"
+#include "standin/rules.h"
 
 namespace heddle::cuda::standin {
 
