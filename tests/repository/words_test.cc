@@ -2,15 +2,16 @@
 // have "behind" (which is to be said of places in space alone), and how many begin with a fragment that has no subject.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -26,27 +27,46 @@ struct Counts {
   size_t behind = 0, fragments = 0, comments = 0;
 };
 
-// What a line says to its reader: the text of its comment; empty: it has none. `whole`: it has nothing else.
-std::string comment_of(const std::string& line, bool* whole) {
-  static const std::regex alone(R"(^\s*(?://|/\*|\*)\s?(.*)$)"), beside(R"(^.*[^:"]//\s?(.*)$)");
-  std::smatch match;
-  *whole = std::regex_match(line, match, alone);
-  if (*whole || std::regex_match(line, match, beside)) return match[1];
-  return "";
+// Returns the text of a line's comment; empty: it has none. `whole`: the line has nothing else.
+std::string_view comment_of(std::string_view line, bool* whole) {
+  const size_t first = std::min(line.find_first_not_of(" \t"), line.size());
+  for (const std::string_view mark : {"//", "/*", "*"})
+    if (*whole = line.substr(first).starts_with(mark); *whole) {
+      const std::string_view text = line.substr(first + mark.size());
+      return text.starts_with(" ") ? text.substr(1) : text;
+    }
+  const size_t beside = line.rfind("//");
+  const bool is_comment = beside != std::string_view::npos && beside > 0 && line[beside - 1] != ':' && line[beside - 1] != '"';
+  return is_comment ? line.substr(beside + 2) : std::string_view();
+}
+
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+    if ((at == 0 || !is_letter(text[at - 1])) && (at + word.size() == text.size() || !is_letter(text[at + word.size()]))) return true;
+  return false;
+}
+
+bool is_fragment(std::string_view text) {
+  for (const std::string_view begin : {"Of", "Those", "What", "That", "As", "The same"})
+    if (text.starts_with(begin) && (text.size() == begin.size() || !is_letter(text[begin.size()]))) return true;
+  return false;
 }
 
 std::map<std::string, Counts> counted() {
-  static const std::regex behind(R"(\b[Bb]ehind\b)"), fragment(R"(^(Of|Those|What|That|As|The same)\b.*)");
   std::map<std::string, Counts> folders;
   for (const std::string& name : sources_of(rooms, extensions)) {
     const std::string folder = name.starts_with("runtime/include/") ? "runtime/include" : name.substr(0, name.find('/'));
     Counts& counts = folders[folder];
     for (const std::string& line : lines_of(name)) {
       bool whole = false;
-      const std::string comment = comment_of(line, &whole);
+      const std::string_view comment = comment_of(line, &whole);
       counts.comments += whole ? 1 : 0;
-      counts.behind += std::regex_search(comment, behind) ? 1 : 0;
-      counts.fragments += whole && std::regex_match(comment, fragment) ? 1 : 0;
+      counts.behind += has_word(comment, "behind") || has_word(comment, "Behind") ? 1 : 0;
+      counts.fragments += whole && is_fragment(comment) ? 1 : 0;
     }
   }
   return folders;
@@ -80,11 +100,12 @@ TEST(Words, ThatSlowAStrangerDownOnlyBecomeFewer) {
 
 // Bounds are called max_ and min_.
 TEST(Words, BoundsAreCalledMaxAndMin) {
-  const std::regex bound(R"(\b(most|least)_[a-z]\w*)");
-  std::smatch found;
   for (const std::string& name : sources_of(rooms, extensions)) {
     if (name.ends_with("words_test.cc")) continue;
-    for (const std::string& line : lines_of(name)) EXPECT_FALSE(std::regex_search(line, found, bound)) << name << ": " << found[0];
+    for (const std::string& line : lines_of(name))
+      for (const std::string word : {"most_", "least_"})
+        for (size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1))
+          EXPECT_TRUE(at > 0 && is_letter(line[at - 1])) << name << ": " << line;
   }
 }
 
