@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "heddle/op.h"
-#include "plugins/plugin_case.h"
+#include "../plugin_case.h"
 using namespace heddle::plugin;
 
 static Status copy(In<float> x, Out<float> y) {

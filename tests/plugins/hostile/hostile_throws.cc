@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "heddle/abi.h"
-#include "plugins/plugin_case.h"
+#include "../plugin_case.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include "heddle/op.h"
 #include "heddle/op/philox.h"
-#include "plugins/counter.h"
-#include "plugins/windows.h"
+#include "../counter.h"
+#include "../windows.h"
 using namespace heddle::plugin;
 
 namespace {

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "heddle/op.h"
-#include "plugins/counter.h"
+#include "../counter.h"
 using namespace heddle::plugin;
 
 namespace {
