@@ -252,6 +252,7 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
   RunSettings settings;
   settings.seed = options.seed.value_or(impl_->options.seed);
   settings.deadline_ns = options.deadline_ns;
+  settings.streams = {options.streams, options.stream_count};
   if (options.deadline_ns > 0) settings.asked_ticks = ticks();
   const Interruption interruption(settings.deadline());  // making a plan is part of the run that needs it
   HEDDLE_TRY(auto entry, impl_->find_plan_to_run(inputs, input_count, interruption));

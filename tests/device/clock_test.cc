@@ -247,6 +247,31 @@ TEST_P(DeviceClock, ARunWaitsForAStreamOfTheCallers) {
   table.release(0, memory);
 }
 
+// Runs without a context of the caller's heed streams too: one of a device that the net does not use is refused.
+TEST_P(DeviceClock, RunsOfASessionHeedStreams) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  const Runtime runtime = device_runtime(2);
+  auto prepared = prepare(runtime, chain(2, false), on_the_device());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const auto device = Internals::execution(prepared->context).plan().devices[0].device;  // stays open until the stream is destroyed
+  const sim_native_table& table = native(*device);
+  void* const stream = table.create_stream(0);
+  const Blob& feed = *prepared->inputs[0];
+  const TensorView x = {feed.dtype, feed.shape, const_cast<std::byte*>(feed.data)};
+  for (const auto& [name, code] : {std::pair(device_name(0), Code::ok), std::pair(std::string("sim:7"), Code::invalid_argument)}) {
+    const CallerStream given = {name, stream};
+    RunOptions run;
+    run.streams = &given;
+    run.stream_count = 1;
+    TensorView y;
+    EXPECT_EQ(prepared->session.run(&x, 1, &y, 1, run).code(), code) << name;
+    EXPECT_EQ(prepared->session.run({x}, run).status().code(), code) << name;
+  }
+  table.synchronize(0, stream);
+  { const Prepared gone = std::move(*prepared); }
+  table.destroy_stream(0, stream);
+}
+
 // A caller may bring another stream to every run: the data kept for streams stays bounded.
 TEST_P(DeviceClock, StreamsOfCallersThatComeAndGoAreLetGo) {
   HEDDLE_DEVICE_NEEDS(has_clock);
