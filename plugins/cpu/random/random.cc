@@ -3,8 +3,8 @@
 // Elements of up to 32 bits take one word each, four to a block; f64 takes two, two elements to a block. Tiles are ranges of blocks.
 // docs/operators.md describes how words become numbers.
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -215,47 +215,46 @@ class Multinomial {
   Tiling tiling_;
 };
 
-using Defaults = std::initializer_list<std::pair<const char*, double>>;
+using Defaults = std::array<std::pair<const char*, double>, 2>;
 
-Op random_operator(const char* name, const char* doc, Defaults attributes) {
+Op random_operator(const char* name, const char* doc, const Defaults& attributes) {
   Op op(name, "", 1);
   op.doc(doc).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
   for (const auto& [attribute, value] : attributes) op.attribute(attribute, value);
   return op;
 }
 
-// Adds the operator `name`, whose shape is an attribute, and `like_name`, which has the shape of its input.
-template <Distribution distribution>
-void add_numbers(Builder& plugin, const char* name, const char* like_name, const char* doc, const char* like_doc, Defaults attributes,
-                 const char* example, const char* like_example) {
-  plugin.add(random_operator(name, doc, attributes)
-                 .required("shape", HEDDLE_ATTRIBUTE_INTS)
-                 .out("output", {}, float_dtypes, nullptr)
-                 .infer(infer_random<ShapeOf::attribute>)
-                 .cpu<Random<distribution>>()
-                 .example("; shape=[2,3] -> f32[2,3]", "by hand")
-                 .example(example, "by hand"));
-  plugin.add(random_operator(like_name, like_doc, attributes)
-                 .in("input", any_dtype, nullptr)
-                 .not_differentiable()
-                 .out("output", {}, float_dtypes, nullptr)
-                 .infer(infer_random<ShapeOf::input>)
-                 .cpu<Random<distribution>>()
-                 .example_of_each(any_dtype, "$[2,3] = 1; dtype=1 -> f32[2,3]", "by hand")
-                 .example(like_example, "by hand"));
+// Adds an operator whose shape is an attribute, or that of its input.
+template <Distribution distribution, ShapeOf shape_of>
+void add_numbers(Builder& plugin, const char* name, const char* doc, const Defaults& attributes, const char* example) {
+  Op op = random_operator(name, doc, attributes);
+  if (shape_of == ShapeOf::attribute)
+    op.required("shape", HEDDLE_ATTRIBUTE_INTS);
+  else
+    op.in("input", any_dtype, nullptr).not_differentiable();
+  op.out("output", {}, float_dtypes, nullptr);
+  op.infer(infer_random<shape_of>);
+  op.cpu<Random<distribution>>();
+  if (shape_of == ShapeOf::attribute)
+    op.example("; shape=[2,3] -> f32[2,3]", "by hand");
+  else
+    op.example_of_each(any_dtype, "$[2,3] = 1; dtype=1 -> f32[2,3]", "by hand");
+  plugin.add(op.example(example, "by hand"));
 }
 
 }  // namespace
 
 void add_random(Builder& plugin) {
-  add_numbers<Distribution::normal>(plugin, "RandomNormal", "RandomNormalLike", "normal numbers, mean + scale * z",
-                                    "normal numbers in the shape of the input", {{"mean", 0.0}, {"scale", 1.0}},
-                                    "; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]",
-                                    "f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]");
-  add_numbers<Distribution::uniform>(plugin, "RandomUniform", "RandomUniformLike", "uniform numbers in [low, high)",
-                                     "uniform numbers in [low, high) in the shape of the input", {{"low", 0.0}, {"high", 1.0}},
-                                     "; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]",
-                                     "f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]");
+  const Defaults normal = {{{"mean", 0.0}, {"scale", 1.0}}}, uniform = {{{"low", 0.0}, {"high", 1.0}}};
+  add_numbers<Distribution::normal, ShapeOf::attribute>(plugin, "RandomNormal", "normal numbers, mean + scale * z", normal,
+                                                        "; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]");
+  add_numbers<Distribution::normal, ShapeOf::input>(plugin, "RandomNormalLike", "normal numbers in the shape of the input", normal,
+                                                    "f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]");
+  add_numbers<Distribution::uniform, ShapeOf::attribute>(plugin, "RandomUniform", "uniform numbers in [low, high)", uniform,
+                                                         "; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]");
+  add_numbers<Distribution::uniform, ShapeOf::input>(plugin, "RandomUniformLike",
+                                                     "uniform numbers in [low, high) in the shape of the input", uniform,
+                                                     "f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]");
   plugin.add(Op("Bernoulli", "", 15)
                  .doc("1 with the probability given by the input, else 0")
                  .traits(HEDDLE_TRAIT_RANDOM)
