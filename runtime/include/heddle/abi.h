@@ -5,12 +5,13 @@
  * also compiles as C++, and needs only <stddef.h> and <stdint.h>.
  *
  * Rules of the boundary
- *  - Every struct begins with struct_size and grows only at its end. Before reading a field that may be newer than the other side, check
+ *  - Every struct begins with struct_size and grows only at its end, except heddle_layout and heddle_run_state, which have no struct_size
+ *    and never change. The other side may have been built with an older header: before reading a field that this header may lack, check
  *    HEDDLE_HAS(type, pointer, field). Padding is explicit; no struct has tail padding.
- *  - ABI 0.x: both numbers and HEDDLE_ABI_HASH must match exactly. From 1.0 on minor versions only append.
- *  - No exception may cross the boundary. Functions return heddle_status; a failing one gives the reason through host->set_error, which
- *    copies the text.
- *  - Contexts and the views in them may be copied, and used on any thread, until their call ends (heddle_call).
+ *  - ABI 0.x: both version numbers and HEDDLE_ABI_HASH must match exactly. From 1.0 on minor versions only append.
+ *  - No exception may cross the boundary. Functions return heddle_status; a function that fails gives the reason through host->set_error,
+ *    which copies the text.
+ *  - A context and the views in it may be copied, and used on any thread, until the call that received the context ends (heddle_call).
  *  - The side that allocates memory frees it. The comment next to a pointer says how long it is valid.
  *  - Thread marks: [load] called once while loading, by one thread; [compile] may be called by several threads at once for
  *    different objects; [run] called by any executing thread, by several at once for disjoint tile ranges; [any] called by any thread.
@@ -28,9 +29,9 @@ extern "C" {
 
 #define HEDDLE_ABI_MAJOR 0
 #define HEDDLE_ABI_MINOR 20
-/* HEDDLE_ABI_HASH identifies what the two numbers stand for: it is a hash of everything that this file and device_plugin.h declare, without
-   comments and spaces. A change to either file changes the hash and requires a new minor number; tests/abi/number_test.cc prints the new
-   value. */
+/* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
+   declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
+   tests/abi/number_test.cc prints the new value. */
 #define HEDDLE_ABI_HASH UINT64_C(0x0986a10048c4de39)
 
 /* True if the other side's struct is long enough to contain `field`. */
@@ -52,7 +53,7 @@ typedef int32_t heddle_status;
 enum {
   HEDDLE_OK = 0,
   HEDDLE_ERROR_INVALID = 1,     /* arguments, attributes, shapes or data that the operator rejects */
-  HEDDLE_ERROR_UNSUPPORTED = 2, /* valid, but not implemented by this kernel: the host tries another one */
+  HEDDLE_ERROR_UNSUPPORTED = 2, /* valid, but not implemented by this kernel: the host tries another kernel */
   HEDDLE_ERROR_OUT_OF_MEMORY = 3,
   HEDDLE_ERROR_DEVICE = 4, /* the device or its driver failed */
   HEDDLE_ERROR_CANCELLED = 5,
@@ -92,7 +93,7 @@ typedef uint32_t heddle_dtype_set;
 #define HEDDLE_DTYPE_BIT(d) (1u << (d))
 
 /* The physical order of a dense tensor. All zero means row-major. The logical dims never change with the layout. The struct is embedded in
-   other structs and has no struct_size: its size of 48 bytes never changes. */
+   other structs. It has no struct_size, because its size of 48 bytes never changes. */
 typedef struct heddle_layout {
   uint8_t rank;        /* 0: row-major; else the number of entries in `order` */
   uint8_t block_count; /* number of inner blocks; always 0 today */
@@ -114,21 +115,21 @@ enum {
 
 enum {
   HEDDLE_SPACE_HOST = 0,
-  HEDDLE_SPACE_DEVICE = 1, /* of the node's device: only its functions may use the address; the host must not read or write it */
+  HEDDLE_SPACE_DEVICE = 1, /* memory of the node's device: only that device's functions may use it; the host must not read or write it */
 };
 
-/* A view of a tensor; the plugin never owns it. The view and everything it points to are valid until the call it was passed to returns (see
-   heddle_call). */
+/* A view of a tensor; the plugin never owns the memory. The view and everything it points to are valid until the call that received the
+   view returns (see heddle_call). */
 typedef struct heddle_tensor {
   uint32_t struct_size;
   heddle_dtype dtype;
   int32_t rank;
   uint32_t flags;
   void* data;          /* an address in the memory that `space` names; null in infer if the content is not known */
-  const int64_t* dims; /* `rank` entries; the true extents in run() of a bounded value, unless the kernel reads extents itself */
+  const int64_t* dims; /* `rank` entries. For a bounded value in run(): the true extents, or the bounds with HEDDLE_KERNEL_READS_EXTENTS */
   int64_t element_count;
   uint64_t byte_size;
-  int64_t* extent;     /* bounded values: the slot for the true extent along extent_axis, in the value's memory space; else null */
+  int64_t* extent;     /* for a bounded value: where its true extent along extent_axis is kept, in the memory space of `data`; else null */
   int32_t extent_axis; /* -1: no bounded axis */
   uint32_t space;      /* HEDDLE_SPACE_*; does not change after prepare. Data on a device begins at a multiple of 64 bytes */
   heddle_layout layout;
@@ -166,7 +167,8 @@ enum {
 
 typedef struct heddle_subnet heddle_subnet; /* opaque, owned by the host */
 
-/* A typed view of an attribute. It is valid as long as the node it belongs to; in a schema it is static and holds the default. */
+/* A typed view of an attribute. The view is valid as long as the node that the attribute belongs to. In a schema the view is static and
+   holds the default value. */
 typedef struct heddle_attribute {
   uint32_t struct_size;
   heddle_attribute_type type;
@@ -174,7 +176,7 @@ typedef struct heddle_attribute {
   int64_t i;
   double f;
   const char* s;
-  uint64_t count; /* number of ints, floats or strings; bytes of s */
+  uint64_t count; /* number of ints, floats or strings; number of bytes of s */
   const int64_t* ints;
   const double* floats;
   const char* const* strings;
@@ -187,16 +189,17 @@ typedef struct heddle_attribute {
 typedef int32_t heddle_log_level;
 enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE_LOG_ERROR = 3 };
 
-/* Writes the packed bytes to `destination`; returns an error status if that fails. Called once for each distinct content and key while
-   their packed form is in use; after a failure it may be called again. */
+/* Writes the packed form of a constant to `destination`; returns an error status if that fails. While the packed form is in use, the
+   function is called once for each distinct pair of content and key; after a failure it may be called again. */
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
-/* The scope of a resource: each instance of the scope has its own. A resource must not need one of a narrower scope. */
+/* The scope of a resource: each runtime, device, session, communicator or stream has an object of its own. A resource must not need another
+   resource that has a narrower scope. */
 enum {
   HEDDLE_SCOPE_RUNTIME = 0,
   HEDDLE_SCOPE_DEVICE = 1, /* one for each device of a runtime */
   HEDDLE_SCOPE_SESSION = 2,
-  HEDDLE_SCOPE_COMMUNICATOR = 3, /* one for each communicator name of a session; the need gives the name */
+  HEDDLE_SCOPE_COMMUNICATOR = 3, /* one for each name of a communicator (heddle_resource_need) in a session */
   HEDDLE_SCOPE_STREAM = 4        /* one for each stream of a context; on the host a context has one stream */
 };
 
@@ -207,41 +210,44 @@ typedef struct heddle_resource_need {
                                  accepted */
   const char* name;
   const char* communicator;               /* for communicator scope: the name of the communicator; else null */
-  const heddle_attribute* const* options; /* needs with different options get different resources */
+  const heddle_attribute* const* options; /* requests with different options get different resources */
   uint32_t option_count;
   uint32_t reserved;
 } heddle_resource_need;
 
-/* Identifies one call from the host into the plugin; every context has its own. Host functions take the call and not the context, because a
-   context may be copied. Any thread may use it until the call returns; the call of a step may be used until the step is complete. */
+/* Identifies one call from the host into the plugin; every context contains one. Host functions take the heddle_call and not the context,
+   because a context may be copied. Any thread may use the heddle_call until the call returns, and that of a step until the step is
+   complete. */
 typedef struct heddle_call heddle_call; /* opaque, owned by the host */
 
-/* The host's functions: one table for the whole process. A function that has no answer in this kind of call returns null, 0 or
-   HEDDLE_ERROR_UNSUPPORTED. */
-enum { HEDDLE_MOVE_VALUE = 1u };
+enum { HEDDLE_MOVE_VALUE = 1u }; /* a flag of heddle_host::move */
 
+/* The host's functions: one table for the whole process. A function that is not available in the kind of call that it is given returns
+   null, 0 or HEDDLE_ERROR_UNSUPPORTED. */
 typedef struct heddle_host {
   uint32_t struct_size;
   uint32_t abi_major;
   uint32_t abi_minor;
   uint32_t reserved;
-  /* [any] Sets the error of a call and copies `length` bytes of text; the last text set by a failing call is reported. Ignored if `call` is
-     null. */
+  /* [any] Sets the error of a call and copies `length` bytes of text. If the call fails, the last text set for it is reported. Does nothing
+     if `call` is null. */
   void (*set_error)(const heddle_call* call, heddle_status code, const char* text, size_t length);
   /* [any] Passes a line to the embedding program's log function. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
-  /* [compile, in create of kernels and resources] Requests a resource that a plugin publishes and binds it to a slot; equal needs of one
-     create get the same slot. The resource is made on first use, by the first thread that requests it and without holding a lock; other
-     threads that request the same resource wait. It lives as long as whatever needs it. HEDDLE_ERROR_INVALID: no plugin publishes the
-     resource, or only in an older version; it could not be made (the next request tries again); or it needs, directly or indirectly, a
-     resource that is still being made. The host has the error text. */
+  /* [compile, in create of kernels and resources] Requests a resource that a plugin publishes and binds it to a slot, whose number it
+     writes to *slot; equal requests of one create get the same slot. The first thread that requests the resource makes it, without holding
+     a lock; other threads that request it meanwhile wait. The resource lives at least as long as the kernels and resources that requested
+     it. HEDDLE_ERROR_INVALID: no plugin publishes the resource, or only an older version of it; the resource could not be made (the next
+     request tries again); or making it requires, directly or indirectly, a resource that is still being made. The host then has the error
+     text. */
   heddle_status (*need)(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot);
-  /* [compile, after need] Returns the resource in the slot. Null for stream scope in a kernel's create: such resources are in
-     heddle_run_context::resources. */
+  /* [compile, after need] Returns the resource in the slot. In a kernel's create it returns null for a resource of stream scope, which run
+     finds in heddle_run_context::resources. */
   void* (*resource)(const heddle_call* call, uint32_t slot);
   /* [compile, in prepare] Returns memory with a packed form of constant input `input`, shared by all plans and contexts that request it
-     with the same content, layout, key and size. `fill` writes the bytes unless they exist already. The memory lives as long as the plan.
-     Null on failure. The first packing also tells the host that the original bytes may be dropped from memory. */
+     with the same content, layout, key and size. The host calls `fill` to write the packed bytes unless they exist already. The memory
+     lives as long as the plan. Null on failure. The first packing of an input also permits the host to drop the original bytes from
+     memory. */
   const void* (*prepack)(const heddle_call* call, uint32_t input, const char* key, uint64_t bytes, heddle_prepack_fill fill, void* user);
   /* [run] Returns the scratch of the executing thread: as many bytes as prepare requested in thread_scratch_bytes, 64-byte aligned, with
      undefined contents at entry. Null on a thread that does not execute the step; such a thread may still use the step's own scratch. */
@@ -255,32 +261,33 @@ typedef struct heddle_host {
      owns the memory. Null on failure. */
   void* (*allocate_output)(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank);
   /* [run] Runs a subnet attribute of this node and returns when the subnet is done; idle threads of the run help. The operator chooses the
-     number `trip`: random numbers inside the subnet depend on it, and are the same for the same trip in any order of trips and when run
-     again. inputs[] are views in the order of the subnet's inputs. Outputs are copied to the views given, whose dims must match. If an
-     output view has null data, the host fills in its dtype, rank, dims, element_count, byte_size and data; that memory belongs to the host
-     and is valid until the next run of a subnet through this call. Null entries are outputs that are not requested. For a
-     HEDDLE_KERNEL_RESUMES kernel the function may return HEDDLE_PENDING: only asynchronous steps of the subnet are left. run() must then
-     return HEDDLE_PENDING too; it is called again, with `resumed` set, when it can continue, and must then make the same request, with data
-     at the same addresses. */
+     number `trip`: random numbers inside the subnet depend on `trip` and are the same for the same trip, in any order of trips and when the
+     trip is run again. inputs[] are views in the order of the subnet's inputs. The results are copied to the views in outputs[], whose dims
+     must match. If an output view has null data, the host fills in its dtype, rank, dims, element_count, byte_size and data; that memory
+     belongs to the host and is valid until the next run of a subnet through this call. Null entries are outputs that are not requested. For
+     a HEDDLE_KERNEL_RESUMES kernel the function may return HEDDLE_PENDING, which means that only asynchronous steps of the subnet are left.
+     run() must then return HEDDLE_PENDING too. The host calls run() again, with `resumed` set, when the subnet can continue; run() must
+     then repeat the same call of run_subnet, with data at the same addresses. */
   heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
                               uint32_t input_count, heddle_tensor* const* outputs, uint32_t output_count);
-  /* [compile, in infer] Infers the types of the outputs of a subnet attribute of this node for the given inputs (views; with data where the
-     content is known). outputs[] are structs of the caller that the host fills; null entries are outputs that are not requested. */
+  /* [compile, in infer] Infers the types of the outputs of a subnet attribute of this node for the given inputs: views, with data where the
+     content is known. outputs[] are structs of the caller that the host fills in; null entries are outputs that are not requested. */
   heddle_status (*infer_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                                 uint32_t input_count, heddle_type* const* outputs, uint32_t output_count);
-  /* [compile, in heddle_operator::subnets] Declares that runs of this node will give the subnet inputs like these (views; with data where
-     it is the same in every run). The subnet is compiled for them. A subnet may be declared for several sets of inputs. */
+  /* [compile, in heddle_operator::subnets] Declares that runs of this node will run the subnet with inputs of these types: views, with data
+     where the content is the same in every run. The host compiles the subnet for these inputs. Several calls may declare several sets of
+     inputs for one subnet. */
   heddle_status (*declare_subnet)(const heddle_call* call, const heddle_subnet* subnet, const heddle_tensor* const* inputs,
                                   uint32_t input_count);
   uint64_t abi_hash; /* HEDDLE_ABI_HASH of the headers that the host was built with */
   /* [any, steps of HEDDLE_KERNEL_ASYNC kernels] Completes the step, successfully or not; `text`, which is copied, gives the reason of a
-     failure. The plugin must call it exactly once for each run() that returned HEDDLE_OK. It may do so before run() returns: the step is
-     then done when run() returns. The call is invalid from here on; completing it again is a mistake of the plugin and is refused with
-     HEDDLE_ERROR_INVALID, at any later time too, because no two runs of steps have the same token. */
+     failure. The plugin must call this function exactly once for each run() that returned HEDDLE_OK. It may do so before run() returns: the
+     step is then done when run() returns. `call` is invalid after this function. Completing the step again is a mistake of the plugin; it
+     is refused with HEDDLE_ERROR_INVALID, at any later time too, because every run of a step has a different `call`. */
   heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
-  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Copies bytes between values, their extents and data_scratch of this node, in the memory where they are.
-     On the host the copy is done when the function returns; on a device it is enqueued on the node's stream. With HEDDLE_MOVE_VALUE the
-     source is at most 64 bytes of the kernel's own memory, which are read during the call. */
+  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Copies bytes between the values of this node, their extents and data_scratch, in the memory where these
+     are. On the host the copy is done when the function returns; on a device it is enqueued on the node's stream. With HEDDLE_MOVE_VALUE
+     the source is at most 64 bytes of the kernel's own memory, which are read during the call. */
   heddle_status (*move)(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes);
 } heddle_host;
 
@@ -292,9 +299,9 @@ enum {
   HEDDLE_PORT_HOST = 4u,           /* in host memory, whatever the node's device */
   HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content determines output shapes; implies HOST */
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
-  HEDDLE_PORT_MAY_UPDATE = 32u, /* outputs: if the net declares so, the next version of a variable among the inputs; shares its bytes, and
-                                   the operator passes both to its subnets */
-  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* a real value without gradient: an input gets none; for an output, output_gradients is 0 */
+  HEDDLE_PORT_MAY_UPDATE = 32u, /* for outputs: a net may declare the output the next version of a variable among the inputs. The two then
+                                   share their bytes, and the operator passes both to its subnets */
+  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* real numbers without a gradient: an input gets none; an output has 0 in output_gradients */
 };
 
 #define HEDDLE_ALIAS_ANY (-2)
@@ -306,26 +313,27 @@ typedef struct heddle_port {
   const char* type_variable;  /* ports of one operator with the same variable have the same dtype; null: the set alone decides */
   heddle_dtype_set dtypes;    /* the allowed dtypes */
   heddle_dtype default_dtype; /* for outputs whose dtype no input determines; else HEDDLE_DTYPE_NONE */
-  /* Outputs. updates: index of the input port of the variable whose new version this output is, else -1; such an output shares the bytes of
-     its input. may_alias: index of the input port whose bytes the output may reuse, HEDDLE_ALIAS_ANY for any input of the same size, else
-     -1. The k-th value of a variadic output is paired with the k-th value of that port, which must be variadic too and may have more
-     values. */
+  /* For outputs. `updates`: if the output is the new version of a variable, the index of the input port that takes the variable, else -1;
+     the output shares the bytes of that input. `may_alias`: the index of the input port whose bytes the output may reuse, HEDDLE_ALIAS_ANY
+     for any input of the same size, else -1. If the output is variadic, so must be the input port that is named, which may have more
+     values; the k-th value of the output is paired with the k-th value of the input port. */
   int32_t updates;
   int32_t may_alias;
-  int32_t index_bound_port; /* inputs: the values are indices into this input ... else -1 */
-  int32_t index_bound_axis; /* ... along this axis (or the attribute "axis" when -1) */
+  int32_t index_bound_port; /* for an input that holds indices: the index of the input port that they refer to; else -1 */
+  int32_t index_bound_axis; /* the axis of that port along which the indices count; -1: the axis that the attribute "axis" gives */
   /* Null, or the dims of the port as words separated by spaces: a name for an extent, which is the same wherever the operator uses that
      name; a number; "*" for any extent; "..." for any number of dims, at most once in a port and standing for the same dims in all ports.
-     "" is a scalar. The host checks inputs against it before infer (bounded inputs at their bounds, and again with the extents that a run
-     finds; HEDDLE_KERNEL_READS_EXTENTS kernels check those themselves), each value of a variadic port separately. It gives outputs the dims
-     that follow, and infer must not set others: "... M K" and "... K N" give "... M N". Every name in an output must occur in an input that
-     is present: a call without that input is refused. */
+     "" is a scalar. Before infer the host checks each input against these words, and each value of a variadic port separately. It checks a
+     bounded input at the bound, and again with the extent that a run finds; a HEDDLE_KERNEL_READS_EXTENTS kernel must check the latter
+     itself. The host also sets the dims of outputs from these words, and infer must not set other dims: inputs "... M K" and "... K N"
+     determine an output "... M N". Every name in an output must occur in an input that is present: a node without that input is refused. */
   const char* dims;
 } heddle_port;
 
 /* Maps the ports of a subnet to those of its operator. The first own_inputs inputs of the subnet are made by the operator itself (a trip
-   number, a condition); the following ones are the operator's inputs from first_input on, one by one, whole or as slices. Outputs
-   likewise. */
+   number, a condition); the inputs after these are the operator's inputs from first_input on, in order, whole or as slices. In the same way
+   the operator itself reads the first own_outputs outputs of the subnet, and the outputs after these are the operator's outputs from
+   first_output on. */
 typedef struct heddle_subnet_ports {
   uint32_t struct_size;
   uint32_t own_inputs;
@@ -346,17 +354,19 @@ typedef struct heddle_attribute_schema {
 } heddle_attribute_schema;
 
 enum {
-  HEDDLE_TRAIT_RANDOM = 1u, /* draws from Philox(run state, stream, element): heddle/op/philox.h */
-  HEDDLE_TRAIT_COLLECTIVE = 2u,
+  HEDDLE_TRAIT_RANDOM = 1u,             /* draws random numbers from Philox(run state, stream, element): heddle/op/philox.h */
+  HEDDLE_TRAIT_COLLECTIVE = 2u,         /* works together with other ranks: never folded or pruned, and never moved to the host */
   HEDDLE_TRAIT_CHEAP = 4u,              /* cheap to recompute */
   HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 8u, /* accepts any layout, the same one for inputs and outputs of the same shape */
   HEDDLE_TRAIT_SHAPE_ONLY = 16u,        /* the content of outputs depends on input shapes alone (Shape, Size) */
   HEDDLE_TRAIT_IMPURE = 32u,            /* has an effect besides its outputs: never folded, merged or pruned */
   HEDDLE_TRAIT_VIEW = 64u,              /* output 0 has the bytes of input 0, row-major: it is an alias and nothing is run */
-  /* A node with two inputs gives the same result with them swapped, except for the sign of a zero and which NaN it is. Patterns of rewrite
-     rules match it in either order. Requires two ports of the same dtypes, or a variadic one. */
+  /* A node with two inputs gives the same result if the inputs are swapped, except that a zero may have the other sign and a NaN other
+     bits. Patterns of rewrite rules match the node with its inputs in either order. Requires two input ports of the same dtypes, or a
+     variadic port. */
   HEDDLE_TRAIT_COMMUTATIVE = 128u,
 };
+/* How precisely the operator must be computed. The runtime does not use this class yet. */
 typedef int32_t heddle_precision_class;
 enum { HEDDLE_PRECISION_ANY = 0, HEDDLE_PRECISION_REDUCED = 1, HEDDLE_PRECISION_FULL = 2, HEDDLE_PRECISION_PROMOTE = 3 };
 
@@ -375,9 +385,9 @@ typedef struct heddle_infer_context {
 } heddle_infer_context;
 typedef heddle_status (*heddle_infer_function)(const struct heddle_infer_context* context);
 
-/* One operator that a gradient emits. The names of its inputs and outputs are: x<i> for inputs, y<i> for outputs, dy<i> for gradients of
-   outputs, dx<i> for gradients of inputs, t<k> for intermediate values; a port name may replace x<i> or y<i>, and "d" + port name a
-   gradient. */
+/* One operator that a gradient emits. Its inputs and outputs are named x<i> for input i of the forward operator, y<i> for output i, dy<i>
+   for the gradient of output i, dx<i> for the gradient of input i, and t<k> for an intermediate value. The name of a port may stand for
+   x<i> or y<i>, and "d" followed by the name of a port for dx<i> or dy<i>. */
 typedef struct heddle_gradient_node {
   uint32_t struct_size;
   uint32_t input_count;
@@ -390,12 +400,12 @@ typedef struct heddle_gradient_node {
   const heddle_attribute* const* attributes; /* null-terminated list, or null */
 } heddle_gradient_node;
 
-/* Flags of heddle_gradient_builder::sparse: no index occurs twice; the indices ascend. */
+/* Flags of heddle_gradient_builder::sparse. UNIQUE: no index occurs twice. SORTED: the indices ascend. */
 enum { HEDDLE_SPARSE_UNIQUE = 1u, HEDDLE_SPARSE_SORTED = 2u };
 
-/* Handles with which a gradient callback builds a gradient that depends on attributes or types: at least one for each port of the operator,
-   0 if the node has no value there. The callback is called when a net is derived, before any extent is known: what it emits must be valid
-   for every shape. */
+/* A gradient callback builds a gradient that depends on attributes or types. It works with handles of values: the builder has at least one
+   handle for each port of the operator, 0 if the node has no value there. The callback is called when a net is derived, before any extent
+   is known: the operators that it emits must be valid for every shape. */
 typedef uint64_t heddle_value_handle; /* 0: absent */
 typedef struct heddle_gradient_builder {
   uint32_t struct_size;
@@ -414,17 +424,17 @@ typedef struct heddle_gradient_builder {
                         const heddle_attribute* const* attributes, uint32_t attribute_count);
   const heddle_call* call;
   const struct heddle_operator* op;
-  /* Types by port; null: absent. Dtype and rank hold for every run, and so do dims other than -1. */
+  /* Types by port; null: absent. The dtype, the rank and all dims other than -1 are the same in every run. */
   const heddle_type* const* input_types;
   const heddle_type* const* output_types;
-  const uint8_t* wanted; /* by input: non-zero if its gradient is requested. A gradient given for another input is dropped, but its
-                            operators have been emitted */
+  const uint8_t* wanted; /* by input: non-zero if the gradient of this input is requested. Emit nothing for other inputs: their gradients
+                            are dropped */
   /* Adds a constant of `type`, all of whose dims must be known; its bytes are copied. */
   heddle_status (*constant)(const struct heddle_gradient_builder* builder, const heddle_type* type, const void* data,
                             heddle_value_handle* value);
-  /* Sets the gradient of input `input` as rows, instead of input_gradients[input]; for a table from which rows were gathered. `values`, of
-     dims [n, row...], has the gradient of each gathered row; `indices`, of dims [n] and dtype i32 or i64, has their positions along axis 0
-     of the table, one for each time a row was gathered; negative ones count from the end. Flags: HEDDLE_SPARSE_*. */
+  /* Sets the gradient of input `input`, a table from which rows were gathered, as rows; used instead of input_gradients[input]. `values`,
+     of dims [n, row...], has one gradient for each time a row was gathered. `indices`, of dims [n] and dtype i32 or i64, has the positions
+     of these rows along axis 0 of the table; negative positions count from the end. Flags: HEDDLE_SPARSE_*. */
   heddle_status (*sparse)(const struct heddle_gradient_builder* builder, uint32_t input, heddle_value_handle indices,
                           heddle_value_handle values, uint32_t flags);
   /* Returns an output of the forward operator that the net may not have requested, such as a mask or a mean; the net requests it from then
@@ -439,25 +449,25 @@ typedef struct heddle_cost {
   double flops;
   double bytes;
 } heddle_cost;
-/* [compile] Computes the cost of one run from shapes: inputs have no data, outputs are as infer left them. Pre-filled: 0 flops, and the
-   bytes of all inputs and outputs once. Both must be finite and not negative. A failure refuses the node. Operators fused into the node are
-   not among its inputs: the host adds their cost. */
+/* [compile] Computes the cost of one run of a node from shapes: the inputs have no data, the outputs have the types that infer set. The
+   host pre-fills *cost with 0 flops and the bytes of all inputs and outputs, each counted once. Both numbers must be finite and not
+   negative. If the function fails, the node is refused. The host adds the cost of operators that are fused into the node. */
 typedef heddle_status (*heddle_cost_function)(const heddle_infer_context* context, heddle_cost* cost);
 
-/* One call, as text: `f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6` (docs/writing_an_operator.md, "Examples"). For an
-   operator it gives inputs, attributes and outputs; for a rewrite rule the inputs of its pattern only. It is documentation, and `heddle
-   plugin check` runs it. */
+/* One call, as text: `f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6` (docs/writing_an_operator.md, "Examples"). The example
+   of an operator gives inputs, attributes and outputs; the example of a rewrite rule gives only inputs of the pattern. Examples are
+   documentation, and `heddle plugin check` runs them. */
 typedef struct heddle_example {
   uint32_t struct_size;
   uint32_t reserved;
   const char* text;
-  const char* source; /* where the expected outputs come from, which must not be a kernel of this plugin ("by hand", "NumPy"); null: the
-                         example has none */
+  const char* source; /* how the expected outputs were obtained: "by hand", "NumPy", but not from a kernel of this plugin; null: the
+                         example gives no source */
 } heddle_example;
 
 typedef struct heddle_operator {
   uint32_t struct_size;
-  int32_t version;    /* the operator's since-version within its domain; a net gets the highest version <= its own */
+  int32_t version;    /* the operator's since-version within its domain; a net gets the highest one that is not above the net's */
   const char* domain; /* "" is ONNX's; Heddle's own is "heddle" */
   const char* name;
   const char* doc; /* one line */
@@ -471,13 +481,13 @@ typedef struct heddle_operator {
   heddle_precision_class precision;
   uint32_t gradient_node_count;
   heddle_infer_function infer;
-  /* Declares how the subnets of a node are run: calls host->declare_subnet for each set of inputs that runs of the node may need, and for
-     no others; what is known about the node's inputs may rule a subnet out. The context is that of infer, but its outputs stay empty. Null
-     if no attribute is a subnet. */
+  /* Declares how the subnets of a node are run: calls host->declare_subnet for each set of inputs with which a run of the node may run a
+     subnet, and for no others. If the known content of an input shows that runs never use a subnet, the function does not declare that
+     subnet. The context is that of infer, but without types of outputs. Null if no attribute is a subnet. */
   heddle_infer_function subnets;
   heddle_cost_function cost; /* null: flops follow from `pointwise` or are unknown; bytes are those of inputs and outputs */
   const heddle_gradient_node* const* gradient_nodes;
-  heddle_gradient_function gradient; /* null: gradient_nodes apply; the operator has no gradient if there are none either */
+  heddle_gradient_function gradient; /* null: gradient_nodes apply; if gradient_node_count is 0 too, there is no gradient */
   const char* pointwise;             /* null, or output 0 as an expression over input and attribute names (expression.h) */
   const void* user;                  /* for the plugin's own use; infer finds it through context->op */
   const heddle_example* const* examples;
@@ -520,30 +530,31 @@ typedef struct heddle_prepare_context {
   const void* const* host_data; /* by input: the bytes of a constant in host memory, row-major; null: not a constant */
   void* state;
   uint64_t scratch_budget; /* upper bound for scratch_bytes: prepare chooses an algorithm that stays within it, or returns UNSUPPORTED */
-  /* The kernel fills in the following; pre-filled with 0, 0, 1, 0 and with all inputs that are in host memory. */
-  uint64_t scratch_bytes;        /* of the step */
-  uint64_t thread_scratch_bytes; /* of each executing thread */
+  /* The kernel fills in the following fields. The host has pre-filled tile_count with 1, reads_host with the bits of all inputs that are in
+     host memory, and the others with 0. */
+  uint64_t scratch_bytes;        /* for the step, in one block */
+  uint64_t thread_scratch_bytes; /* for each executing thread */
   int64_t tile_count;            /* must depend on shapes only; 0: nothing to do */
   double cost_ns;                /* first estimate of one run on one thread; 0: unknown */
   /* For a step on a device: bit i is set if run() itself reads input i on the host before it returns; inputs from 63 on share bit 63. */
   uint64_t reads_host;
-  uint64_t data_scratch_bytes; /* for HEDDLE_KERNEL_MOVES_ONLY: bytes of the step, in the memory of the node's device */
+  uint64_t data_scratch_bytes; /* for HEDDLE_KERNEL_MOVES_ONLY: scratch for the step, in the memory of the node's device */
 } heddle_prepare_context;
 
-/* The state that random numbers depend on, besides the node's stream and the element. It is in the memory where the node works, so that
-   enqueued work reads new values when it is run again. The size is 24 bytes and never changes. */
+/* The state that random numbers depend on, besides the node's stream and the element. It is in the memory of the node's device, so that
+   work that was enqueued once reads the new values when the device executes it again. The size is 24 bytes and never changes. */
 typedef struct heddle_run_state {
   uint64_t seed;
   uint64_t step; /* the net's step counter */
-  uint64_t trip; /* 0 outside subnets; in a subnet a number unique to each trip, made from this and the enclosing run_subnet calls */
+  uint64_t trip; /* 0 outside subnets; in a subnet unique to each trip: made from `trip` of this and of the enclosing run_subnet calls */
 } heddle_run_state;
 
-/* [run] The context of one step in one run context. */
+/* [run] The context of run and finish: one step, run by one Context (heddle/session.h). */
 typedef struct heddle_run_context {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t random_stream;             /* id of this node's random stream, constant; in a subnet a hash of it and of the subnet's */
+  uint32_t random_stream;             /* constant id of this node's random stream; in a subnet a hash of that id and of the subnet's id */
   const heddle_tensor* const* inputs; /* null entries: absent */
   heddle_tensor* const* outputs;
   void* state;
@@ -554,7 +565,7 @@ typedef struct heddle_run_context {
   const heddle_call* call;
   void* const* resources; /* by slot: the resources that create requested */
   uint32_t resource_count;
-  uint32_t resumed;   /* 1: run() returned HEDDLE_PENDING before and is being resumed, with scratch as it left it; else 0 */
+  uint32_t resumed;   /* 1: run() returned HEDDLE_PENDING and is called again, with scratch unchanged since then; else 0 */
   void* data_scratch; /* 64-byte aligned, in the memory of the node's values; null if prepare requested none */
 } heddle_run_context;
 
@@ -569,12 +580,11 @@ typedef struct heddle_format {
   uint32_t struct_size;
   uint32_t reserved;
   double cost_ns;                            /* relative cost of the kernel with this choice */
-  heddle_layout inputs[HEDDLE_FORMAT_PORTS]; /* ports past the last entry: row-major */
+  heddle_layout inputs[HEDDLE_FORMAT_PORTS]; /* ports from HEDDLE_FORMAT_PORTS on are row-major */
   heddle_layout outputs[HEDDLE_FORMAT_PORTS];
 } heddle_format;
 
-/* One operator fused into a compute kernel and applied to its output 0. `expression` is over "acc" (the value so far) and "operand", in the
-   canonical text that expression.h prints. */
+/* The values of heddle_epilogue_op::operand_kind. */
 enum {
   HEDDLE_OPERAND_NONE = 0,
   HEDDLE_OPERAND_SAME_SHAPE = 1,
@@ -582,6 +592,8 @@ enum {
   HEDDLE_OPERAND_LAST_DIMENSION = 3,
   HEDDLE_OPERAND_SCALAR = 4
 };
+/* One operator that is fused into a compute kernel and applied to output 0 of the kernel. `expression` computes the new value from "acc",
+   the value before this operator, and "operand"; it is the canonical text that expression.h prints. */
 typedef struct heddle_epilogue_op {
   uint32_t struct_size;
   int32_t operand_input; /* index into the node's inputs; -1: none */
@@ -591,33 +603,34 @@ typedef struct heddle_epilogue_op {
 } heddle_epilogue_op;
 
 enum {
-  /* The kernel handles bounded inputs itself. It is prepared once, at the bounds; in run() its inputs have dims at the bounds and the slot
-     with the true extent. Its outputs have the extents that infer gives for the bounds; along a bounded axis the kernel writes the true
-     extent into the output's slot. */
+  /* The kernel handles bounded inputs itself. It is prepared once, at the bounds. In run() the dims of an input are the bounds, and *extent
+     is the true extent. The outputs have the extents that infer gives for the bounds; along a bounded axis the kernel writes the true
+     extent to *extent of the output. */
   HEDDLE_KERNEL_READS_EXTENTS = 1u,
   HEDDLE_KERNEL_DYNAMIC_OUTPUTS = 2u, /* the kernel allocates its outputs with allocate_output */
-  /* Output 0 may reuse the bytes of a SAME_SHAPE operand of the node's epilogue that has the same layout. */
+  /* Output 0 may reuse the bytes of a SAME_SHAPE operand of the node's epilogue, if the operand has the layout of the output. */
   HEDDLE_KERNEL_EPILOGUE_IN_PLACE = 4u,
-  /* The kernel gives the same bits as the operator's pointwise text, also for NaN (any), zeros, infinities and denormals. Every kernel of
-     an operator with such a text must have this flag, because fusion may replace the kernel by the text. */
+  /* The kernel gives the same bits as the operator's pointwise text, also for zeros, infinities and denormals; where the text gives a NaN,
+     any NaN is right. Every kernel of an operator with a pointwise text must have this flag, because fusion may replace the kernel by the
+     text. */
   HEDDLE_KERNEL_EQUALS_POINTWISE = 8u,
-  /* run() only starts the step, which has one tile; the plugin calls host->complete when it is done. Context, views, scratch and state stay
-     valid until then. No thread of the host waits for the step. finish() is called afterwards, as always. For "cpu" only: other devices
-     have streams. */
+  /* run() only starts the step, which has one tile; the plugin calls host->complete when the step is done. Context, views, scratch and
+     state stay valid until then. No thread of the host waits for the step. The host calls finish() after the completion. For "cpu" only:
+     other devices have streams. */
   HEDDLE_KERNEL_ASYNC = 16u,
-  /* run() may return HEDDLE_PENDING if run_subnet did. It is then called again until it returns something else, however the run ends. The
-     step has one tile. Its thread is released in between; without this flag it waits for asynchronous steps of the subnets. For "cpu"
-     only. */
+  /* run() may return HEDDLE_PENDING if run_subnet returned it. The host then calls run() again until it returns something else, even if the
+     run of the net fails or is cancelled. The step has one tile. Between these calls the thread is free for other work; without this flag
+     the thread waits in run_subnet for asynchronous steps of the subnet. For "cpu" only. */
   HEDDLE_KERNEL_RESUMES = 32u,
-  /* The kernel accesses the bytes of data_scratch and of its tensors, except those in host memory, only through host->move and by running
-     subnets. It can therefore run from the host for every device: its moves and its subnets are enqueued on the device's stream. For "cpu"
+  /* The kernel accesses the bytes of data_scratch and of tensors that are not in host memory only through host->move and by running
+     subnets. The host can therefore call it for a node on any device: moves and subnets are enqueued on the device's stream. For "cpu"
      only. */
   HEDDLE_KERNEL_MOVES_ONLY = 64u,
 };
 
 typedef struct heddle_kernel {
   uint32_t struct_size;
-  int32_t version; /* version of the operator that it implements; must be equal */
+  int32_t version; /* version of the operator that the kernel implements; must be equal to heddle_operator::version */
   const char* domain;
   const char* operator_name;
   const char* device_kind;              /* "cpu", "cuda", ... */
@@ -627,26 +640,28 @@ typedef struct heddle_kernel {
   uint32_t input_dtype_count;
   uint32_t output_dtype_count;
   uint32_t flags;
-  int32_t priority; /* the highest one wins; two kernels of equal priority for the same dtypes are a duplicate, refused at load */
+  int32_t priority; /* the highest is chosen; two kernels with equal priority for the same dtypes are duplicates, refused at load */
   /* [compile] All of these except run may be null. If create fails, the host ignores *state and does not destroy it. */
   heddle_status (*create)(const heddle_create_context* context, void** state);
   heddle_status (*prepare)(heddle_prepare_context* context);
   heddle_run_function run;
   heddle_finish_function finish;
   void (*destroy)(void* state);
-  /* [compile] Fills in up to `capacity` choices, best first, and sets *count to their number. Null, or a failure: row-major everywhere. */
+  /* [compile] Fills in up to `capacity` choices, best first, and sets *count to their number. If the function is null or fails, all inputs
+     and outputs are row-major. */
   heddle_status (*formats)(const heddle_create_context* context, heddle_format* const* choices, uint32_t capacity, uint32_t* count);
   /* [compile] Returns non-zero if this node can be run with context->epilogue_ops fused into it. */
   int32_t (*accepts_epilogue)(const heddle_create_context* context);
-  /* [any, HEDDLE_KERNEL_ASYNC] Requests that a started step complete soon, with HEDDLE_ERROR_CANCELLED unless it is done already, because
-     the run is ending early. Called at most once for a step, possibly while another thread calls complete; must return at once. Null: the
-     host waits for such a step for a limited time and then abandons it (its memory stays allocated until it completes). */
+  /* [any, HEDDLE_KERNEL_ASYNC] Requests that a started step complete soon, because the run is ending early: with HEDDLE_ERROR_CANCELLED
+     unless the step is done already. Called at most once for a step, possibly while another thread calls complete; must return at once. If
+     the function is null, the host waits for a started step for a limited time and then abandons it; the memory of the step stays allocated
+     until it completes. */
   void (*abort)(const heddle_run_context* context);
 } heddle_kernel;
 
 /* ---------------------------------------------------------------- resources, rewrite rules, devices */
 
-/* [compile] The request to make a resource. The struct is valid during create; its texts and options as long as the resource. */
+/* [compile] The request to make a resource. The struct is valid during create; its texts and options are valid as long as the resource. */
 typedef struct heddle_resource_request {
   uint32_t struct_size;
   int32_t scope; /* as the plugin declared it */
@@ -665,23 +680,24 @@ typedef struct heddle_resource_request {
 typedef struct heddle_resource {
   uint32_t struct_size;
   int32_t scope;              /* HEDDLE_SCOPE_* */
-  uint32_t interface_version; /* of the object that create makes; a higher version may only add to it */
+  uint32_t interface_version; /* version of the interface of the object that create makes; a higher version may only add to the interface */
   uint32_t reserved;
   const char* name;        /* "plugin.thing" */
   const char* device_kind; /* for device and stream scope; else null */
   /* Makes the resource. If it fails, the host ignores *resource. */
   heddle_status (*create)(const heddle_resource_request* request, void** resource);
   void (*destroy)(void* resource);
-  /* [any] For communicator scope: a run is ending early while an asynchronous step uses the resource. Whatever waits in it on this side
-     must fail soon. May be called more than once, and by several threads at once. Null: nothing waits in it. */
+  /* [any] For communicator scope: called when a run ends early while an asynchronous step uses the resource. Every operation of this
+     process that waits in the resource must then fail soon. May be called more than once, and by several threads at once. Null: no
+     operation waits in the resource. */
   void (*abort)(void* resource, const char* why);
-  /* [any] Called before each run that uses the resource, and repeatedly while a run waits for asynchronous steps. Must return at once; a
-     failure, with its text, ends the run. Null: the resource does not fail. */
+  /* [any] Called before each run that uses the resource, and repeatedly while a run waits for asynchronous steps. Must return at once. If
+     it returns a failure, the run ends with that failure and its text. Null: the resource does not fail. */
   heddle_status (*poll_error)(void* resource, const heddle_call* call);
 } heddle_resource;
 
-/* A structural rewrite rule. Both nets are in Heddle's JSON text form and must have the same input and output names. It is applied where
-   `pattern` occurs and none of its inner values is used outside the match. */
+/* A structural rewrite rule. Both nets are in Heddle's JSON text form and must have the same input and output names. The rule is applied
+   where `pattern` occurs in a net and no inner value of the match is used outside the match. */
 typedef struct heddle_rewrite_rule {
   uint32_t struct_size;
   uint32_t reserved;
@@ -715,15 +731,15 @@ typedef struct heddle_plugin {
   uint32_t rule_count;
   uint32_t device_count;
   uint32_t reserved1;
-  /* [load] Called once, after the handshake and the check of the tables; null: nothing to do. */
+  /* [load] Called once, after the host has checked the ABI numbers and the tables; null: nothing to do. */
   heddle_status (*initialize)(const heddle_host* host, const heddle_call* call);
-  void (*shutdown)(void); /* [load] called once, before the library is closed, with nothing in use; also after a failed initialize */
+  void (*shutdown)(void); /* [load] called once, before the library is closed, when nothing is in use; also if initialize failed */
   uint64_t abi_hash;      /* HEDDLE_ABI_HASH that the plugin was built against */
 } heddle_plugin;
 
 /* [load] The one exported symbol, called once while the library is open. `host` is valid until shutdown has returned, `call` until the
-   function returns. Returns static data, or null if it has none. A plugin that does not know the host's ABI returns a table with its own
-   numbers, so that the host can name both. */
+   function returns. Returns static data, or null if the plugin has no tables. A plugin that was built for another ABI than the host's
+   returns a table with the plugin's ABI numbers, so that the host's error message can name both. */
 typedef const heddle_plugin* (*heddle_plugin_query_function)(const heddle_host* host, const heddle_call* call);
 #define HEDDLE_PLUGIN_QUERY_SYMBOL "heddle_plugin_query"
 

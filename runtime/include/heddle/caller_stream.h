@@ -5,8 +5,9 @@
 
 namespace heddle {
 
-// `stream` is the vendor's own (a cudaStream_t; for kind "sim" a sim_stream, plugins/sim/native.h) on the device of the full name `device`
-// ("cuda:0"). The program owns it and must keep it as long as the context that it was given to.
+// `stream` is a stream that the program made with the vendor's functions (a cudaStream_t; for kind "sim" a sim_stream,
+// plugins/sim/native.h) on the device whose full name is `device` ("cuda:0"). The program owns the stream, and must keep it as long as
+// every context that ran with it; the CallerStream itself only until the run is over (RunOptions::streams).
 struct CallerStream {
   std::string device;
   void* stream = nullptr;

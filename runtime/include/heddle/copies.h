@@ -1,11 +1,11 @@
-// Copies: how to treat a value that is needed on another device than the one it is on.
+// Copies: what to do if a step needs a value on another device than the device that has the value.
 #pragma once
 
 #include <cstdint>
 
 namespace heddle {
 
-// Inputs, outputs and constants of a net begin or end on the host and are always copied, without a warning.
+// This applies to values inside a net. Inputs, outputs and constants of the net are on the host, and are always copied without a warning.
 enum class Copies : uint8_t {
   strict,     // an error
   warn,       // the value is copied in each run, and a warning reports it

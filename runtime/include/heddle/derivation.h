@@ -1,7 +1,7 @@
-// Options for deriving nets from a net: gradients of losses, a net that trains with them, the part of it that predicts. heddle/training.h
-// has the functions that take these options.
+// Options for nets that are derived from another net: a net with gradients of losses, a net that trains with these gradients, and the part
+// of a net that predicts. heddle/training.h has the functions that take these options.
 //
-// Plain values, for one thread at a time. Names are those of values, inputs and variables in the net that is derived from.
+// Plain values, for one thread at a time. Names in these options are names of values, inputs and variables of the original net.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace heddle {
 
 // The learning rate of a training net: a number that the net computes from its step counter in each run.
 //
-// With n the number of steps done before, and a warm-up of w steps in which the rate rises linearly from 1/w of its value:
+// Below, n is the number of steps done before. During a warm-up of w steps the rate that a schedule gives is multiplied by (n + 1) / w.
 // - constant: rate
 // - step(every, gamma): rate x gamma^floor(n / every)
 // - exponential(gamma): rate x gamma^n
@@ -29,8 +29,8 @@ class HEDDLE_API LearningRate {
  public:
   // Makes a rate of 0.01 in every step.
   LearningRate() = default;
-  // Parses `schedule`: one of the above as text, with arguments by position; power 1 and end 0 may be left out. `warm_up` is in steps; 0:
-  // none. Errors: syntax, with what can be written; invalid_argument for numbers that are no valid rate.
+  // Parses `schedule`: one of the schedules above as text, with arguments by position; power 1 and end 0 may be left out. `warm_up` is a
+  // number of steps; 0: no warm-up. Errors: syntax, with a list of the valid forms; invalid_argument for numbers that are no valid rate.
   static Result<LearningRate> parse(double rate, std::string_view schedule, int64_t warm_up = 0);
   // True if the rate is the same in every step.
   bool is_constant() const { return varying_.empty() && warm_up_ == 0; }
@@ -41,17 +41,19 @@ class HEDDLE_API LearningRate {
  private:
   double rate_ = 0.01;
   int64_t warm_up_ = 0;
-  std::string varying_;  // over x0; empty: constant
+  std::string varying_;  // a program over x0; empty: constant
 };
 
 struct DifferentiateOptions {
-  std::vector<std::string>
-      losses;  // values to minimise; the sum if there are several. One that is not a scalar counts with the sum of its elements
+  // Values to minimise. The loss is the sum of all elements of all these values.
+  std::vector<std::string> losses;
   // Variables, inputs of the net and other values whose gradients are requested. Empty: all trainable variables.
   std::vector<std::string> wanted;
-  // Variables whose gradient must be a dense tensor of their shape even if rows are gathered from them.
+  // Variables whose gradient must be a dense tensor with the variable's shape, even if the net only gathers rows from the variable. Without
+  // this option, such a gradient has only those rows.
   std::vector<std::string> dense;
-  // Extents of symbols, for a net that can not be checked with arbitrary extents (64 and others are tried).
+  // Extents of symbolic dims, with which the net is checked. Give them if the net is not valid for the arbitrary extents that are tried
+  // otherwise (multiples of 64).
   std::vector<std::pair<std::string, int64_t>> symbols;
   bool outputs = false;  // gradients become outputs of the net, in the order of `wanted`
 };
@@ -59,9 +61,11 @@ struct DifferentiateOptions {
 // The gradient of one wanted value.
 struct Gradient {
   std::string of;
-  // Names of values; all empty: no loss depends on it.
-  std::string dense;            // "<of>.gradient", with the shape and dtype of the value
-  std::string indices, values;  // rows: "<of>.gradient.values" and the indices of the rows; dense is empty then
+  // Names of values of the new net. All of them are empty if no loss depends on the value `of`.
+  std::string dense;  // "<of>.gradient", with the shape and dtype of the value
+  // For a gradient that consists of rows (`dense` is empty then). `values`: "<of>.gradient.values", the rows. `indices`: the indices of the
+  // rows; an existing value has any name, for example that of the indices with which the net gathers rows.
+  std::string indices, values;
   bool any() const { return !dense.empty() || !values.empty(); }
 };
 
@@ -80,13 +84,14 @@ struct TrainingOptions {
 };
 
 struct PredictorOptions {
-  std::vector<std::string> inputs;   // values that the caller gives; empty: the net's inputs that the outputs need
+  std::vector<std::string> inputs;   // values that become the inputs; empty: those inputs of the net that the outputs need
   std::vector<std::string> outputs;  // values to compute
   std::string name = "predict";      // name of the new net
-  bool average = false;              // uses the averages that training kept, in any of the nets, instead of the weights
-  // New names in the derived net for inputs and outputs above, as pairs of old and new name.
+  bool average = false;              // uses the averages that training kept (in any of the nets) instead of the trained variables
+  // New names for `inputs` and `outputs` in the new net, as pairs of old and new name.
   std::vector<std::pair<std::string, std::string>> rename = {};
-  // The device of its operators; "": the session's device. None: the device where each was trained.
+  // The device of all operators of the new net; "": the session's device. None: each operator keeps the device that it has in the original
+  // net.
   std::optional<std::string> device = {};
 };
 

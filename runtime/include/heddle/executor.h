@@ -1,5 +1,6 @@
-// Executor: the source of helper threads. The runtime does not create threads without the embedding program's knowledge: it takes them from
-// an Executor, either the default one over oneTBB (heddle/tbb.h) or the program's own.
+// Executor: the source of helper threads. The runtime takes helper threads from an Executor instead of creating them by itself: from the
+// default executor over oneTBB, or from one that the embedding program provides (heddle/tbb.h has one over a tbb::task_arena of the
+// program).
 //
 // Requires C++17; needs neither RTTI nor exceptions, and does not include TBB.
 #pragma once
@@ -8,7 +9,7 @@
 
 namespace heddle {
 
-// A unit of work passed to an executor. It lives until execute() has returned and is never copied.
+// A unit of work that is passed to an executor. The object lives until execute() has returned and is never copied.
 class HEDDLE_API HelperTask {
  public:
   virtual ~HelperTask() = default;
@@ -19,13 +20,14 @@ class HEDDLE_API HelperTask {
 class HEDDLE_API Executor {
  public:
   virtual ~Executor() = default;
-  // Returns the number of threads that may work on one run, including the calling one; must be constant, 1 to max_threads
-  // (heddle/limits.h).
+  // Returns the number of threads that may work on one run, including the calling thread. The number must be constant, from 1 to
+  // max_threads (heddle/limits.h).
   virtual int concurrency() const noexcept = 0;
   // Arranges for a thread of the executor to call task.execute() once, soon. Thread-safe; must not block, and must not allocate in steady
-  // state. A run does not depend on it being soon: the calling thread does all the work if no helper comes.
+  // state. No run depends on this call: the calling thread does all the work if no helper comes.
   virtual void submit(HelperTask& task) noexcept = 0;
-  // [the thread that calls run] Called when a run that may want helpers begins: an opportunity to move them off this thread's processor.
+  // [the thread that calls run] Called when a run that may want helpers begins: an opportunity to move helper threads away from the
+  // processor of the calling thread.
   virtual void run_begins() noexcept {}
 };
 

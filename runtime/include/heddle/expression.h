@@ -2,10 +2,10 @@
 //
 //   "max(x, 0)"      "t = x + y; t * sigmoid(t)"      "select(lt(x, 0), alpha * x, x)"
 //
-// Statements "name = expression;" and then one result expression. Names are inputs, attributes (which the host binds to numbers) or earlier
-// statements. Infix + - * /, unary -, parentheses, numbers, and the functions in expression_opcodes.h. A text is parsed once into a flat
-// program that fusion composes and kernels interpret block by block. Header-only, C++17; used by the runtime and by kernels. An object is
-// not thread-safe.
+// A text has any number of statements "name = expression;" and then one result expression. A name is that of an input, of an attribute
+// (which the host binds to a number) or of an earlier statement. Expressions have infix + - * /, unary -, parentheses, numbers, and the
+// functions in expression_opcodes.h. A text is parsed once, into a flat program. Fusion composes such programs, and kernels interpret them
+// block by block. Header-only, C++17; used by the runtime and by kernels. An object is not thread-safe.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ namespace expression {
 
 struct Instruction {
   Opcode op = Opcode::constant;
-  int32_t a = -1, b = -1, c = -1;  // earlier instructions; for `input`: a is the input's index
+  int32_t a = -1, b = -1, c = -1;  // indices of earlier instructions; for Opcode::input: a is the index of the input
   double literal = 0;
 };
 
@@ -51,7 +51,7 @@ struct Program {
   }
 };
 
-// Names and the numbers they stand for.
+// Names, and the numbers that take their place.
 using Constants = std::vector<std::pair<std::string, double>>;
 
 namespace detail {
@@ -115,7 +115,8 @@ class Parser {
   }
   int emit(Opcode op, int a, int b = -1, int c = -1) {
     if (!error_.empty()) return -1;
-    // The condition is a constant already: has_<input>, <attribute>_is_<value>.
+    // A constant condition selects now. The host binds has_<input>, 1 if an optional input is present, and <attribute>_is_<value>, 1 if a
+    // string attribute has that value, to constants.
     if (op == Opcode::select && program_.code[static_cast<size_t>(a)].op == Opcode::constant)
       return program_.code[static_cast<size_t>(a)].literal != 0 ? b : c;
     return program_.push({op, a, b, c, 0});
@@ -210,7 +211,7 @@ class Parser {
     }
     return fail("unknown function " + std::string(name));
   }
-  // Copies the result to the end, where it must be (adding zero instead would change -0.0).
+  // Copies the instruction of the result to the end of the program, where the result must be (adding zero instead would change -0.0).
   void move_to_end(int result) { program_.code.push_back(program_.code[static_cast<size_t>(result)]); }
 
   const char* p_;
@@ -261,7 +262,8 @@ inline int operations(const Program& program) {
   return n;
 }
 
-// Returns the <word> of each name "<prefix><word>" in `text`: the values that a string attribute is compared with.
+// Returns the <word> of each name "<prefix><word>" in `text`. With the prefix "<attribute>_is_" these are the values that the text compares
+// a string attribute with.
 inline std::vector<std::string> mentioned(const std::string& text, const std::string& prefix) {
   std::vector<std::string> words;
   const auto part_of_name = [&](size_t i) { return i < text.size() && detail::is_of_name(text[i]); };
@@ -275,7 +277,7 @@ inline std::vector<std::string> mentioned(const std::string& text, const std::st
 }
 
 // Returns the canonical text: an instruction that is used once is nested, one that is used more often becomes a statement "t<k> = ...".
-// Parsing it again with the same input order gives the same operations, those of statements first.
+// Parsing the text again, with the inputs in the same order, gives the same operations; those of statements come first.
 inline std::string print(const Program& program) {
   const size_t n = program.code.size();
   std::vector<int> uses(n, 0);
@@ -322,8 +324,8 @@ inline std::string print(const Program& program) {
   return n ? statements + text[n - 1] : std::string();
 }
 
-// Appends `inner` to `target` with inner's inputs replaced: `bind[i]` is the instruction of `target` for inner.inputs[i]. Returns the
-// instruction that is inner's result.
+// Appends the instructions of `inner` to `target`. The instruction of `target` with index bind[i] takes the place of inner.inputs[i].
+// Returns the index in `target` of the instruction that computes the result of `inner`.
 inline int append(Program& target, const Program& inner, const std::vector<int>& bind) {
   std::vector<int> map(inner.code.size(), -1);
   for (size_t k = 0; k < inner.code.size(); ++k) {

@@ -11,11 +11,13 @@
 // T is one of the types that the runtime computes in: float, double, int32_t, int64_t, uint64_t. Each operation is rounded to T. The bits
 // are the same as those of the runtime's own kernels, except for functions of libm (exp, log, pow, sin, ...), which may differ in the last
 // places:
-// - min and max are NaN if either operand is, and the second operand if both are equal; comparisons and logical operations give 0 or 1,
-//   also for NaN;
-// - round is to nearest, halves to even; mod has the sign of the divisor, fmod of the dividend; powers of 1 and 2 are x and x * x;
-// - integers wrap and never trap: x / 0 and x mod 0 are 0, the smallest number / -1 is itself, 0 to a negative power is 0, shifts by the
-//   width or more give 0. Integers have no exp, log, sqrt and the like, and no constants with a fraction; floats have no bit operations.
+// - min and max give NaN if either operand is NaN, and the second operand if both are equal; comparisons and logical operations give 0 or
+//   1, also for NaN;
+// - round rounds to nearest, halves to even; mod has the sign of the divisor, fmod that of the dividend; pow(x, 1) is x, pow(x, 2) is
+//   x * x;
+// - integers wrap and never trap: x / 0 and x mod 0 are 0, the smallest number divided by -1 is the smallest number, a negative power of a
+//   number other than 1 and -1 is 0, and shifts by a negative number, or by the width or more, give 0. Integers have no exp, log, sqrt and
+//   the like, and no constants with a fraction; floats have no bit operations.
 // Do not compile with -ffast-math, which breaks NaN and infinities. Header-only, C++17.
 #pragma once
 
@@ -59,8 +61,8 @@ std::string refusal(const Program& program) {
   return {};
 }
 
-// Evaluates the program on one element of each of its inputs, in their order; none if refusal() gives a reason. Allocates, so use it for
-// single numbers and an Evaluator for many.
+// Evaluates the program on one element of each input, in the order of program.inputs. Returns no value if refusal() gives a reason.
+// Allocates memory: use it for single elements, and an Evaluator for many.
 template <class T>
 std::optional<T> evaluate(const Program& program, const T* inputs) {
   if (!refusal<T>(program).empty()) return std::nullopt;
@@ -87,19 +89,19 @@ std::optional<T> evaluate(const Program& program, const T* inputs) {
   return values.back();
 }
 
-// A program prepared for runs of elements. Make it where memory may be allocated (create, prepare); run() allocates nothing and may be
-// called by several threads at once.
+// A program that is prepared for the evaluation of many elements. Make the Evaluator where memory may be allocated (create, prepare); run()
+// allocates nothing and may be called by several threads at once.
 template <class T>
 class Evaluator {
  public:
-  // The elements of an input: consecutive (step 1), one for all (step 0), or `step` elements apart. `data` may be null for an input that
-  // the program does not read.
+  // The elements of an input: consecutive (step 1), the same element each time (step 0), or `step` elements apart. `data` may be null for
+  // an input that the program does not read.
   struct Input {
     const T* data;
     ptrdiff_t step;
   };
 
-  // Makes an evaluator; none, and the text of refusal() in `error`, if the program can not be evaluated in T.
+  // Makes an evaluator. If the program can not be evaluated in T, returns no value and sets `error` to the text of refusal().
   static std::optional<Evaluator> of(const Program& program, std::string& error) {
     error = refusal<T>(program);
     if (!error.empty()) return std::nullopt;
@@ -110,8 +112,8 @@ class Evaluator {
   // Returns the bytes of scratch that each thread needs in run().
   uint64_t scratch_bytes() const { return (register_count_ + input_count_) * block * sizeof(T); }
 
-  // Computes output[k] = program(inputs[0].data[k * step], ...) for k below n; inputs are in the order of the program's. The output may be
-  // the memory of an input with step 1 and must not overlap an input in any other way. Each element is computed independently of the
+  // Computes output[k] = program(inputs[0].data[k * inputs[0].step], ...) for k below n; `inputs` has the order of program.inputs. `output`
+  // may be the data of an input with step 1, and must not overlap an input in any other way. Each element is computed independently of the
   // others.
   void run(int64_t n, const Input* inputs, T* output, T* scratch) const {
     T* const gathered = scratch + register_count_ * block;
@@ -137,7 +139,7 @@ class Evaluator {
 
   struct Operand {
     enum Kind : uint8_t { input, constant, result } kind = result;
-    size_t index = 0;  // of the input, the constant or the register
+    size_t index = 0;  // index of the input, the constant or the register
   };
   struct Step {
     Opcode op;
@@ -151,7 +153,8 @@ class Evaluator {
     place(needed);
   }
 
-  // Determines what each value is, and the register of each result, which is free again after the last step that reads it.
+  // Determines the operand for each value: an input, a constant, or the register of a result. A register is free again after the last step
+  // that reads the result.
   void place(const Program& program) {
     const size_t n = program.code.size();
     std::vector<size_t> last_use(n, 0);
@@ -181,7 +184,7 @@ class Evaluator {
         step.operands[count++] = values[operand];
         if (values[operand].kind != Operand::result || last_use[operand] != k) return;
         free.push_back(values[operand].index);
-        last_use[operand] = n;  // it may be read twice here, and is freed once
+        last_use[operand] = n;  // the step may read the register twice, but frees it once
       });
       for (size_t rest = count; rest < 3; ++rest) step.operands[rest] = step.operands[0];
       steps_.push_back(step);
@@ -195,14 +198,15 @@ class Evaluator {
     for (int k = 0; k < info(i.op).arity; ++k) f(static_cast<size_t>(operands[k]));
   }
 
-  // Copies `count` elements of the input from the `at`-th on, unless they are consecutive anyway.
+  // Copies `count` elements of the input, from element `at` on. Does nothing if the elements are consecutive, or if one element was copied
+  // for all.
   static void gather(const Input& input, int64_t at, int64_t count, T* to) {
     if (input.step == 1 || (input.step == 0 && at > 0)) return;
     const T* from = input.data + at * input.step;
     for (int64_t k = 0; k < count; ++k) to[k] = from[k * input.step];
   }
 
-  // Requires a target that is no operand: place() gives it a register of its own.
+  // `target` must not be an operand; place() gives each result a register that no operand of the step has.
   static void compute(Opcode op, const T* a, const T* b, const T* c, T* __restrict target, int64_t count) {
     detail::with_operation<T>(op, [&](auto f) {
       if constexpr (std::is_invocable<decltype(f), T>::value)
@@ -216,7 +220,7 @@ class Evaluator {
 
   size_t input_count_;
   size_t register_count_ = 0;
-  std::vector<size_t> read_;  // the inputs that it reads
+  std::vector<size_t> read_;  // indices of the inputs that the program reads
   std::vector<T> constants_;  // a block for each constant
   std::vector<Step> steps_;
   Operand result_;

@@ -1,8 +1,9 @@
-// Numbers in the texts of expressions (expression.h): read as the nearest double, printed as the shortest text that is read as the same
-// bits, both independent of the host's locale.
+// Numbers in the texts of expressions (expression.h). A number is read as the nearest double, and printed as the shortest text that is read
+// as the same bits; neither depends on the host's locale.
 //
-// Uses <charconv> where the library has all of it; libc++ before 20 can not read numbers. There POSIX functions do the same in the locale
-// "C". HEDDLE_EXPRESSION_WITHOUT_CHARCONV, defined for a whole program, selects them everywhere: tests compare the two.
+// Uses <charconv> if the standard library has all of it (libc++ before 20 can not read numbers with it), and otherwise POSIX functions in
+// the locale "C", which give the same results. HEDDLE_EXPRESSION_WITHOUT_CHARCONV, defined for a whole program, selects the POSIX functions
+// in any case: tests compare the two.
 #pragma once
 
 #include <charconv>
@@ -88,7 +89,7 @@ inline double nearest_number(const char* begin, const char* end) {
   return std::strtod(std::string(begin, end).c_str(), nullptr);
 }
 
-// Adds one to the last place of "1.23e+45"; false if all of its digits are nines.
+// Adds one to the last place of "1.23e+45"; returns false if all its digits are nines.
 inline bool count_up(std::string& scientific) {
   for (size_t at = scientific.find('e'); at-- > 0;) {
     char& digit = scientific[at];
@@ -99,14 +100,15 @@ inline bool count_up(std::string& scientific) {
   return false;
 }
 
-// Returns the text with the fewest digits that is read as `value`, and the nearest one of these, as "1.23e+45".
+// Returns the text with the fewest digits that is read as `value`, in the form "1.23e+45". Of several such texts it returns the one whose
+// number is nearest to `value`.
 inline std::string fewest_digits(double value) {
   char buffer[40];
   for (int places = 0;; ++places) {
     std::string text(buffer, static_cast<size_t>(std::snprintf(buffer, sizeof(buffer), "%.*e", places, value)));
     if (std::strtod(text.c_str(), nullptr) == value) return text;
-    // Just above a power of two numbers are wider apart than below it, so the next text may be read as `value` although it is not the
-    // nearest.
+    // Just above a power of two, doubles are wider apart than below it: the next text of this length may be read as `value` although
+    // `text`, which is nearer, is not.
     if (count_up(text) && std::strtod(text.c_str(), nullptr) == value) return text;
   }
 }
@@ -127,7 +129,7 @@ inline std::string print_number(double finite) {
 
 #endif
 
-// Reads the number that all of [begin, end) represents; false if it is out of the range of a double.
+// Reads a number that extends over all of [begin, end). Returns false if the number is out of the range of a double.
 inline bool read_number(const char* begin, const char* end, double& value) {
   value = nearest_number(begin, end);
   bool zero = true;

@@ -8,8 +8,8 @@ namespace heddle {
 namespace expression {
 
 enum class Opcode : uint8_t {
-  input,     // a: index of the input
-  constant,  // literal
+  input,     // Instruction::a is the index of the input
+  constant,  // Instruction::literal is the value
   add,
   sub,
   mul,
@@ -18,16 +18,16 @@ enum class Opcode : uint8_t {
   max,
   pow,
   mod,
-  fmod,  // mod: sign of the divisor, fmod: of the dividend
+  fmod,  // the result of mod has the sign of the divisor, that of fmod the sign of the dividend
   lt,
   le,
   gt,
   ge,
   eq,
-  ne,  // 0 or 1
+  ne,  // the result of a comparison is 0 or 1
   logical_and,
   logical_or,
-  logical_xor,  // for operands that are zero or not
+  logical_xor,  // logical operations take each operand as zero or not zero, and give 0 or 1
   bit_and,
   bit_or,
   bit_xor,

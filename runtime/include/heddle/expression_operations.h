@@ -1,5 +1,5 @@
-// The operations of pointwise expressions on elements of one type: the only definition for the evaluators of expression_evaluate.h, which
-// has the rules. The runtime's own kernels have vector versions of them; a test compares the two.
+// The operations of pointwise expressions on elements of one type, as the evaluators of expression_evaluate.h use them; that header has the
+// rules. The runtime's own kernels have vector versions of these operations; a test compares the two.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ T truth(bool value) {
 
 // ---------------------------------------------------------------- integers
 
-// Computes f without a sign, where overflow is defined: the result wraps.
+// Computes f on unsigned integers, for which overflow is defined: the result wraps.
 template <class T, class F>
 T wrapped(T a, T b, F f) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -108,7 +108,7 @@ T remainder_of_divisors_sign(T a, T b) {
   if (r != T(0)) return (r < T(0)) != (b < T(0)) ? r + b : r;
   return std::copysign(T(0), b);
 }
-// Needs one exponential, which is never infinite.
+// Computes one exponential, of a number that is not positive: it never becomes infinite.
 template <class T>
 T sigmoid(T a) {
   const T e = std::exp(-std::fabs(a));
@@ -130,8 +130,8 @@ T float_power(T a, T b) {
     use([](T a, T b) -> T { return expression; }); \
     return true;
 
-// Calls use(f) with the function of one, two or three elements that `op` stands for. False if `op` is not in this group, or not defined for
-// T.
+// Calls use(f) with the function of one, two or three elements that `op` stands for. Returns false if `op` is not in this group, or not
+// defined for T.
 template <class T, class Use>
 bool with_comparison(Opcode op, Use&& use) {
   switch (op) {

@@ -20,12 +20,13 @@
 namespace heddle {
 
 struct StepTime {
-  int64_t begin_ns = 0, end_ns = 0;  // from the begin of the run's first step; end equals begin if a failure left the step unfinished
+  int64_t begin_ns = 0, end_ns = 0;  // since the run's first step began; end_ns == begin_ns if a failure left the step unfinished
   uint64_t workers = 0;  // bit w: worker w took part; 0 is the calling thread, workers from 63 on share bit 63. Zero: the step did not run
   bool ran() const { return workers != 0; }
 };
 
-// Filled in by a run with RunOptions::profile; by a failed run as far as it got. Only the first run with a profile allocates.
+// Filled in by a run with RunOptions::profile; a run that fails fills in the steps that it reached. Only the first run with a profile
+// allocates.
 struct Profile {
   std::vector<StepTime> steps;  // parallel to the plan's steps
 };
@@ -34,11 +35,12 @@ struct Profile {
 class HEDDLE_API StepView {
  public:
   size_t step() const { return step_; }
-  // Return the true shape and dtype of input or output `k` of the step; none if it is absent or there is no such operand.
+  // Return the true shape and dtype of input or output `k` of the step, without data; the dtype is none if the operand is absent.
   TensorView input_type(size_t k) const;
   TensorView output_type(size_t k) const;
-  // Return row-major bytes on the host, valid until the next call of either function; data is null if the operand is absent. An input that
-  // the step updated in place shows the updated value. Errors: unsupported (a layout that is no order of dims), device_failed.
+  // Return the value of input or output `k` as row-major bytes on the host, valid until the next call of either function; data is null if
+  // the operand is absent. If the step updated an input in place, read_input returns the updated value. Errors: unsupported (a layout that
+  // is no order of dims), device_failed.
   Result<TensorView> read_input(size_t k);
   Result<TensorView> read_output(size_t k);
 
@@ -49,9 +51,9 @@ class HEDDLE_API StepView {
   size_t step_;
 };
 
-// Called after each step of a traced run, whose steps then run one after the other on the calling thread. If it returns a failure, the run
-// ends with that failure and does not call it again; if updates of variables have begun, all of them are still made first. If it throws,
-// the run ends with Code::internal. An empty function is ignored.
+// Called after each step of a run with RunOptions::observer; the steps of such a run are done one after the other, on the calling thread.
+// If the observer returns a failure, the run ends with that failure and does not call the observer again; but if updates of variables have
+// begun, all updates are made before the run ends. If the observer throws, the run ends with Code::internal. An empty function is ignored.
 using StepObserver = std::function<Status(StepView&)>;
 
 }  // namespace heddle

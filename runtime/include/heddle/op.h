@@ -10,7 +10,8 @@
 //   }
 //
 // Arity and dtype checks come from the functions' signatures. C++17, header-only, links to nothing; also works under nvcc. Exceptions
-// thrown in a function become error texts at the boundary. A plugin may be built without exceptions and without RTTI, if all its files are.
+// thrown in a function become error texts at the boundary. A plugin may be built without exceptions and without RTTI, if all files of the
+// plugin are built that way.
 #pragma once
 
 #include "heddle/abi.h"

@@ -1,7 +1,7 @@
 // PlanInfo: the plan of a net for given input types. It lists the steps with their kernels, the place of every value, and the memory needed
-// on each device, for reading, printing and drawing. It holds copies and keeps nothing alive.
+// on each device, for reading, printing and drawing. A PlanInfo holds copies and keeps nothing alive.
 //
-//   auto plan = session->plan();                    // of a context: context->plan()
+//   auto plan = session->plan();                    // or context->plan()
 //   for (const auto& step : (*plan)->steps) std::printf("%s on %s\n", step.name.c_str(), step.device.c_str());
 //
 // Requires C++17. Immutable once made, so any thread may read it. Indices are positions in the vectors of the same plan.
@@ -20,24 +20,24 @@
 namespace heddle {
 
 struct PlanInfo {
-  // The place of a value's bytes. unplanned: the extent is known only during the run; the memory is allocated then, outside the arena.
+  // The place of a value's bytes. unplanned: the size is known only during the run, which then allocates memory outside the arena.
   enum class Place { none, arena, constant, input, variable, unplanned };
   struct Value {
     std::string name;
     DType dtype = DType::none;
-    Shape shape;         // with the bound where an extent is bounded
+    Shape shape;         // a bounded extent is given as its bound
     std::string layout;  // "row-major", "channels-last" or the order of dims, "(0 2 1)"
     int64_t bytes = 0;
     Place place = Place::none;
     size_t device = 0;    // index into `memory`; 0: the host
-    uint32_t buffer = 0;  // in an arena: values of the same number share their bytes on purpose (views, updates, in-place outputs)
+    uint32_t buffer = 0;  // in an arena: values with the same number share bytes on purpose (views, updates, in-place outputs)
     int64_t offset = 0;   // in the arena, in bytes
   };
   // A value as one step reads or writes it.
   struct Operand {
     std::optional<size_t> value;  // none: an optional input or output that is absent
     std::string layout;
-    bool at_enqueue = false;  // for a step on a stream: the host reads it when the step is enqueued, not when the stream reaches the step
+    bool at_enqueue = false;  // for a step on a stream: the host reads the value when it enqueues the step, not when the stream runs it
   };
   struct Step {
     std::string name;  // name of the operator
@@ -45,7 +45,7 @@ struct PlanInfo {
     std::string kernel;
     std::string device;               // "cpu:0"
     bool on_stream = false;           // enqueued on a device; else run by a thread of the host
-    uint32_t stream = 0;              // of a device other than the host
+    uint32_t stream = 0;              // number of the stream, on a device other than the host
     std::vector<uint32_t> waits;      // events that the stream waits for before the step
     std::optional<uint32_t> records;  // the event recorded after the step
     int64_t tiles = 1;
@@ -64,15 +64,15 @@ struct PlanInfo {
   // The memory that one context needs on one device, in bytes.
   struct Memory {
     std::string device;             // "cpu", then the devices in the order of their first step
-    int64_t peak_bytes = 0;         // values, step and thread scratch, pinned memory: exactly what a context allocates there
+    int64_t peak_bytes = 0;         // for values, step and thread scratch and pinned memory: exactly what a context allocates on the device
     int64_t arena_bytes = 0;        // the part of peak_bytes for values and step scratch
     int64_t lower_bound_bytes = 0;  // no plan of these steps can need less
     std::string lower_bound_kind;   // "antichain": for any order of the steps; "max-live": for this order
-    int64_t sum_bytes = 0;          // the sum without any sharing
-    int64_t scratch_bytes = 0;      // of the largest step, plus thread scratch
+    int64_t sum_bytes = 0;          // the sum of all values and scratch, as if none shared memory
+    int64_t scratch_bytes = 0;      // the scratch of the largest step, plus thread scratch
     int64_t persistent_bytes = 0;   // constants and packed constants: held by the plan, not by a context
-    int64_t pinned_bytes = 0;       // the part of peak_bytes on the host that a device pins: what devices copy from and to, and staging
-    std::string described;          // for a device that does not exist: the properties that its backend made up, in words; else empty
+    int64_t pinned_bytes = 0;       // the part of peak_bytes on the host that is pinned, because devices copy from and to it
+    std::string described;          // for a device that does not exist: the properties that its description gives, in words; else empty
   };
   struct Change {  // of a layout or of a device
     std::string value, from, to;
@@ -94,7 +94,7 @@ struct PlanInfo {
   int64_t plans_made = 0;  // plans of the net made so far, this one included: if the number keeps rising, plans are not being reused
 };
 
-// A part of a device's memory that is in use when its arena is fullest: one row per buffer, the largest first.
+// One buffer of the arena of a device that is in use at the step at which that arena is fullest.
 struct MemoryOwner {
   std::string step;   // the operator that first writes it
   std::string value;  // empty: scratch of the step
@@ -102,8 +102,8 @@ struct MemoryOwner {
   size_t first_step = 0, last_step = 0;  // in use from first_step to last_step, both included
 };
 
-// Returns the rows of the step at which the arena of `memory[device]` is fullest, with steps in the plan's order; empty if nothing is there
-// or there is no such device.
+// Returns the buffers in use at the step at which the arena of `memory[device]` is fullest, the largest first, if the steps run in the
+// plan's order. Empty if the arena is empty or there is no such device.
 HEDDLE_API std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device = 0);
 
 }  // namespace heddle

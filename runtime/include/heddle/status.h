@@ -1,8 +1,9 @@
 // Status, Result and Diagnostic: how every part of Heddle reports errors.
 //
-// A Status is either ok (one null pointer, one compare) or carries a Diagnostic: a stable code, the operator it concerns, what is wrong and
-// how to fix it. Callers add context on the way up ("while loading ..."). These are values; nothing is thrown. Requires C++17, neither RTTI
-// nor exceptions. A Status may be moved between threads; it must not be shared.
+// A Status is either ok (one null pointer, one compare) or carries a Diagnostic: a stable code, the operator that failed, what is wrong and
+// how to fix it. Each caller may add context before it returns a Status to its own caller ("while loading ..."). Errors are returned as
+// values and never thrown. Requires C++17, neither RTTI nor exceptions. A Status may be moved to another thread, but two threads must not
+// use one Status at the same time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace heddle {
 
 enum class Severity : uint8_t { note, warning, error };
 
-// Stable codes; to_string returns the kebab-case text that is printed and that docs/diagnostics.md documents.
+// Stable codes. to_string returns the text of a code as it is printed, in kebab-case; docs/diagnostics.md lists these texts.
 enum class Code : uint8_t {
   ok,
   // wrong use
@@ -85,7 +86,7 @@ HEDDLE_API const char* to_string(Severity severity);
 // Returns the exit status of the command line for a code (docs/command_line.md).
 HEDDLE_API int exit_status(Code code);
 
-// One error, warning or note. Empty strings do not apply.
+// One error, warning or note. A string that is empty does not apply to it.
 struct Diagnostic {
   Severity severity = Severity::error;
   Code code = Code::internal;
@@ -93,8 +94,8 @@ struct Diagnostic {
   std::string node;  // the operator's name in its net
   std::string type;  // the operator's type
   std::string message;
-  std::string hint;                  // how to fix it
-  std::string option;                // the option that `hint` names, by its name there ("SessionOptions::memory_limit"); empty: none
+  std::string hint;                  // how to fix the problem
+  std::string option;                // an option named in `hint`, as it is written there: "SessionOptions::memory_limit"; or empty
   std::vector<std::string> context;  // "while ..." texts, innermost first
   std::vector<Diagnostic> attached;  // secondary failures of the same run
 
@@ -102,7 +103,8 @@ struct Diagnostic {
   HEDDLE_API std::string text() const;
 };
 
-// How to fix an error, and the option that does, whose name must occur in the text. A text alone converts to a Hint without option.
+// How to fix an error: a text, and the name of the option to change, which must occur in the text. A string converts to a Hint without an
+// option.
 struct Hint {
   Hint() = default;
   Hint(std::string hint) : text(std::move(hint)) {}  // NOLINT: implicit on purpose
@@ -142,7 +144,7 @@ class [[nodiscard]] Status {
   Diagnostic& diagnostic() noexcept { return diagnostic_ ? *diagnostic_ : (detail::no_diagnostic(), *diagnostic_); }
   std::string text() const { return diagnostic_ ? diagnostic_->text() : std::string("ok"); }
 
-  // Add context and return the status; they do nothing on an ok status.
+  // These functions add context to the diagnostic and return the status. They do nothing if the status is ok.
   Status&& in_net(const std::string& net) && {
     if (diagnostic_ && diagnostic_->net.empty()) diagnostic_->net = net;
     return std::move(*this);
@@ -163,7 +165,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Diagnostic> diagnostic_;
 };
 
-// A T, or the reason why there is none. Check ok() first: taking the value of a failed result prints its error and aborts.
+// A T, or the reason why there is none. Check ok() first: taking the value of a failed result prints the error of the result and aborts.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -194,7 +196,8 @@ class [[nodiscard]] Result {
 
 }  // namespace heddle
 
-// Returns the Status of `expression` from the enclosing function if it failed; optional context: HEDDLE_CHECK(f(x), "while loading").
+// Returns the Status of `expression` from the enclosing function if that Status is an error. A second argument adds context to the error:
+// HEDDLE_CHECK(f(x), "while loading").
 #define HEDDLE_CHECK(...) HEDDLE_CHECK_PICK_(__VA_ARGS__, HEDDLE_CHECK_2_, HEDDLE_CHECK_1_)(__VA_ARGS__)
 #define HEDDLE_CHECK_PICK_(a, b, name, ...) name
 #define HEDDLE_CHECK_1_(expression)                  \
@@ -207,7 +210,8 @@ class [[nodiscard]] Result {
     ::heddle::Status heddle_status_ = (expression);                          \
     if (!heddle_status_.ok()) return std::move(heddle_status_).during(what); \
   } while (false)
-// Declares `name` with the value of a Result, or returns its Status: HEDDLE_TRY(auto net, load(path), "while loading " + path).
+// HEDDLE_TRY(auto net, load(path), "while loading " + path) declares `net` with the value of the Result, or returns the Status of a failed
+// Result from the enclosing function.
 #define HEDDLE_TRY(declaration, ...) HEDDLE_TRY_PICK_(__VA_ARGS__, HEDDLE_TRY_2_, HEDDLE_TRY_1_)(declaration, __VA_ARGS__)
 #define HEDDLE_TRY_PICK_(a, b, name, ...) name
 #define HEDDLE_JOIN_(a, b) HEDDLE_JOIN_2_(a, b)

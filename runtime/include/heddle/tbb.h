@@ -1,5 +1,5 @@
 // An Executor over a tbb::task_arena of the embedding program. This is the only public header that includes oneTBB. Header-only, C++17: the
-// program links TBB itself (TBB::tbb), and libheddle may have been built with a different one.
+// program links TBB itself (TBB::tbb), which may be another version than that of libheddle.
 #pragma once
 
 #include <tbb/task_arena.h>
@@ -10,9 +10,10 @@
 namespace heddle {
 
 // Takes helper threads from `arena`, which must outlive this object. Before the object is destroyed, the sessions that use it must be
-// destroyed and their tasks in the arena must have run: destroy the sessions, then let the arena's threads become idle (or join it once
-// with arena.execute). concurrency() includes the thread that calls run, for which the arena reserves a slot; if all calling threads are
-// workers of the same arena, that slot is the only loss. Thread-safe.
+// destroyed, and the tasks that they submitted to the arena must have run: destroy the sessions, then let the threads of the arena become
+// idle (or enter the arena once with arena.execute). concurrency() counts the thread that calls run too, and the arena reserves one slot
+// for that thread. If every calling thread is a worker of the same arena, the reserved slot stays unused; there is no other loss.
+// Thread-safe.
 class TbbArenaExecutor final : public Executor {
  public:
   explicit TbbArenaExecutor(tbb::task_arena& arena) : arena_(arena) { arena_.initialize(); }

@@ -1,4 +1,5 @@
-// Dtypes, shapes and tensor views for an embedding program. Requires C++17; nothing here allocates, except for texts.
+// Dtypes, shapes and tensor views for an embedding program. Requires C++17; nothing in this header allocates, except functions that return
+// or take a std::string.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ class Shape {
   }
   int rank() const noexcept { return rank_; }
   bool empty() const noexcept { return rank_ == 0; }
-  // Appends an extent. Requires rank() < max_rank: further dims are dropped, so check the rank of untrusted data first.
+  // Appends an extent. Requires rank() < max_rank: otherwise the extent is dropped, so check the rank of untrusted data first.
   void push_back(int64_t dim) noexcept {
     if (rank_ < max_rank) dims_[rank_++] = dim;
   }
@@ -75,8 +76,8 @@ class Shape {
   int rank_ = 0;
 };
 
-// Computes byte_width * element_count. Returns false if it does not fit in 63 bits, or the distance between two elements beside an extent
-// of 0 does not.
+// Computes byte_width * element_count. Returns false if an extent is negative or if the product of byte_width and all extents, with 1 in
+// place of each 0, does not fit in 63 bits. (With an extent of 0, the distances between elements must fit too.)
 HEDDLE_API bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept;
 
 // A view of dense row-major host bytes that the caller owns.

@@ -1,5 +1,5 @@
-// Nets before they are opened: they are read, given gradients and an optimizer, reduced to their predicting part, and written with the
-// variables of a session.
+// Nets before they are opened. They can be read from files, extended by gradients and an optimizer, reduced to the part that predicts, and
+// written to files with the values that variables have in a session.
 //
 //   auto nets = heddle::Nets::read("points.json");           // a net "points" with a loss
 //   heddle::TrainingOptions how;
@@ -12,7 +12,7 @@
 //   status = nets->take_variables(*session);                  // what was learned
 //   if (status.ok()) status = nets->write("trained.heddle");
 //
-// Requires C++17; needs neither RTTI nor exceptions. docs/embedding.md has all of it in one program. Session::save_variables and
+// Requires C++17; needs neither RTTI nor exceptions. docs/embedding.md shows all of this in one program. Session::save_variables and
 // load_variables write and read trained variables alone, with the state of the optimizer.
 #pragma once
 
@@ -30,55 +30,59 @@
 
 namespace heddle {
 
-// Nets of a file or of memory, in order, each with its own name. A value: copies may be changed independently and share large contents. It
-// keeps mapped weights alive, and the plugins of the runtime with which training was added. A function that changes it changes everything
-// or, if it returns an error, nothing. Threads: const members may be called from several threads at once; others from one thread alone.
+// A list of nets from files or memory, each with its own name. An object is a value: copies share large contents and may be changed
+// independently of each other. An object keeps alive the weights that it maps and the plugins of the runtime with which training was added.
+// If a member function returns an error, it has changed nothing. Threads: const members may be called from several threads at once; others
+// from one thread alone.
 class HEDDLE_API Nets {
  public:
-  // Reads a .heddle or .json file with its weights, like Runtime::open. `limits` also apply to nets derived from these. Errors: file_*,
-  // weights_*, syntax, limit_exceeded and every error in a net that is found before its operators are looked up.
+  // Reads a .heddle or .json file with its weights, like Runtime::open. `limits` also apply to nets that are derived from these nets later.
+  // Errors: file_*, weights_*, syntax, limit_exceeded and every error in a net that can be found without knowing its operators.
   static Result<Nets> read(const std::string& path, const Limits& limits = {});
   // Like read() for a file in memory, which is not needed afterwards; weights are looked up beneath `folder`.
   static Result<Nets> read_bytes(const void* bytes, size_t size, const std::string& folder, const Limits& limits = {});
-  // Takes nets in memory that this tree's builders made (net/net.h, which is not installed). Errors: what load finds wrong in a net.
+  // Takes nets in memory, made by code of the Heddle repository (net/net.h is not installed). Errors: those that loading a file finds in a
+  // net.
   static Result<Nets> of(std::vector<struct Net>&& nets, const Limits& limits = {});
 
   // Returns the names of the nets, in order.
   std::vector<std::string> names() const;
-  // Returns the files of nets and weights that they were read from.
+  // Returns the files of nets and of weights that these nets were read from.
   std::vector<std::string> files() const;
   // Returns true if a run of the net updates a trainable variable. Errors: unknown_name.
   Result<bool> learns(const std::string& net) const;
 
-  // Adds a net that trains: the net `of`, followed by gradients of the losses and, in each run, an update of each trainable variable that a
-  // loss depends on. The net is named `as`, is added last and has the variables of `of`; a net that already has this name, even `of`
-  // itself, is replaced. Made once, for all shapes. Outputs in addition to those of `of`: the losses, unless they are outputs already, and
-  // "learning_rate", f32 []. New variables: the state of the optimizer, with the shape of the variable it belongs to ("w.velocity"), and
-  // "step", i64 [], the number of runs done. Operators are those of the runtime's plugins. Errors: unknown_name (of a net, value, optimizer
-  // or setting); invalid_argument (numbers that are no valid rate or bound, a net that trains already, a loss that depends on nothing
-  // trainable); unsupported, naming an operator without gradient; hazard, naming both operators, if a gradient needs a value that is
-  // overwritten; errors in a net's operators and types; forked.
+  // Adds a net named `as` that trains. In each run it computes the net named `of`, then the gradients of the losses, and then updates each
+  // trainable variable that a loss depends on. The new net has the variables of `of`. It replaces the net that already has the name `as`,
+  // which may be `of` itself; if there is none, the new net is the last one. It is valid for all shapes. In addition to the outputs of `of`
+  // it has as outputs the losses, unless they are outputs already, and "learning_rate", f32 []. It has new variables: the state of the
+  // optimizer, where each variable has the shape of the trained variable that it belongs to ("w.velocity"), and "step", i64 [], the number
+  // of runs done. The nets may use the operators of the runtime's plugins. Errors: unknown_name (of a net, value, optimizer or setting);
+  // invalid_argument (a number that is no valid rate or bound; `of` trains already; a loss depends on no trainable variable); unsupported,
+  // naming an operator without gradient; hazard, naming both operators, if a gradient needs a value that is overwritten; errors in a net's
+  // operators and types; forked.
   Status add_training(const Runtime& runtime, const std::string& of, const TrainingOptions& options, const std::string& as);
-  // Like add_training(), but adds `of` with gradients only. Returns the gradient of each wanted value, in that order. Errors: those of
-  // add_training.
+  // Like add_training(), but the new net consists of `of` and the gradients only: it updates nothing. Returns one Gradient for each wanted
+  // value, in the order of `options.wanted`. Errors: those of add_training.
   Result<std::vector<Gradient>> add_gradients(const Runtime& runtime, const std::string& of, const DifferentiateOptions& options,
                                               const std::string& as);
-  // Like add_training(), adds a net, named options.name: the part of `of` that computes some values from others when training is over.
-  // Dropout passes its input through and BatchNormalization uses the running statistics; gradients, updates and what only they need are
-  // left out. Errors: unknown_name (a name that is no value); missing_input, naming an input that is needed besides those given;
-  // invalid_argument (no output is named; an input is a variable or of unknown type; an output depends on a variable that the net has
-  // updated; averages are requested and none of these nets keeps any); duplicate_name (two values of the new net would have the same name).
+  // Adds a net named options.name, or replaces the net of that name, as add_training() does. The new net is the part of the net `of` that
+  // computes options.outputs from options.inputs when training is over: Dropout returns its input unchanged, and BatchNormalization uses
+  // the running statistics. The new net has no gradients, no updates and no operators that only these need. Errors: unknown_name (a name
+  // that is no value); missing_input, naming an input that options.inputs lacks; invalid_argument (options.outputs is empty; an input is a
+  // variable or has an unknown type; an output depends on a variable after its update in the same run; averages are requested, but none of
+  // these nets keeps averages); duplicate_name (two values of the new net would have the same name).
   Status add_predictor(const std::string& of, const PredictorOptions& options);
-  // Returns these nets only, in the order given. Errors: unknown_name; invalid_argument (none).
+  // Returns only the nets that are named, in the order of `names`. Errors: unknown_name; invalid_argument (`names` is empty).
   Result<Nets> only(const std::vector<std::string>& names) const;
 
-  // Sets the initial values of the variables to the values that the session holds now, all read at one point between runs. Further
-  // variables of the session are ignored. Errors: unknown_name, dtype_mismatch and shape_mismatch, naming a variable that the session does
-  // not have or has with another type; those of Session::save_variables.
+  // Sets the initial values of all variables of these nets to the values that the variables have in the session now; all values are read at
+  // one point between runs. Other variables of the session are ignored. Errors: unknown_name, dtype_mismatch and shape_mismatch, naming a
+  // variable that the session does not have or has with another type; those of Session::save_variables.
   Status take_variables(const Session& session, const RunOptions& options = {});
-  // Writes all nets to one file, in the text form if its name ends in ".json"; contents of over 4096 bytes go to NAME.safetensors beside
-  // it. Files are replaced as a whole, including those that the nets were read from. Errors: file_unwritable, duplicate_name,
-  // limit_exceeded, invalid_argument (the name is that of weights) and errors in a net.
+  // Writes all nets to the file `path`, in the text form if `path` ends in ".json". Constants and variables of over 4096 bytes go to
+  // NAME.safetensors beside that file. Both files are replaced as a whole, even if the nets were read from them. Errors: file_unwritable,
+  // duplicate_name, limit_exceeded, invalid_argument (`path` is the name of a weights file) and errors in a net.
   Status write(const std::string& path) const;
 
   struct State;

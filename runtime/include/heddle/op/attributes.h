@@ -12,14 +12,14 @@
 namespace heddle {
 namespace plugin {
 
-// The checked attributes of one node, by name. Look them up in create, never in run. Reading an attribute that the schema does not declare,
-// or with another type than declared, is a mistake in the plugin and becomes the node's error: it throws, or, with -fno-exceptions, returns
-// the same as for an absent attribute.
+// The checked attributes of one node, by name. Look them up in create, never in run. To read an attribute that the schema does not declare,
+// or declares with another type, is a mistake of the plugin and becomes the error of the node: the function throws, or, with
+// -fno-exceptions, returns the same as for an absent attribute.
 class Attributes {
  public:
   Attributes(const heddle_operator* op, const heddle_attribute* const* values, uint32_t count, detail::Mistakes* mistakes = nullptr)
       : op_(op), values_(values), count_(count), mistakes_(mistakes) {}
-  // Returns the attribute; null if it is declared, but neither given nor has a default.
+  // Returns the attribute; null if the schema declares it without a default and the node does not give it.
   const heddle_attribute* find(const char* name) const {
     for (uint32_t i = 0; i < count_ && i < op_->attribute_count; ++i)
       if (std::strcmp(op_->attributes[i]->name, name) == 0) return values_[i];
@@ -27,13 +27,13 @@ class Attributes {
     return nullptr;
   }
   bool has(const char* name) const { return find(name) != nullptr; }
-  // True if the schema declares such an attribute: for code that several operators share.
+  // True if the schema declares an attribute of this name. For code that several operators share.
   bool declares(const char* name) const {
     for (uint32_t i = 0; i < count_ && i < op_->attribute_count; ++i)
       if (std::strcmp(op_->attributes[i]->name, name) == 0) return true;
     return false;
   }
-  // All attributes, in the order of the schema; null: neither given nor has a default.
+  // All attributes, in the order of the schema; null: the schema has no default and the node gives no value.
   uint32_t size() const { return count_; }
   const heddle_attribute* operator[](uint32_t i) const { return values_[i]; }
   int64_t i(const char* name, int64_t otherwise = 0) const {

@@ -18,7 +18,7 @@
 namespace heddle {
 namespace plugin {
 
-// Collects operators and turns them into the ABI's tables, which it owns until the plugin closes. For one thread.
+// Collects operators and turns them into the tables of the ABI, which the Builder owns until the plugin is closed. For use by one thread.
 class Builder {
  public:
   Builder(const char* name, const char* version, const heddle_host* host = nullptr) : host_(host) {
@@ -43,9 +43,10 @@ class Builder {
     if (!o.kernels_only_) operators_.push_back(operator_table(o, tables_.emplace_back()));
     for (const Op::KernelData& k : o.kernels_) kernels_.push_back(kernel_table(o, k));
   }
-  // Publishes a resource: an R, which its constructor makes from a ResourceRequest and which users see as the T that R is or derives from.
-  // `device_kind` is for device and stream scope only. The constructor may throw, or R may have `Status status() const`, which reports why
-  // the object is unusable. R may have abort(const char* why), for communicator scope, and Status poll_error().
+  // Publishes a resource: an object of class R, whose constructor takes a ResourceRequest. Kernels get the resource as a T, which is R or a
+  // base class of R. `device_kind` is for device and stream scope only. The constructor may throw, or R may have `Status status() const`,
+  // which reports why the object is unusable. R may have Status poll_error() and, for communicator scope, abort(const char* why) (see
+  // heddle_resource).
   template <class R, class T = R>
   void resource(const char* name, int32_t scope, uint32_t interface_version, const char* device_kind = nullptr) {
     resources_.push_back(
@@ -65,8 +66,8 @@ class Builder {
     t.rule = {sizeof(t.rule), 0, name, pattern, replacement, t.pointers.data(), static_cast<uint32_t>(t.pointers.size()), 0};
     rules_.push_back(&t.rule);
   }
-  // Sets a function that is called once after the handshake; if it fails, the plugin is refused with the text given to
-  // host->set_error(call, ...).
+  // Sets a function that is called once, after the host has checked the tables. If the function fails, the plugin is refused with the text
+  // that the function gave to host->set_error(call, ...).
   void initialize(heddle_status (*f)(const heddle_host* host, const heddle_call* call)) { initialize_ = f; }
 
   // Functions that HEDDLE_PLUGIN calls; not for operator authors.

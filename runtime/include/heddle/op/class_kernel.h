@@ -1,4 +1,4 @@
-// Kernels from classes: uses those of create, prepare, run or start, finish, abort, formats and accepts_epilogue that the class has.
+// Kernels from classes. The class has run or start, and may have create, prepare, finish, abort, formats and accepts_epilogue.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plugin {
 
 namespace detail {
 
-// True for the functions that a kernel class has.
+// has_<function> is true if the kernel class K has a function of that name.
 template <class K, class = void>
 struct has_create : std::false_type {};
 template <class K>

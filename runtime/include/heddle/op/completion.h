@@ -1,4 +1,4 @@
-// Completion: completes a step whose kernel only starts it (`start` in a kernel class).
+// Completion: reports that a step is done, for kernels that only start their steps (`start` in a kernel class).
 #pragma once
 
 #include "heddle/abi.h"
@@ -8,14 +8,14 @@
 namespace heddle {
 namespace plugin {
 
-// Reports once, from any thread, that a step is done: with ok if its outputs are written, else with the reason. A value that may be stored
-// and passed on. Everything that the step's context points to stays valid until the report.
+// Reports once, from any thread, that a step is done: with ok if the outputs of the step are written, else with the reason. A Completion
+// may be copied, stored and passed on. Everything that the step's context points to stays valid until the report.
 class Completion {
  public:
   explicit Completion(const RunContext& context) : host_(context.host), call_(context.call) {}
-  // Completes the step. After this call the plugin must not access anything of the step, nor call this again: if two threads may race for
-  // it, one of them in abort() for example, the plugin must decide which one calls. Returns false if the report was refused because the
-  // step was completed already, or because `status` is pending.
+  // Completes the step. After this call the plugin must not access anything of the step, nor complete the step again. If two threads may
+  // want to complete the step, for example one of them in abort(), the plugin must decide which of the two does it. Returns false if the
+  // report was refused because the step was completed already, or because `status` is pending.
   bool operator()(const Status& status) const {
     return host_->complete(call_, status.code, status.text.data(), status.text.size()) == HEDDLE_OK;
   }

@@ -1,4 +1,4 @@
-// The contexts that infer, create, prepare and run are called with. Contexts and their copies are valid during the call only.
+// The contexts that infer, create, prepare and run are called with. A context and its copies are valid during that call only.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class InferContext {
   }
   Dims dims(uint32_t i) const { return {input(i).dims, input(i).rank}; }
   bool known(uint32_t i) const { return has_input(i) && (c_->inputs[i]->data || c_->inputs[i]->element_count == 0); }
-  // Returns the content of an i32 or i64 input. Requires known(i): anything else is a mistake of the plugin.
+  // Returns the content of an i32 or i64 input. Requires known(i); to read another input in this way is a mistake of the plugin.
   std::vector<int64_t> ints(uint32_t i) const {
     std::vector<int64_t> r;
     const heddle_tensor& t = input(i);
@@ -67,7 +67,7 @@ class InferContext {
   void set_dtype(uint32_t output, heddle_dtype dtype) {
     if (wants_output(output)) c_->outputs[output]->dtype = dtype;
   }
-  // Sets all parts of the type of an output, as from a subnet's output.
+  // Sets the whole type of an output, for example to the type of an output of a subnet.
   void set_type(uint32_t output, const heddle_type& type) {
     if (!wants_output(output)) return;
     heddle_type& t = *c_->outputs[output];
@@ -99,8 +99,8 @@ class InferContext {
 class SubnetContext : public InferContext {
  public:
   explicit SubnetContext(const heddle_infer_context* c, detail::Mistakes* mistakes = nullptr) : InferContext(c, mistakes) {}
-  // Declares that runs of the node may give the subnet attribute `name` inputs like these: views, with data where it is the same in every
-  // run. If it fails, the status has no text: the host has it.
+  // Declares that runs of the node may run the subnet attribute `name` with inputs of these types: views, with data where the content is
+  // the same in every run. A failing status has no text, because the host has it.
   Status declare(const char* name, InputViews inputs) const {
     const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs.data(), inputs.size());
     return status == HEDDLE_OK ? Status() : Status(status, "");  // the host knows why
@@ -190,7 +190,8 @@ class PrepareContext {
   const void* host_data(uint32_t i) const { return i < c_->input_count ? c_->host_data[i] : nullptr; }
   // Returns the most bytes that the step's scratch may have. A kernel without an algorithm within this limit returns unsupported().
   uint64_t scratch_budget() const { return c_->scratch_budget; }
-  // For a step on a device: declares the inputs, by number, that run() reads on the host. Default: all that are declared on_host().
+  // For a step on a device: declares the inputs, by number, that run() reads on the host. Default: all inputs that are in host memory, such
+  // as those declared on_host().
   void reads_on_host(std::initializer_list<uint32_t> inputs) {
     c_->reads_host = 0;
     for (const uint32_t i : inputs) c_->reads_host |= uint64_t{1} << (i < 63 ? i : 63);
@@ -201,11 +202,11 @@ class PrepareContext {
     c_->scratch_bytes = step_bytes;
     c_->thread_scratch_bytes = thread_bytes;
   }
-  // For a kernel with HEDDLE_KERNEL_MOVES_ONLY: requests scratch in the memory of its values, RunContext::data_scratch.
+  // For a kernel with HEDDLE_KERNEL_MOVES_ONLY: requests scratch in the memory that has the kernel's values (RunContext::data_scratch).
   void set_data_scratch(uint64_t bytes) { c_->data_scratch_bytes = bytes; }
   void set_cost_ns(double ns) { c_->cost_ns = ns; }
-  // Returns the packed form of constant input `i`, or null on failure; `fill(void* destination)` writes it, once per distinct content and
-  // key.
+  // Returns the packed form of constant input `i`, or null on failure. fill(void* destination) writes the packed form; it is called once
+  // for each distinct pair of content and key.
   template <class Fill>
   const void* prepack(uint32_t i, const std::string& key, uint64_t bytes, Fill fill) {
     return c_->host->prepack(
@@ -242,8 +243,8 @@ struct has_dtype : std::false_type {};
 template <class T>
 struct has_dtype<T, std::void_t<decltype(dtype_of<T>::id)>> : std::true_type {};
 
-// True if elements of dtype `is` may be accessed as T: as their own type, or as unsigned integers of their width to read their bits. Always
-// true for void and types without a dtype.
+// True if a kernel may access elements of dtype `is` as T: T is the type of that dtype, or an unsigned integer type of the same width (to
+// read bits), or void or another type without a dtype.
 template <class T>
 inline bool is_element(heddle_dtype is) {
   if constexpr (has_dtype<T>::value)
@@ -267,8 +268,9 @@ inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* ta
 
 }  // namespace detail
 
-// Returns input or output `i`; an absent one has no tensor. If its elements are not of type T (detail::is_element), the step fails with a
-// message that names both: by an exception, or, without exceptions, when the kernel returns; until then the view is empty.
+// Returns input or output `i`; an absent one has no tensor. If the elements may not be accessed as T (detail::is_element), the step fails
+// with a message that names both types: this function throws, or, without exceptions, returns an empty view, and the step fails when the
+// kernel returns.
 template <class T>
 inline In<T> input(const RunContext& c, uint32_t i) {
   const heddle_tensor* t = i < c.input_count ? c.inputs[i] : nullptr;
@@ -310,7 +312,7 @@ inline In<T> host_input(const RunContext& c, uint32_t i) {
 inline Status move(const RunContext& c, void* destination, const void* source, uint64_t bytes) {
   return {c.host->move(c.call, 0, destination, source, bytes), {}};
 }
-// Like move(), from a value of the kernel's own of at most 64 bytes.
+// Like move(), but copies a value of at most 64 bytes from the kernel's own memory.
 template <class T>
 inline Status move_value(const RunContext& c, T* destination, const T& value) {
   static_assert(sizeof(T) <= 64, "larger ones lie in data_scratch");
@@ -339,7 +341,7 @@ inline void* allocate_output(const RunContext& c, uint32_t i, Dims dims) {
 
 namespace detail {
 
-// Kernels for "cpu" can access host memory only: refuses inputs and outputs in device memory. Called once, in prepare.
+// Refuses inputs and outputs in device memory, because kernels for "cpu" can access host memory only. Called once, in prepare.
 inline Status check_host_memory(const heddle_prepare_context& c) {
   const auto elsewhere = [](const heddle_tensor* const* tensors, uint32_t count) {
     uint32_t i = 0;

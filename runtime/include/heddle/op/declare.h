@@ -39,22 +39,23 @@ struct SubnetPorts {
   }
 };
 
-// One operator: schema, rules and kernels. A fluent value; HEDDLE_PLUGIN's builder turns it into the ABI's tables. All `const char*` given
-// to it must be literals or outlive the plugin. A contradictory declaration (an unknown port, a kernel of another arity) does no harm here:
-// loading the plugin fails with a message that names the operator and the mistake.
+// One operator: schema, rules and kernels. An Op is a value, whose member functions return the Op itself so that calls can be chained; the
+// builder of HEDDLE_PLUGIN turns it into the tables of the ABI. All `const char*` arguments must be literals or outlive the plugin. The
+// functions do not report a contradictory declaration (an unknown port, a kernel of another arity): loading the plugin fails with a message
+// that names the operator and the mistake.
 class Op {
  public:
   // `domain`: "" is ONNX's; use your plugin's name for your own operators. `version`: the ONNX since-version, or your own count.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
   Op& doc(const char* text) { return set(doc_, text); }
   // Adds an example: a call and its result, "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md,
-  // "Examples"). `source` says where the given outputs come from: "by hand", "NumPy", ... It is documentation, and `heddle plugin check`
-  // runs it.
+  // "Examples"). `source` says how the expected outputs were obtained: "by hand", "NumPy", ... Examples are documentation, and `heddle
+  // plugin check` runs them.
   Op& example(const char* text, const char* source = nullptr) {
     examples_.push_back({sizeof(heddle_example), 0, text, source});
     return *this;
   }
-  // Adds an example for every dtype of `set`, whose name replaces "$" in `text`: "$[2] = 1 2 -> $[2] = -1 -2".
+  // Adds an example for every dtype of `set`; the name of the dtype replaces each "$" in `text`: "$[2] = 1 2 -> $[2] = -1 -2".
   Op& example_of_each(heddle_dtype_set set, const char* text, const char* source = nullptr) {
     for (int32_t d = 0; d < HEDDLE_DTYPE_COUNT; ++d) {
       if ((set & HEDDLE_DTYPE_BIT(d)) == 0) continue;
@@ -69,7 +70,7 @@ class Op {
     }
     return *this;
   }
-  // Declare input ports, in order. Ports with the same type variable have the same dtype ("T" by default).
+  // Declare input ports, in order. Ports with the same type variable, which is "T" by default, have the same dtype.
   Op& in(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") { return port(inputs_, name, set, variable, 0); }
   Op& optional(const char* name, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     return port(inputs_, name, set, variable, HEDDLE_PORT_OPTIONAL);
@@ -87,7 +88,7 @@ class Op {
     if (is_optional) flags |= HEDDLE_PORT_OPTIONAL;
     return port(inputs_, name, set, nullptr, flags);
   }
-  // Declares an output port. Without a variable, a set of one dtype is the output's dtype.
+  // Declares an output port. If `variable` is null and `set` has one dtype only, the output has that dtype.
   Op& out(const char* name, ShapeRule rule = {}, heddle_dtype_set set = any_dtype, const char* variable = "T") {
     rules_.push_back(rule);
     port(outputs_, name, set, variable, 0);
@@ -113,21 +114,21 @@ class Op {
     if (!follows_input("on_host")) return *this;
     return add(inputs_.back().flags, HEDDLE_PORT_HOST);
   }
-  // Declares the dims of the last port (heddle_port::dims): "... M K". Inputs are checked against it before infer() is called; an output
-  // declared this way needs no other rule.
+  // Declares the dims of the last port (heddle_port::dims): "... M K". Inputs are checked against these dims before infer() is called; an
+  // output with dims() needs no other shape rule.
   Op& dims(const char* text) {
     if (!last_ports_) return mistake("dims() stands before any port");
     (this->*last_ports_).back().dims = text;
     return *this;
   }
-  // Declares that the last port has no gradient although it holds real numbers. An input gets no gradient, like a threshold or a mask. An
-  // output contributes none, as if heddle::StopGradient followed it, and its dy is absent. Also use it for an output that exists only for
-  // the gradient function, such as a saved softmax.
+  // Declares that the last port has no gradient although it holds real numbers. No gradient of an input is computed; examples are a
+  // threshold and a mask. An output passes no gradient back, as if the operator heddle::StopGradient followed it, and the gradient function
+  // finds its dy absent. Declare this also for an output that exists only for the gradient function, such as a saved softmax.
   Op& not_differentiable() {
     if (!last_ports_) return mistake("not_differentiable() stands before any port");
     return add((this->*last_ports_).back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
   }
-  // Declares that the last input holds indices into input `port` along `axis` (-1: the attribute "axis").
+  // Declares that the last input holds indices into input `of_port`, along `axis` (-1: along the axis that the attribute "axis" gives).
   Op& indexes(const char* of_port, int axis) {
     if (!follows_input("indexes")) return *this;
     inputs_.back().index_bound_port = known(inputs_, of_port, "indexes");
@@ -144,8 +145,9 @@ class Op {
     if (outputs_.empty()) return mistake("may_update() stands before any output");
     return add(outputs_.back().flags, HEDDLE_PORT_MAY_UPDATE);
   }
-  // Declares that `output` is the next version of the variable given as `input`, whose bytes it shares. Declares the output too, with the
-  // variable's dtypes and shape, unless it was declared before, as an optional or variadic output must be.
+  // Declares that output `output` is the next version of the variable that input `input` takes; the two share their bytes. If the output is
+  // not declared yet, this function declares it, with the dtypes and shape of the variable. An optional or variadic output must be declared
+  // before.
   Op& updates(const char* output, const char* input) {
     const int32_t i = known(inputs_, input, "updates");
     if (i < 0) return *this;
@@ -161,7 +163,7 @@ class Op {
     outputs_[static_cast<size_t>(o)].updates = outputs_[static_cast<size_t>(o)].may_alias = i;
     return *this;
   }
-  // Declare attributes with a default value; `required` and `maybe` declare attributes without.
+  // Declare attributes with a default value. required() and maybe() declare attributes without a default value.
   Op& attribute(const char* name, int64_t v) { return set(with_default(name, HEDDLE_ATTRIBUTE_INT).i, v); }
   Op& attribute(const char* name, int v) { return attribute(name, static_cast<int64_t>(v)); }
   Op& attribute(const char* name, double v) { return set(with_default(name, HEDDLE_ATTRIBUTE_FLOAT).f, v); }
@@ -171,25 +173,28 @@ class Op {
     a.count = std::strlen(v);
     return *this;
   }
-  // Declares a subnet attribute, which every node must have. subnets() declares what the subnet is run with.
+  // Declares a subnet attribute, which every node must have. The rule given to subnets() declares the inputs with which the subnet is run.
   Op& subnet(const char* name, const SubnetPorts& ports) {
     declare(name, HEDDLE_ATTRIBUTE_SUBNET, 1);
     subnet_ports_.back() = ports.abi;
     return *this;
   }
-  // Sets the rule that declares how the subnets of a node are run: it calls SubnetContext::declare for each that runs may need.
+  // Sets the rule that declares how the subnets of a node are run: the rule calls SubnetContext::declare for each subnet that a run may
+  // need, once for each set of inputs.
   Op& subnets(Status (*rule)(const SubnetContext&)) { return set(subnets_, rule); }
   Op& required(const char* name, heddle_attribute_type type) { return declare(name, type, 1); }
   Op& maybe(const char* name, heddle_attribute_type type) { return declare(name, type, 0); }
   Op& traits(uint32_t bits) { return add(traits_, bits); }
   Op& precision(heddle_precision_class c) { return set(precision_, c); }
-  // Sets the shape rule as a function; dtypes come from the type variables unless the function sets them.
+  // Sets a function as the shape rule; dtypes follow from the type variables unless the function sets them.
   Op& infer(Status (*rule)(InferContext&)) { return set(infer_, rule); }
-  // Defines output 0 as an expression over inputs and float attributes: "max(x, 0)". It provides the kernel, fusion and, unless other rules
-  // are given, broadcast shapes. An additional kernel must be declared equals_pointwise().
+  // Defines output 0 as an expression over inputs and float attributes: "max(x, 0)". The expression serves as the kernel, makes the
+  // operator fusible and, unless there are other shape rules, gives output 0 the broadcast shape of the inputs. A kernel that is added must
+  // be declared equals_pointwise().
   Op& pointwise(const char* expression) { return set(pointwise_, expression); }
-  // Adds one operator to the gradient; call again for more. Names: port names, "d" + port name, t0, t1, ... Without a domain: the plugin's
-  // own operator of that name in this operator's domain, else ONNX's.
+  // Adds one operator to the gradient; each further call adds another one. Names of values are port names, "d" + port name for gradients,
+  // and t0, t1, ... for intermediate values. If `domain` is null, `op_name` is an operator that this plugin declares in the domain of this
+  // operator, or else an operator of ONNX's.
   Op& gradient(const char* op_name, std::initializer_list<const char*> inputs, std::initializer_list<const char*> outputs,
                const char* domain = nullptr) {
     gradients_.push_back({op_name, domain, inputs, outputs});
@@ -201,8 +206,8 @@ class Op {
   Op& gradient() {
     return set(gradient_callback_, detail::call_gradient<F>);
   }
-  // Sets the function that computes the cost of one run from shapes: shown by plan and bench, and the scheduler's first estimate for
-  // kernels that declare none. Pointwise operators have a cost from their expression.
+  // Sets the function that computes the cost of one run from shapes. `heddle plan` and `heddle bench` show the cost, and the scheduler uses
+  // it as a first estimate for kernels that declare no cost. The cost of a pointwise operator follows from the expression.
   template <void (*F)(CostContext&)>
   Op& cost() {
     cost_ = [](const heddle_infer_context* c, heddle_cost* cost) {
@@ -217,8 +222,8 @@ class Op {
   // Like cost() above, with the ABI's own signature: the function must not throw.
   Op& cost(heddle_cost_function f) { return set(cost_, f); }
   // Adds a kernel from a plain function. Its parameters are In, OptionalIn, Ins, Out, Outs in port order, and optionally `const
-  // RunContext&` and one type constructible from `const Attributes&`. If the attributes are unsuitable, the type's constructor throws, or
-  // the type reports it by `Status status() const`, which is called once.
+  // RunContext&` and one type constructible from `const Attributes&`. If the attributes are unsuitable, the constructor of that type
+  // throws, or the type reports this by a function `Status status() const`, which is called once.
   template <auto F>
   Op& kernel(const char* device) {
     kernels_.push_back(detail::function_kernel<F>(device));
@@ -237,8 +242,8 @@ class Op {
   }
   // Adds a kernel class with any of create(const CreateContext&), prepare(PrepareContext&), run(const RunContext&, begin, end) const,
   // finish(const RunContext&) const, static formats(const CreateContext&), static accepts_epilogue(const CreateContext&).
-  // Instead of run an asynchronous kernel has start(const RunContext&, Completion) const, which starts the step and returns, and may have
-  // abort(const RunContext&) const, which makes it complete soon.
+  // Instead of run, an asynchronous kernel has start(const RunContext&, Completion) const, which starts the step and returns. It may have
+  // abort(const RunContext&) const, which makes a started step complete soon.
   // The sets restrict the dtypes of ports by position; ports without a set allow what the schema allows.
   template <class K>
   Op& kernel(const char* device, std::vector<heddle_dtype_set> input_sets = {}, std::vector<heddle_dtype_set> output_sets = {}) {
@@ -302,7 +307,8 @@ class Op {
     mistake(std::string(asked) + "() stands before any kernel");
     return no_kernel_;
   }
-  // True if a declaration about the last input may follow here: after an output an author would mean that output, which is a mistake.
+  // Returns true if the last declared port is an input. Otherwise notes a mistake: a function that declares something about the last input
+  // was called before any input, or right after an output, which its author then meant by mistake.
   bool follows_input(const char* asked) {
     if (inputs_.empty())
       mistake(std::string(asked) + "() stands before any input");
@@ -357,14 +363,14 @@ class Op {
   Status (*infer_)(InferContext&) = nullptr;
   Status (*subnets_)(const SubnetContext&) = nullptr;
   const char* pointwise_ = nullptr;
-  std::vector<GradientData> gradients_;  // domain null: determined when all operators of the plugin are known
+  std::vector<GradientData> gradients_;  // a null domain is determined when all operators of the plugin are known
   heddle_gradient_function gradient_callback_ = nullptr;
   heddle_cost_function cost_ = nullptr;
   std::vector<heddle_example> examples_;
-  std::vector<std::shared_ptr<const std::string>> texts_;  // of examples, whose copies share them
+  std::vector<std::shared_ptr<const std::string>> texts_;  // texts of examples; copies of an Op share them
   std::vector<KernelData> kernels_;
   KernelData no_kernel_;  // receives declarations about a kernel that does not exist
-  std::string mistake_;   // the first one; reported when the plugin is loaded
+  std::string mistake_;   // the first mistake; reported when the plugin is loaded
   bool kernels_only_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The table of a device backend (heddle/device_plugin.h) from a class, as heddle/op/class_kernel.h makes a kernel of one:
+// Makes the table of a device backend (heddle/device_plugin.h) from a class, as heddle/op/class_kernel.h makes a kernel from a class:
 //
 //   struct Backend {
 //     static heddle_status count(int32_t* count, const heddle_call* call);
@@ -7,8 +7,8 @@
 //   };
 //   static const heddle_device_backend backend = make_device_backend<Backend>("mine");
 //
-// The class has a static function for each member of the table, of its name and type. Those that the table calls optional may be left out,
-// and are null then; a missing one of the others, or one of another type, does not compile.
+// The class has a static function of the same name and type for each function in the table. A function that the table calls optional may be
+// left out, and is null then. A program in which another function is missing, or has another type, does not compile.
 #pragma once
 
 #include <type_traits>
@@ -43,7 +43,7 @@ HEDDLE_OPTIONAL_OF_BACKEND_(leave)
 
 }  // namespace detail
 
-// `kind` stays valid as long as the plugin. `runs_kernels_of` may be set in the result.
+// `kind` must stay valid as long as the plugin is loaded. The caller may set `runs_kernels_of` in the result.
 template <class B>
 heddle_device_backend make_device_backend(const char* kind) {
   using namespace detail;

@@ -15,8 +15,9 @@
 //     return {};
 //   }
 //
-// The function is called once, when a net is derived, before extents are known: what it emits must be valid for every shape. If the host
-// refuses an operator, the gradient fails with the host's reason; the values of that operator and of operators emitted on them are absent.
+// The function is called once, when a net is derived, before extents are known: the operators that it emits must be valid for every shape.
+// If the host refuses an operator, the gradient fails with the host's reason; the outputs of that operator, and of operators that use them,
+// are absent.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@
 namespace heddle {
 namespace plugin {
 
-// A value of the derived net; absent where the node has none.
+// A value of the derived net. It is absent (false) if the node has no such value.
 struct GradientValue {
   heddle_value_handle handle = 0;
   explicit operator bool() const { return handle != 0; }
@@ -48,8 +49,8 @@ class GradientAttribute {
   GradientAttribute(const char* name, std::string value) : abi_(named(name, HEDDLE_ATTRIBUTE_STRING)), text_(std::move(value)) {}
   GradientAttribute(const char* name, const char* value) : GradientAttribute(name, std::string(value)) {}
   GradientAttribute(const char* name, std::vector<int64_t> value) : abi_(named(name, HEDDLE_ATTRIBUTE_INTS)), ints_(std::move(value)) {}
-  // Copies an attribute of the forward operator, as GradientContext::attributes().find() returns it. Null: the emitted operator does not
-  // get it.
+  // Copies an attribute of the forward operator, as GradientContext::attributes().find() returns it. If `same` is null, the emitted
+  // operator does not get the attribute.
   explicit GradientAttribute(const heddle_attribute* same) : is_given_(same != nullptr) {
     if (same) abi_ = *same;
     is_copy_ = true;
@@ -89,19 +90,22 @@ class GradientContext {
   GradientAttribute same(const char* name) const { return GradientAttribute(attributes_.find(name)); }
   uint32_t input_count() const { return builder_.input_count; }
   uint32_t output_count() const { return builder_.output_count; }
-  // Return inputs, outputs and gradients of outputs. Absent if the node has none, or, for dy, if no gradient reaches that output.
+  // Return input x, output y and the gradient dy of an output. The result is absent if the node has no such value, or, for dy, if no
+  // gradient reaches the output.
   GradientValue x(uint32_t input) const { return {input < builder_.input_count ? builder_.inputs[input] : 0}; }
   GradientValue y(uint32_t output) const { return {output < builder_.output_count ? builder_.outputs[output] : 0}; }
   GradientValue dy(uint32_t output) const { return {output < builder_.output_count ? builder_.output_gradients[output] : 0}; }
-  // Like y(), for an optional output that the net may not have requested; the net requests it from then on.
+  // Like y(), for an optional output that the net may not have requested. The net requests the output from then on.
   GradientValue needed_y(uint32_t output) {
     GradientValue value;
     note(builder_.output(&builder_, output, &value.handle));
     return value;
   }
-  // True if the gradient of that input is requested; operators that serve other gradients only need not be emitted.
+  // True if the gradient of that input is requested. Operators that are needed only for gradients that are not requested need not be
+  // emitted.
   bool wants(uint32_t input) const { return input < builder_.input_count && builder_.inputs[input] != 0 && builder_.wanted[input] != 0; }
-  // Return types. Dtype and rank hold for every run, and so do dims other than -1. An absent value has HEDDLE_DTYPE_NONE and no dims.
+  // Return types. The dtype, the rank and all dims other than -1 are the same in every run. An absent value has HEDDLE_DTYPE_NONE and no
+  // dims.
   const heddle_type& input_type(uint32_t input) const {
     return input < builder_.input_count && builder_.input_types[input] ? *builder_.input_types[input] : none();
   }
@@ -109,7 +113,7 @@ class GradientContext {
     return output < builder_.output_count && builder_.output_types[output] ? *builder_.output_types[output] : none();
   }
 
-  // Adds one operator with one output. Absent inputs at the end are dropped; others stay absent.
+  // Adds one operator with one output. Absent inputs at the end of the list are dropped; other absent inputs stay in their place.
   GradientValue emit(const char* op, std::initializer_list<GradientValue> inputs, std::initializer_list<GradientAttribute> attributes = {},
                      const char* domain = "") {
     return emit(op, std::vector<GradientValue>(inputs), attributes, domain);
@@ -160,7 +164,7 @@ class GradientContext {
     note(builder_.sparse(&builder_, input, indices.handle, values.handle, flags));
   }
 
-  // Ok as long as the host accepted everything; otherwise the host has the reason.
+  // Ok if the host has accepted everything so far; otherwise the status has no text, because the host has the reason.
   const Status& status() const { return status_; }
 
  private:

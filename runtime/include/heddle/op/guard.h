@@ -1,4 +1,4 @@
-// The guard between a plugin's code and the boundary: the only place that exceptions of the plugin can reach.
+// The guard between a plugin's code and the boundary: it catches the exceptions of the plugin, so that none crosses the boundary.
 #pragma once
 
 #include <exception>
@@ -16,7 +16,7 @@ namespace plugin {
 
 namespace detail {
 
-// The host's functions and a call, the fields that every context of the ABI has.
+// The host's functions and a call: the two fields that guard() reads in any context of the ABI.
 struct Caller {
   const heddle_host* host;
   const heddle_call* call;
@@ -24,12 +24,12 @@ struct Caller {
 
 template <class Context>
 heddle_status report(const Context& context, const Status& status) {
-  // A status without text: the host already has the text, from the subnet that failed.
+  // If a failing status has no text, the host already has the text, for example from the subnet that failed.
   if (!status.ok() && !status.text.empty()) context.host->set_error(context.call, status.code, status.text.data(), status.text.size());
   return status.code;
 }
 
-// Returns the status of `body`, or, if `body` takes Mistakes and made one, the status of the mistake.
+// Returns the status of `body`. If `body` takes Mistakes and has noted one, returns the status of that mistake.
 template <class Context, class Body>
 heddle_status answer_of(const Context& context, Body& body) {
   if constexpr (std::is_invocable_v<Body&, Mistakes&>) {

@@ -1,4 +1,4 @@
-// f16 (IEEE binary16) and bf16 as elements of kernels: two bytes of storage, computed with as float.
+// f16 (IEEE binary16) and bf16 as elements of kernels: stored in two bytes; computations convert them to float.
 //
 //   template <class T>
 //   Status scale(In<T> x, Out<T> y) {
@@ -7,7 +7,7 @@
 //   }
 //
 // Conversion to float is exact and implicit: `a + b` and `a < b` are operations of floats. Conversion from float or double rounds once, to
-// nearest even; overflow gives infinity and NaNs stay NaNs (quiet). It must be explicit, because it loses digits.
+// nearest even; overflow gives infinity and NaNs stay NaNs (quiet). This conversion must be explicit, because it loses digits.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +94,7 @@ inline float odd_float(double value) {
 
 }  // namespace detail
 
-// Without branches, so that compilers vectorise loops, and without subnormal floats, which a process may have disabled.
+// The conversion has no branches, so that compilers vectorise loops, and uses no subnormal floats, which a process may have disabled.
 inline float to_float(f16 value) {
   const uint32_t sign = (value.bits & 0x8000u) << 16, magnitude = value.bits & 0x7FFFu;
   const uint32_t wide = (magnitude << 13) + (magnitude >= 0x7C00u ? 0x70000000u : 0x38000000u);

@@ -20,7 +20,7 @@ struct KernelData {
   std::vector<heddle_dtype_set> inputs, outputs;  // by port; empty: all that the schema allows
   uint32_t flags = 0;
   int32_t priority = 0;
-  bool checks_arity = false;  // a plain function whose parameters are all of the operator's ports
+  bool checks_arity = false;  // true for a plain function whose parameters must be exactly the operator's ports
   heddle_status (*create)(const heddle_create_context*, void**) = nullptr;
   heddle_status (*prepare)(heddle_prepare_context*) = nullptr;
   heddle_run_function run = nullptr;
@@ -34,7 +34,7 @@ struct KernelData {
   heddle_status (*prepare_elementwise)(heddle_prepare_context*) = nullptr;
 };
 
-// True if kernels for this kind of device run on host memory, which prepare then checks (check_host_memory).
+// True if kernels for this kind of device work in host memory; their prepare then checks that all tensors are there (check_host_memory).
 inline bool is_host(const char* device) {
   return std::strcmp(device, "cpu") == 0;
 }

@@ -1,4 +1,4 @@
-// Physical orders of dense tensors: formats() offers them, and prepare sees the one that was chosen.
+// Physical orders of dense tensors: formats() offers layouts, and prepare sees the layout that was chosen.
 //
 //   static std::vector<heddle_format> formats(const CreateContext& c) {
 //     heddle_format row_major = {}, last = {};
@@ -15,8 +15,8 @@
 namespace heddle {
 namespace plugin {
 
-// Returns the layout with dimensions from the outermost to the innermost: {0, 2, 3, 1} is channels-last of NCHW. {}: row-major, for any
-// rank.
+// Returns the layout with these dimensions, listed from the outermost to the innermost: {0, 2, 3, 1} is channels-last of NCHW. {}:
+// row-major, for any rank.
 inline heddle_layout ordered(std::initializer_list<int> dimensions) {
   heddle_layout layout = {};
   for (const int dimension : dimensions)
@@ -32,7 +32,8 @@ inline heddle_layout channels_last(int rank) {
   return layout;
 }
 
-// Computes the strides in elements, by dimension, of a dense view in its own layout; `strides` must have room for its rank.
+// Computes the strides in elements, by dimension, of a dense view in its own layout; `strides` must have room for as many entries as the
+// tensor has dimensions.
 inline void strides_of(const heddle_tensor& tensor, int64_t* strides) {
   int64_t stride = 1;
   for (int i = tensor.rank - 1; i >= 0; --i) {

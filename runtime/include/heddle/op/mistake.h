@@ -1,7 +1,8 @@
 // Mistakes in the plugin's own code: reading an attribute that is not declared or an input that is absent.
 //
-// With exceptions a mistake is thrown and ends the call at once. Without them (-fno-exceptions) it is noted, the read returns something
-// harmless, and the call fails when it ends. This does not apply to run, which reads no attributes and has no such check.
+// With exceptions, a mistake throws and so ends the call at once. Without exceptions (-fno-exceptions), the mistake is noted, the function
+// that reads returns a harmless value, and the call fails when it ends. None of this applies to the function run of a kernel, which reads
+// no attributes.
 #pragma once
 
 #include <stdexcept>
@@ -22,7 +23,7 @@ namespace heddle {
 namespace plugin {
 namespace detail {
 
-// The mistakes of one call of the host. The guard around the call has one and checks it afterwards.
+// The mistakes in one call from the host. The guard of the call makes a Mistakes object, and checks it after the call.
 class Mistakes {
  public:
   bool any() const { return !first_.empty(); }
@@ -36,8 +37,8 @@ class Mistakes {
   std::string first_;
 };
 
-// `mistakes` is null in functions without a guard (raw_kernel). They must not read anything that may be wrong, because neither an exception
-// nor a note would be reported.
+// Throws or notes a mistake. `mistakes` is null in a function without a guard (Op::raw_kernel), which could report neither the exception
+// nor the note: such a function must read only attributes that the schema declares, and inputs that are present.
 inline void make_mistake([[maybe_unused]] Mistakes* mistakes, const std::string& text) {
 #if HEDDLE_PLUGIN_EXCEPTIONS
   throw std::logic_error(text);
@@ -48,11 +49,12 @@ inline void make_mistake([[maybe_unused]] Mistakes* mistakes, const std::string&
 }
 
 #if !HEDDLE_PLUGIN_EXCEPTIONS
-// True if the plugin call in progress on this thread has failed, whatever it returns: the host has the text. The guard checks it.
+// True if the call of the plugin that is in progress on this thread must fail even if its function returns ok; the host already has the
+// error text. The guard reads and clears this flag.
 __attribute__((visibility("hidden"))) inline thread_local bool failed_within = false;
 #endif
 
-// A substitute for an absent tensor: of rank 0, without data, with extents of 0 along any axis that may be read.
+// The tensor that is returned in place of an absent one: it has rank 0 and no data, and its dims may be read for any axis and are 0.
 inline const heddle_tensor& no_tensor() {
   static const int64_t zeros[2 * HEDDLE_MAX_RANK] = {};
   static const heddle_tensor none = [] {

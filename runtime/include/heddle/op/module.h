@@ -19,7 +19,8 @@ inline bool abi_accepts(const heddle_host& host) {
 
 namespace detail {
 
-// Returns a table with only the ABI that this plugin was built against: the host refuses it and names both versions.
+// Returns a table that has only the ABI numbers that this plugin was built against: the host refuses the plugin, and its error names both
+// versions.
 inline heddle_plugin abi_answer() {
   heddle_plugin answer = {};
   answer.struct_size = sizeof(answer);
@@ -56,8 +57,8 @@ inline const heddle_plugin* tables_of(Builder*& builder, int& users, const heddl
   return answer;
 }
 
-// Returns the plugin's tables, built on the first call and shared by later ones; `users` counts the calls that close() must match. Null if
-// there is no memory for the tables.
+// Returns the plugin's tables, built on the first call and returned again by later calls. `users` counts the calls of open(): close() must
+// be called as often. Null if there is no memory for the tables.
 inline const heddle_plugin* open(Builder*& builder, int& users, const heddle_host* host, const char* name, const char* version,
                                  void (*build)(Builder&), heddle_status (*initialize)(const heddle_host*, const heddle_call*),
                                  void (*shutdown)()) noexcept {

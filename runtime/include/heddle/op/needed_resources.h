@@ -1,6 +1,6 @@
 // Resources: objects that a plugin publishes for kernels of its own and of other plugins, and how kernels request them.
 //
-//   struct Table {                            // in a header that both plugins have: plain C, or as plain
+//   struct Table {                            // in a header that both plugins include; all of it could be C
 //     int64_t (*next)(Table* self);
 //   };
 //   plugin.resource<OwnTable, Table>("mine.table", HEDDLE_SCOPE_SESSION, 1);   // OwnTable derives from Table; made from a ResourceRequest
@@ -35,7 +35,7 @@ inline heddle_resource_need need_of(const char* name, uint32_t interface_version
 
 }  // namespace detail
 
-// The request to make a resource. Valid while the resource is being made; texts as long as the resource.
+// The request to make a resource. The object is valid while the resource is being made; its texts are valid as long as the resource.
 class ResourceRequest {
  public:
   explicit ResourceRequest(const heddle_resource_request* r) : r_(r) {}
@@ -44,14 +44,14 @@ class ResourceRequest {
   const char* device() const { return r_->device; }  // "cuda:0"; "" in wider scopes
   void* device_handle() const { return r_->device_handle; }
   void* stream() const { return r_->stream; }
-  // Returns an option of the need; null if it does not have that option.
+  // Returns the option named `wanted` that the kernel gave in its request (Needed::ask); null if the kernel gave no such option.
   const heddle_attribute* option(const std::string& wanted) const {
     for (uint32_t i = 0; i < r_->option_count; ++i)
       if (wanted == r_->options[i]->name) return r_->options[i];
     return nullptr;
   }
-  // Returns another resource, which lives as long as this one; null if it is not available: if this resource then fails, the error has that
-  // reason.
+  // Requests another resource, which then lives at least as long as this resource. Returns null if the other resource is not available; if
+  // the making of this resource fails for that reason, the error contains it.
   template <class T>
   T* need(const char* other, uint32_t interface_version = 1) const {
     const heddle_resource_need need = detail::need_of(other, interface_version);
@@ -65,12 +65,12 @@ class ResourceRequest {
   const heddle_resource_request* r_;
 };
 
-// A resource that a kernel requests in create and reads in run. T must be the type that the publisher documents for its pointer.
+// A resource that a kernel requests in create and reads in run. T must be the type that the publishing plugin documents for the resource.
 template <class T>
 class Needed {
  public:
-  // [in create] Requests the resource. `interface_version`: the minimum accepted. `communicator`: its name, for that scope. A failing
-  // status has no text: the host has the reason.
+  // [in create] Requests the resource. `interface_version` is the lowest version that is accepted. `communicator` is the name of the
+  // communicator, for a resource of communicator scope. A failing status has no text, because the host has the reason.
   Status ask(const CreateContext& context, const char* name, uint32_t interface_version = 1, const char* communicator = nullptr,
              const heddle_attribute* const* options = nullptr, uint32_t option_count = 0) {
     heddle_resource_need need = detail::need_of(name, interface_version);
@@ -83,7 +83,8 @@ class Needed {
     made_ = static_cast<T*>(raw->host->resource(raw->call, slot_));
     return {};
   }
-  // [from create on] Returns the resource; null for stream scope, of which each context has its own.
+  // [from create on, after ask()] Returns the resource. Null for a resource of stream scope: each context has another object, which
+  // operator() returns.
   T* made() const { return made_; }
   // [in run] Returns the resource of this context.
   T* operator()(const RunContext& context) const { return static_cast<T*>(context.resources[slot_]); }
@@ -129,7 +130,7 @@ struct PublishedResource {
     });
   }
   static R* of(void* resource) { return static_cast<R*>(static_cast<T*>(resource)); }
-  static inline const heddle_host* host = nullptr;  // of the plugin
+  static inline const heddle_host* host = nullptr;  // the host that loaded the plugin
   static heddle_resource table(const heddle_host* plugin_host, const char* name, int32_t scope, uint32_t interface_version,
                                const char* device_kind) {
     host = plugin_host;

@@ -1,5 +1,6 @@
-// Philox4x32-10, the counter-based random generator of Salmon et al. (SC 2011), and how Heddle keys it: the numbers of an element depend on
-// (seed, stream, step, trip, element) only, so they are the same for any number of threads and when computed again. All functions are pure.
+// Philox4x32-10, the counter-based random generator of Salmon et al. (SC 2011), and the keys that Heddle uses for it. The random numbers of
+// an element depend on (seed, stream, step, trip, element) only: they are the same for any number of threads and when computed again. All
+// functions are pure.
 #pragma once
 
 #include <array>
@@ -14,11 +15,11 @@ namespace plugin {
 class Philox {
  public:
   using Block = std::array<uint32_t, 4>;
-  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48; `trip`: the trip of the subnet's run, 0 outside
-  // subnets.
+  // `stream`: the operator's constant id; `step`: the net's step counter, below 2^48; `trip`: heddle_run_state::trip, 0 outside subnets.
   Philox(uint64_t seed, uint32_t stream, uint64_t step, uint64_t trip = 0)
       : seed_(trip == 0 ? seed : mixed(seed, trip)), stream_(stream), step_(step) {}
-  // `state` must be readable where this is called: on the host that of a step on the host, on a device that of a step there.
+  // `state` must be in memory that the calling code can read: on the host, the state of a step on the host; on a device, the state of a
+  // step on that device.
   Philox(const heddle_run_state& state, uint32_t stream) : Philox(state.seed, stream, state.step, state.trip) {}
 
   // Returns four random words for each of 2^48 block numbers.
@@ -42,7 +43,7 @@ class Philox {
   }
 
  private:
-  // Makes one step of SplitMix64 from `seed`: keys of different trips are unrelated.
+  // Returns output number `trip` of SplitMix64 started with `seed`, so that the keys of different trips are unrelated.
   static uint64_t mixed(uint64_t seed, uint64_t trip) {
     uint64_t z = seed + uint64_t{0x9e3779b97f4a7c15} * trip;
     z = (z ^ (z >> 30)) * uint64_t{0xbf58476d1ce4e5b9};
@@ -54,15 +55,16 @@ class Philox {
   uint64_t step_;
 };
 
-// Converts to [0, 1): 24 random bits, exact in f32 (and rounding down only for 16-bit floats).
+// Converts a random word to a float in [0, 1). The result has 24 random bits and is exact. Round it down to convert it to a 16-bit float,
+// which has fewer bits: rounded to nearest, it may become 1.
 inline float unit_float(uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }
-// Converts to [0, 1): 53 random bits.
+// Converts two random words to a double in [0, 1) with 53 random bits.
 inline double unit_double(uint32_t high, uint32_t low) {
   return static_cast<double>((uint64_t{high} << 21) ^ (low >> 11)) * 0x1p-53;
 }
-// Returns two standard normals from two uniforms in [0, 1) (Box and Muller).
+// Returns two random numbers with standard normal distribution, made from two with uniform distribution in [0, 1) (Box and Muller).
 inline std::array<double, 2> normal_pair(double u, double v) {
   const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 6.283185307179586476925286766559 * v;
   return {radius * std::cos(angle), radius * std::sin(angle)};

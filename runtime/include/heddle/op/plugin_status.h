@@ -10,7 +10,7 @@
 namespace heddle {
 namespace plugin {
 
-// Ok, or a code and a message. Allocates only on failure. HEDDLE_PENDING, which is neither, has no message.
+// A status is ok, an error code with a message, or HEDDLE_PENDING without a message. It allocates memory only for an error.
 struct [[nodiscard]] Status {
   heddle_status code = HEDDLE_OK;
   std::string text;
@@ -29,7 +29,7 @@ inline Status cancelled() {
   return {HEDDLE_ERROR_CANCELLED, "cancelled"};
 }
 
-// Returned by run() of a kernel that resumes if run_subnet returned HEDDLE_PENDING.
+// The status that run() of a HEDDLE_KERNEL_RESUMES kernel returns if run_subnet returned HEDDLE_PENDING.
 inline Status pending() {
   return {HEDDLE_PENDING, {}};
 }
@@ -41,7 +41,8 @@ struct has_status : std::false_type {};
 template <class T>
 struct has_status<T, std::enable_if_t<std::is_same<decltype(std::declval<const T&>().status()), Status>::value>> : std::true_type {};
 
-// Returns what `Status status() const` of an object reports about its constructor, or ok if it has no such function.
+// Returns the result of made.status(), by which an object reports a failure of its constructor, or ok if T has no function `Status status()
+// const`.
 template <class T>
 Status status_of([[maybe_unused]] const T& made) {
   if constexpr (has_status<T>::value)

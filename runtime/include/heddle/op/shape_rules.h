@@ -10,7 +10,7 @@
 namespace heddle {
 namespace plugin {
 
-// A shape rule for .out(). same_as: the dims of an input port.
+// A rule for the shape of an output, for Op::out(). same_as() gives the output the dims of an input port.
 struct ShapeRule {
   enum Kind { none, same, broadcast_all, rank_0 } kind = none;
   const char* port = nullptr;
@@ -28,7 +28,7 @@ inline ShapeRule scalar() {
   return {ShapeRule::rank_0, nullptr};
 }
 
-// Broadcasts `b` into `a` by NumPy's rule; false if they do not fit.
+// Replaces `a` by the dims to which `a` and `b` broadcast by NumPy's rule; returns false if the two do not fit.
 inline bool broadcast_dims(std::vector<int64_t>& a, Dims b) {
   const size_t rank = static_cast<size_t>(b.rank);
   if (rank > a.size()) a.insert(a.begin(), rank - a.size(), 1);

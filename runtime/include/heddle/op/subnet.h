@@ -1,4 +1,4 @@
-// Subnet: a subnet attribute of a node, for its operator to infer and run.
+// Subnet: a subnet attribute of a node, with functions by which the operator infers and runs the subnet.
 //
 //   Status create(const CreateContext& c) {
 //     body_ = Subnet(c.attributes, "body");
@@ -12,7 +12,7 @@
 //     return {};
 //   }
 //
-// If a subnet fails, the host has the reason: the Status has a code and no text.
+// If a subnet fails, the Status has a code but no text, because the host has the reason.
 #pragma once
 
 #include <algorithm>
@@ -38,15 +38,16 @@ inline InputViews inputs_from(const InferContext& context, uint32_t first) {
   return {context.inputs() + skipped, context.input_count() - skipped};
 }
 
-// A value: valid as long as the node's attributes are; may be kept in the kernel's state.
+// A Subnet is a value that may be kept in the kernel's state. It is valid as long as the node's attributes.
 class Subnet {
  public:
   Subnet() = default;
   Subnet(const Attributes& attributes, const char* name) : subnet_(attributes.subnet(name)) {}
 
   // [in run] Runs the subnet and returns when it is done. The operator chooses the number `trip`: random numbers in the subnet depend on
-  // it. The dims of `outputs` must match; the host fills in a result_view(); null entries are not requested. If it returns pending (for
-  // HEDDLE_KERNEL_RESUMES kernels), run() must return that too, and make the same request again when it is called with `context.resumed`.
+  // it. The dims of the views in `outputs` must match the results; the host fills in a view made by result_view(); null entries are outputs
+  // that are not requested. In a HEDDLE_KERNEL_RESUMES kernel this function may return pending(). The kernel's run() must then return
+  // pending() too, and must repeat the same call of this function when the host calls run() again with `context.resumed` set.
   Status run(const RunContext& context, int64_t trip, InputViews inputs, OutputViews outputs) const {
     return status_of(context.host->run_subnet(context.call, subnet_, static_cast<uint64_t>(trip), inputs.data(), inputs.size(),
                                               outputs.data(), outputs.size()));

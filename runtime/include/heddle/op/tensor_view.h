@@ -13,7 +13,8 @@
 namespace heddle {
 namespace plugin {
 
-// Returns a view of row-major elements on the host. `dims` and `data` must outlive the view; null data: in infer, the content is not known.
+// Returns a view of row-major elements on the host. `dims` and `data` must outlive the view. In infer, null `data` says that the content is
+// not known.
 inline heddle_tensor view_of(heddle_dtype dtype, const void* data, Dims dims = {}) {
   heddle_tensor view = {};
   view.struct_size = sizeof(view);
@@ -39,7 +40,8 @@ inline heddle_tensor row_of(const heddle_tensor& whole, int64_t index) {
   return row;
 }
 
-// Returns a view of the same type whose content differs between runs: in infer and subnets, for a value that the kernel computes.
+// Returns a view of the same type without data, for a value that the kernel computes and whose content may differ between runs. For use in
+// infer and in the rule of Op::subnets().
 inline heddle_tensor without_data(heddle_tensor view) {
   if (view.element_count > 0) view.data = nullptr;
   view.flags &= ~static_cast<uint32_t>(HEDDLE_TENSOR_CONSTANT);
@@ -52,8 +54,9 @@ inline heddle_tensor result_view() {
   return view_of(HEDDLE_DTYPE_NONE, nullptr);
 }
 
-// A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries are absent. Use it as an argument,
-// not as a variable: what it was made from must live as long as the call. {nullptr, 0} is two absent views; an empty list is {}.
+// A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries are absent. Use a ViewList as an
+// argument, not as a variable, because it refers to the views that it was made from, which must live as long as the call. {nullptr, 0} is a
+// list of two absent views; an empty list is {}.
 template <class View>
 class ViewList {
  public:

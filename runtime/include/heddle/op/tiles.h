@@ -39,8 +39,8 @@ class Tiles {
   };
 
   Tiles() = default;
-  // Makes pieces of `grain` elements, the last one possibly smaller; if there were more pieces than the host accepts, they are larger.
-  // `grain` must depend on shapes only: if it depended on the number of threads, results would too.
+  // Makes pieces of `grain` elements, the last one possibly smaller. The pieces are larger if there would be more of them than the host
+  // accepts. `grain` must depend on shapes only: if it depended on the number of threads, results would too.
   static Tiles of(int64_t elements, int64_t grain) {
     constexpr int64_t most = INT32_MAX;
     Tiles tiles;
@@ -50,8 +50,8 @@ class Tiles {
     return tiles;
   }
 
-  // Returns the number for set_tiles(). At least one, which is empty if there are no elements: a kernel that combines partial results then
-  // still writes its output.
+  // Returns the number of tiles for set_tiles(). It is at least one: without elements there is one empty tile, so that a kernel that
+  // combines partial results still writes its output.
   int64_t count() const { return elements_ > 0 ? (elements_ - 1) / grain_ + 1 : 1; }
   int64_t grain() const { return grain_; }
   // Return the elements of tiles [begin, end), which run() receives, or of one tile.
