@@ -59,7 +59,7 @@ struct SessionOptions {
   // Inputs and outputs of the net that are in device memory, as pairs of port name and device. The addresses that are bound to these ports,
   // and those that output() returns for them, are addresses on the device.
   std::vector<std::pair<std::string, std::string>> placed_ports;
-  // What to do about a value that is needed on another device. Warnings go to the log function. With automatic and warn, an operator that
+  // The policy for a value that is needed on another device. Warnings go to the log function. With automatic and warn, an operator that
   // has no kernel for its device runs on the host.
   Copies copies = Copies::warn;
   int streams = 1;  // number of streams of each device, 1 to max_streams; results do not depend on this number
