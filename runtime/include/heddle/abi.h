@@ -102,7 +102,7 @@ typedef struct heddle_layout {
   uint8_t order[HEDDLE_MAX_RANK]; /* order[0] is the outermost logical dimension; channels-last of NCHW: {0, 2, 3, 1} */
   uint8_t block_dimension[4];
   uint16_t block_size[4];
-  uint32_t opaque_owner; /* non-zero: only this owner understands the bytes */
+  uint32_t opaque_owner; /* reserved for private formats, as are opaque_id and opaque_bytes; always 0 today */
   uint32_t reserved1;
   uint64_t opaque_id;
   uint64_t opaque_bytes;
@@ -125,8 +125,11 @@ typedef struct heddle_tensor {
   heddle_dtype dtype;
   int32_t rank;
   uint32_t flags;
-  void* data;          /* an address in the memory that `space` names; null in infer if the content is not known */
-  const int64_t* dims; /* `rank` entries. For a bounded value in run(): the true extents, or the bounds with HEDDLE_KERNEL_READS_EXTENTS */
+  void* data; /* an address in the memory that `space` names; null in infer if the content is not known */
+  /* `rank` entries. A value is bounded if its extent along one axis (heddle_type::bounded_axis) is known only after the operator that
+     produces it has run, but has an upper bound. The dims of a bounded value in run() are the true extents; a kernel with
+     HEDDLE_KERNEL_READS_EXTENTS gets the upper bounds instead. */
+  const int64_t* dims;
   int64_t element_count;
   uint64_t byte_size;
   int64_t* extent;     /* for a bounded value: where its true extent along extent_axis is kept, in the memory space of `data`; else null */
@@ -193,13 +196,14 @@ enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE
    function is called once for each distinct pair of content and key; after a failure it may be called again. */
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
-/* The scope of a resource: each runtime, device, session, communicator or stream has an object of its own. A resource must not need another
-   resource that has a narrower scope. */
+/* The scope of a resource: each runtime, device, session, communicator or stream has an object of its own. A communicator is a group of
+   processes that work together in a distributed run; kernels give its name in heddle_resource_need::communicator, and the host only
+   compares these names. A resource must not need another resource that has a narrower scope. */
 enum {
   HEDDLE_SCOPE_RUNTIME = 0,
   HEDDLE_SCOPE_DEVICE = 1, /* one for each device of a runtime */
   HEDDLE_SCOPE_SESSION = 2,
-  HEDDLE_SCOPE_COMMUNICATOR = 3, /* one for each name of a communicator (heddle_resource_need) in a session */
+  HEDDLE_SCOPE_COMMUNICATOR = 3, /* in a session, one for each name that kernels give in heddle_resource_need::communicator */
   HEDDLE_SCOPE_STREAM = 4        /* one for each stream of a context; on the host a context has one stream */
 };
 
@@ -216,8 +220,8 @@ typedef struct heddle_resource_need {
 } heddle_resource_need;
 
 /* Identifies one call from the host into the plugin; every context contains one. Host functions take the heddle_call and not the context,
-   because a context may be copied. Any thread may use the heddle_call until the call returns, and that of a step until the step is
-   complete. */
+   because a context may be copied. Any thread may use a heddle_call until the function that received it returns. The heddle_call of run()
+   and finish() may be used until the step is complete, which for HEDDLE_KERNEL_ASYNC is after run() has returned. */
 typedef struct heddle_call heddle_call; /* opaque, owned by the host */
 
 enum { HEDDLE_MOVE_VALUE = 1u }; /* a flag of heddle_host::move */
@@ -234,12 +238,12 @@ typedef struct heddle_host {
   void (*set_error)(const heddle_call* call, heddle_status code, const char* text, size_t length);
   /* [any] Passes a line to the embedding program's log function. */
   void (*log)(heddle_log_level level, const char* text, size_t length);
-  /* [compile, in create of kernels and resources] Requests a resource that a plugin publishes and binds it to a slot, whose number it
-     writes to *slot; equal requests of one create get the same slot. The first thread that requests the resource makes it, without holding
-     a lock; other threads that request it meanwhile wait. The resource lives at least as long as the kernels and resources that requested
-     it. HEDDLE_ERROR_INVALID: no plugin publishes the resource, or only an older version of it; the resource could not be made (the next
-     request tries again); or making it requires, directly or indirectly, a resource that is still being made. The host then has the error
-     text. */
+  /* [compile, in create of kernels and resources] Requests a resource that some plugin publishes. The host binds the resource to a slot and
+     writes the slot's number to *slot; equal requests within one create get the same slot. The first thread that requests the resource
+     makes it, without holding a lock; other threads that request it meanwhile wait. The resource lives at least as long as the kernels and
+     resources that requested it. HEDDLE_ERROR_INVALID: no plugin publishes the resource, or only an older version of it; the resource could
+     not be made (the next request tries again); or making it requires, directly or indirectly, a resource that is still being made. The
+     host then has the error text. */
   heddle_status (*need)(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot);
   /* [compile, after need] Returns the resource in the slot. In a kernel's create it returns null for a resource of stream scope, which run
      finds in heddle_run_context::resources. */
@@ -260,12 +264,13 @@ typedef struct heddle_host {
   /* [run, dynamic outputs only] Allocates memory for output `output`. `dims` are the true extents and `rank` is the inferred rank. The host
      owns the memory. Null on failure. */
   void* (*allocate_output)(const heddle_call* call, uint32_t output, const int64_t* dims, int32_t rank);
-  /* [run] Runs a subnet attribute of this node and returns when the subnet is done; idle threads of the run help. The operator chooses the
-     number `trip`: random numbers inside the subnet depend on `trip` and are the same for the same trip, in any order of trips and when the
-     trip is run again. inputs[] are views in the order of the subnet's inputs. The results are copied to the views in outputs[], whose dims
-     must match. If an output view has null data, the host fills in its dtype, rank, dims, element_count, byte_size and data; that memory
-     belongs to the host and is valid until the next run of a subnet through this call. Null entries are outputs that are not requested. For
-     a HEDDLE_KERNEL_RESUMES kernel the function may return HEDDLE_PENDING, which means that only asynchronous steps of the subnet are left.
+  /* [run] Runs a subnet attribute of this node and returns when the subnet is done; idle threads of the run help. A trip is one execution
+     of the subnet, and the operator chooses its number `trip`. Random numbers inside the subnet depend on this number: the same number
+     gives the same random numbers within a run, in whatever order the trips are executed and also if a trip is executed again. inputs[] are
+     views in the order of the subnet's inputs. The results are copied to the views in outputs[], whose dims must match. If an output view
+     has null data, the host fills in its dtype, rank, dims, element_count, byte_size and data; the memory at `data` belongs to the host and
+     is valid until run_subnet is called again with the same `call`. Null entries are outputs that are not requested. For a
+     HEDDLE_KERNEL_RESUMES kernel the function may return HEDDLE_PENDING, which means that only asynchronous steps of the subnet are left.
      run() must then return HEDDLE_PENDING too. The host calls run() again, with `resumed` set, when the subnet can continue; run() must
      then repeat the same call of run_subnet, with data at the same addresses. */
   heddle_status (*run_subnet)(const heddle_call* call, const heddle_subnet* subnet, uint64_t trip, const heddle_tensor* const* inputs,
@@ -285,9 +290,9 @@ typedef struct heddle_host {
      step is then done when run() returns. `call` is invalid after this function. Completing the step again is a mistake of the plugin; it
      is refused with HEDDLE_ERROR_INVALID, at any later time too, because every run of a step has a different `call`. */
   heddle_status (*complete)(const heddle_call* call, heddle_status status, const char* text, size_t length);
-  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Copies bytes between the values of this node, their extents and data_scratch, in the memory where these
-     are. On the host the copy is done when the function returns; on a device it is enqueued on the node's stream. With HEDDLE_MOVE_VALUE
-     the source is at most 64 bytes of the kernel's own memory, which are read during the call. */
+  /* [run, HEDDLE_KERNEL_MOVES_ONLY] Copies bytes between the node's values, their extents and data_scratch. `destination` and `source` are
+     addresses in the memory of the node's device. On the host the copy is done when the function returns; on another device it is enqueued
+     on the node's stream. With HEDDLE_MOVE_VALUE the source is at most 64 bytes of the kernel's own memory, read during the call. */
   heddle_status (*move)(const heddle_call* call, uint32_t flags, void* destination, const void* source, uint64_t bytes);
 } heddle_host;
 
@@ -299,9 +304,14 @@ enum {
   HEDDLE_PORT_HOST = 4u,           /* in host memory, whatever the node's device */
   HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content determines output shapes; implies HOST */
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
-  HEDDLE_PORT_MAY_UPDATE = 32u, /* for outputs: a net may declare the output the next version of a variable among the inputs. The two then
-                                   share their bytes, and the operator passes both to its subnets */
-  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u, /* real numbers without a gradient: an input gets none; an output has 0 in output_gradients */
+  /* For outputs. A variable is state that lives in a session and outlives runs; each update of it makes its next version. A net may declare
+     that this output is the next version of a variable that is one of the inputs. The output and that input then have the same bytes. The
+     operator must pass the input to its subnet, and the view of the output as the output of the subnet, whose operators may make the
+     update in place. */
+  HEDDLE_PORT_MAY_UPDATE = 32u,
+  /* The port holds real numbers but has no gradient. For an input no gradient is computed; for an output the handle in output_gradients is
+     0 (absent). */
+  HEDDLE_PORT_NOT_DIFFERENTIABLE = 64u,
 };
 
 #define HEDDLE_ALIAS_ANY (-2)
@@ -315,8 +325,8 @@ typedef struct heddle_port {
   heddle_dtype default_dtype; /* for outputs whose dtype no input determines; else HEDDLE_DTYPE_NONE */
   /* For outputs. `updates`: if the output is the new version of a variable, the index of the input port that takes the variable, else -1;
      the output shares the bytes of that input. `may_alias`: the index of the input port whose bytes the output may reuse, HEDDLE_ALIAS_ANY
-     for any input of the same size, else -1. If the output is variadic, so must be the input port that is named, which may have more
-     values; the k-th value of the output is paired with the k-th value of the input port. */
+     for any input of the same size, else -1. If the output is variadic, the input port that `updates` or `may_alias` names must be variadic
+     too. The k-th value of the output is paired with the k-th value of that input port, which may have more values than the output. */
   int32_t updates;
   int32_t may_alias;
   int32_t index_bound_port; /* for an input that holds indices: the index of the input port that they refer to; else -1 */
@@ -355,7 +365,7 @@ typedef struct heddle_attribute_schema {
 
 enum {
   HEDDLE_TRAIT_RANDOM = 1u,             /* draws random numbers from Philox(run state, stream, element): heddle/op/philox.h */
-  HEDDLE_TRAIT_COLLECTIVE = 2u,         /* works together with other ranks: never folded or pruned, and never moved to the host */
+  HEDDLE_TRAIT_COLLECTIVE = 2u,         /* communicates with other processes: never folded or pruned, and never moved to the host */
   HEDDLE_TRAIT_CHEAP = 4u,              /* cheap to recompute */
   HEDDLE_TRAIT_LAYOUT_TRANSPARENT = 8u, /* accepts any layout, the same one for inputs and outputs of the same shape */
   HEDDLE_TRAIT_SHAPE_ONLY = 16u,        /* the content of outputs depends on input shapes alone (Shape, Size) */
@@ -386,8 +396,8 @@ typedef struct heddle_infer_context {
 typedef heddle_status (*heddle_infer_function)(const struct heddle_infer_context* context);
 
 /* One operator that a gradient emits. Its inputs and outputs are named x<i> for input i of the forward operator, y<i> for output i, dy<i>
-   for the gradient of output i, dx<i> for the gradient of input i, and t<k> for an intermediate value. The name of a port may stand for
-   x<i> or y<i>, and "d" followed by the name of a port for dx<i> or dy<i>. */
+   for the gradient of output i, dx<i> for the gradient of input i, and t<k> for an intermediate value. The name of the port may be written
+   instead of x<i> or y<i>, and "d" followed by that name instead of dx<i> or dy<i>. */
 typedef struct heddle_gradient_node {
   uint32_t struct_size;
   uint32_t input_count;
@@ -432,9 +442,10 @@ typedef struct heddle_gradient_builder {
   /* Adds a constant of `type`, all of whose dims must be known; its bytes are copied. */
   heddle_status (*constant)(const struct heddle_gradient_builder* builder, const heddle_type* type, const void* data,
                             heddle_value_handle* value);
-  /* Sets the gradient of input `input`, a table from which rows were gathered, as rows; used instead of input_gradients[input]. `values`,
-     of dims [n, row...], has one gradient for each time a row was gathered. `indices`, of dims [n] and dtype i32 or i64, has the positions
-     of these rows along axis 0 of the table; negative positions count from the end. Flags: HEDDLE_SPARSE_*. */
+  /* For an input that is a table from which the operator gathers rows: sets the gradient of input `input` as a list of rows instead of a
+     dense tensor. Call this instead of setting input_gradients[input]. `values`, of dims [n, row...], has one gradient for each time a row
+     was gathered. `indices`, of dims [n] and dtype i32 or i64, has the positions of these rows along axis 0 of the table; negative
+     positions count from the end. Flags: HEDDLE_SPARSE_*. */
   heddle_status (*sparse)(const struct heddle_gradient_builder* builder, uint32_t input, heddle_value_handle indices,
                           heddle_value_handle values, uint32_t flags);
   /* Returns an output of the forward operator that the net may not have requested, such as a mask or a mean; the net requests it from then
@@ -467,7 +478,9 @@ typedef struct heddle_example {
 
 typedef struct heddle_operator {
   uint32_t struct_size;
-  int32_t version;    /* the operator's since-version within its domain; a net gets the highest one that is not above the net's */
+  /* The operator's since-version within its domain. A node, or else its net for each domain, declares a version; the node uses the operator
+     with the highest version that does not exceed the declared one. */
+  int32_t version;
   const char* domain; /* "" is ONNX's; Heddle's own is "heddle" */
   const char* name;
   const char* doc; /* one line */
@@ -541,12 +554,15 @@ typedef struct heddle_prepare_context {
   uint64_t data_scratch_bytes; /* for HEDDLE_KERNEL_MOVES_ONLY: scratch for the step, in the memory of the node's device */
 } heddle_prepare_context;
 
-/* The state that random numbers depend on, besides the node's stream and the element. It is in the memory of the node's device, so that
-   work that was enqueued once reads the new values when the device executes it again. The size is 24 bytes and never changes. */
+/* The state that random numbers depend on, besides the node's stream and the element. The struct is in the memory of the node's device, so
+   that a device that executes recorded work again, without a new enqueue, reads the current seed, step and trip. The size is 24 bytes and
+   never changes. */
 typedef struct heddle_run_state {
   uint64_t seed;
   uint64_t step; /* the net's step counter */
-  uint64_t trip; /* 0 outside subnets; in a subnet unique to each trip: made from `trip` of this and of the enclosing run_subnet calls */
+  /* 0 outside subnets. In a subnet a number that differs for each trip: the host computes it from the `trip` argument of the run_subnet
+     call that runs this subnet and from those of all enclosing run_subnet calls. */
+  uint64_t trip;
 } heddle_run_state;
 
 /* [run] The context of run and finish: one step, run by one Context (heddle/session.h). */
@@ -579,7 +595,7 @@ typedef heddle_status (*heddle_finish_function)(const heddle_run_context* contex
 typedef struct heddle_format {
   uint32_t struct_size;
   uint32_t reserved;
-  double cost_ns;                            /* relative cost of the kernel with this choice */
+  double cost_ns; /* estimated nanoseconds of one run on one thread with this choice; the host adds the cost of changing layouts */
   heddle_layout inputs[HEDDLE_FORMAT_PORTS]; /* ports from HEDDLE_FORMAT_PORTS on are row-major */
   heddle_layout outputs[HEDDLE_FORMAT_PORTS];
 } heddle_format;
@@ -652,10 +668,10 @@ typedef struct heddle_kernel {
   heddle_status (*formats)(const heddle_create_context* context, heddle_format* const* choices, uint32_t capacity, uint32_t* count);
   /* [compile] Returns non-zero if this node can be run with context->epilogue_ops fused into it. */
   int32_t (*accepts_epilogue)(const heddle_create_context* context);
-  /* [any, HEDDLE_KERNEL_ASYNC] Requests that a started step complete soon, because the run is ending early: with HEDDLE_ERROR_CANCELLED
-     unless the step is done already. Called at most once for a step, possibly while another thread calls complete; must return at once. If
-     the function is null, the host waits for a started step for a limited time and then abandons it; the memory of the step stays allocated
-     until it completes. */
+  /* [any, HEDDLE_KERNEL_ASYNC] Called because the run is ending early: the plugin should complete the started step soon, with
+     HEDDLE_ERROR_CANCELLED if the step is not already done. Called at most once for a step, possibly while another thread calls complete;
+     must return at once. If the function is null, the host waits for a started step for a limited time and then abandons it; the memory of
+     the step stays allocated until it completes. */
   void (*abort)(const heddle_run_context* context);
 } heddle_kernel;
 

@@ -18,7 +18,8 @@ namespace heddle {
 
 // The learning rate of a training net: a number that the net computes from its step counter in each run.
 //
-// Below, n is the number of steps done before. During a warm-up of w steps the rate that a schedule gives is multiplied by (n + 1) / w.
+// In the formulas below, n is the number of steps done before the current step. During a warm-up of w steps the rate that a schedule gives
+// is multiplied by (n + 1) / w.
 // - constant: rate
 // - step(every, gamma): rate x gamma^floor(n / every)
 // - exponential(gamma): rate x gamma^n
@@ -52,8 +53,8 @@ struct DifferentiateOptions {
   // Variables whose gradient must be a dense tensor with the variable's shape, even if the net only gathers rows from the variable. Without
   // this option, such a gradient has only those rows.
   std::vector<std::string> dense;
-  // Extents of symbolic dims, with which the net is checked. Give them if the net is not valid for the arbitrary extents that are tried
-  // otherwise (multiples of 64).
+  // Extents of symbolic dims, with which the net is checked. If no extent is given for a symbol, the net is checked with arbitrary
+  // multiples of 64. Give extents if the net is not valid for these.
   std::vector<std::pair<std::string, int64_t>> symbols;
   bool outputs = false;  // gradients become outputs of the net, in the order of `wanted`
 };
@@ -63,8 +64,9 @@ struct Gradient {
   std::string of;
   // Names of values of the new net. All of them are empty if no loss depends on the value `of`.
   std::string dense;  // "<of>.gradient", with the shape and dtype of the value
-  // For a gradient that consists of rows (`dense` is empty then). `values`: "<of>.gradient.values", the rows. `indices`: the indices of the
-  // rows; an existing value has any name, for example that of the indices with which the net gathers rows.
+  // For a gradient that consists of rows (`dense` is empty then). `values`: "<of>.gradient.values", the rows. `indices`: the name of the
+  // value that has the indices of the rows. If the net gathers rows in one place only, this is the value with which it does so, under the
+  // name that it has already.
   std::string indices, values;
   bool any() const { return !dense.empty() || !values.empty(); }
 };

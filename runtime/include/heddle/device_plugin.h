@@ -72,12 +72,12 @@ typedef struct heddle_stream_request {
 /* ---------------------------------------------------------------- work */
 
 /* One step that this device runs with a kernel written for another kind of device. `context` has addresses of this device for tensors on
-   the device (heddle_tensor::space), their extents, scratch and run_state. The backend must not pass `context` to the kernel but a changed
-   copy. In the copy these addresses are replaced by addresses that the kernel can access (for a "cpu" kernel, with HEDDLE_SPACE_HOST in
-   each tensor), and `host` is a table of the backend, whose thread_scratch function returns the memory `thread_scratch` below. The backend
-   must also copy the contents of inputs in host memory, because these contents, this struct and `context` are valid only during the call of
-   enqueue. The kernel, its state and its resources stay valid until the stream has executed the step. The text that the kernel gives to
-   set_error becomes the text of the failure. */
+   the device (heddle_tensor::space), their extents, scratch and run_state. The backend must pass a changed copy of `context` to the kernel,
+   not `context` itself. In the copy these addresses are replaced by addresses that the kernel can access (for a "cpu" kernel, with
+   HEDDLE_SPACE_HOST in each tensor), and `host` is a table of the backend, whose thread_scratch function returns the memory
+   `thread_scratch` below. The backend must also copy the contents of inputs in host memory, because these contents, this struct and
+   `context` are valid only during the call of enqueue. The kernel, its state and its resources stay valid until the stream has executed the
+   step. The text that the kernel gives to set_error becomes the text of the failure. */
 typedef struct heddle_launch {
   uint32_t struct_size;
   uint32_t guard_bytes; /* size of the unused memory past the end of each output (its bytes rounded up to 64), which the kernel must not
@@ -101,10 +101,10 @@ typedef struct heddle_copy {
   void* source_device;
 } heddle_copy;
 
-/* A flag of heddle_work. If it is set, the backend must set again the state that the vendor's libraries keep for each thread (CUDA: the
-   current device). The calling thread then calls `enqueue` for the device for the first time, or other code may have run on the thread
-   since the last call. If the flag is not set, only the runtime and kernels of this device have run on the thread since then; they leave
-   that state unchanged, and enqueue need not set it. */
+/* A flag of heddle_work. If it is present, the backend must establish the state that the vendor's libraries keep for each thread (CUDA: the
+   current device). The host sets the flag in two cases: the thread calls `enqueue` for this device for the first time, or other code may
+   have run on the thread since its last call. If the flag is absent, only the runtime and kernels of this device have run on the thread
+   since then; they leave that state unchanged, and enqueue need not establish it. */
 enum { HEDDLE_WORK_ENTERS = 1u << 0 };
 
 /* Work to enqueue in one call, in this order: waits, a copy or a launch, a record, a callback. If the call fails, the callback is not
@@ -165,11 +165,11 @@ typedef struct heddle_device_backend {
   /* Requests that all work enqueued on the stream end soon and fail with HEDDLE_ERROR_CANCELLED, including work that would never end by
      itself. May be called while another call for the stream is in progress; a stream without work does not change. */
   heddle_status (*abort_stream)(void* device, void* stream, const heddle_call* call);
-  /* A backend has both functions or neither. They allocate and release pinned host memory: this device copies from and to it quickly and
-     without making the caller wait. The memory serves all devices of the kind. */
+  /* A backend has both allocate_host and release_host, or neither. They allocate and release pinned host memory: this device copies from
+     and to it quickly and without making the caller wait. The memory serves all devices of the kind. */
   heddle_status (*allocate_host)(void* device, uint64_t bytes, void** memory, const heddle_call* call);
   void (*release_host)(void* device, void* memory);
-  /* A backend has both functions or neither. They pin and unpin existing host memory, aligned to 64 bytes. */
+  /* A backend has both register_host and unregister_host, or neither. They pin and unpin existing host memory, aligned to 64 bytes. */
   heddle_status (*register_host)(void* device, void* memory, uint64_t bytes, const heddle_call* call);
   void (*unregister_host)(void* device, void* memory);
   /* Returns non-zero if copies to `device` may read directly from `source`, another device of the kind. */

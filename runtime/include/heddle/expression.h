@@ -115,8 +115,8 @@ class Parser {
   }
   int emit(Opcode op, int a, int b = -1, int c = -1) {
     if (!error_.empty()) return -1;
-    // A constant condition selects now. The host binds has_<input>, 1 if an optional input is present, and <attribute>_is_<value>, 1 if a
-    // string attribute has that value, to constants.
+    // If the condition of a select is a constant, the parser makes the choice and emits no select. The host binds has_<input>, 1 if an
+    // optional input is present, and <attribute>_is_<value>, 1 if a string attribute has that value, to constants.
     if (op == Opcode::select && program_.code[static_cast<size_t>(a)].op == Opcode::constant)
       return program_.code[static_cast<size_t>(a)].literal != 0 ? b : c;
     return program_.push({op, a, b, c, 0});

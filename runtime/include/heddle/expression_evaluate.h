@@ -1,4 +1,5 @@
-// Evaluation of pointwise expressions (expression.h) in a kernel of an operator author, such as the epilogue that the host fuses into it:
+// How a kernel in a plugin evaluates pointwise expressions (expression.h), for example those of the epilogue (the pointwise operators that
+// the host fuses into the kernel):
 //
 //   Program program;                                                           // accepts_epilogue, create
 //   program.inputs = {"acc", "operand"};
@@ -198,8 +199,8 @@ class Evaluator {
     for (int k = 0; k < info(i.op).arity; ++k) f(static_cast<size_t>(operands[k]));
   }
 
-  // Copies `count` elements of the input, from element `at` on. Does nothing if the elements are consecutive, or if one element was copied
-  // for all.
+  // Copies `count` elements of the input, from element `at` on. Does nothing if the elements are consecutive (step 1), or if the step is 0
+  // and an earlier call, with `at` 0, has already copied the one element.
   static void gather(const Input& input, int64_t at, int64_t count, T* to) {
     if (input.step == 1 || (input.step == 0 && at > 0)) return;
     const T* from = input.data + at * input.step;

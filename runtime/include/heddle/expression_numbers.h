@@ -70,7 +70,7 @@ inline std::string print_number(double finite) {
 class ClassicLocale {
  public:
   ClassicLocale() : classic_(newlocale(LC_ALL_MASK, "C", static_cast<locale_t>(nullptr))) {
-    if (!classic_) std::abort();  // no memory at all: "C" is built in
+    if (!classic_) std::abort();  // newlocale can fail only for lack of memory, because the locale "C" is always available
     before_ = uselocale(classic_);
   }
   ~ClassicLocale() {

@@ -101,14 +101,14 @@ T shifted_right(T a, T by) {
 
 // ---------------------------------------------------------------- floats
 
-// Exact, as std::fmod is.
+// The remainder of std::fmod is exact. Only the addition of `b`, where the signs differ, may round.
 template <class T>
 T remainder_of_divisors_sign(T a, T b) {
   const T r = std::fmod(a, b);
   if (r != T(0)) return (r < T(0)) != (b < T(0)) ? r + b : r;
   return std::copysign(T(0), b);
 }
-// Computes one exponential, of a number that is not positive: it never becomes infinite.
+// Computes a single exponential. Its argument is never positive, so the exponential can not overflow to infinity.
 template <class T>
 T sigmoid(T a) {
   const T e = std::exp(-std::fabs(a));

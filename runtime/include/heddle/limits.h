@@ -19,7 +19,7 @@ HEDDLE_API int64_t machine_memory_bytes() noexcept;
 struct Limits {
   int64_t file_bytes = int64_t{2} << 30;          // size of a .heddle or .json file (FlatBuffers end at 2 GiB)
   int64_t weight_file_bytes = int64_t{1} << 40;   // size of a weights file; larger than memory, because the file is mapped and not read
-  int64_t nodes = 4'000'000;                      // operators in all subnets together
+  int64_t nodes = 4'000'000;                      // operators of all nets of a file together, including their subnets
   int64_t subnet_depth = 16;                      // nets within nets
   int64_t name_bytes = 4096;                      // length of a name or a short text
   int64_t attribute_elements = 16'777'216;        // length of one list attribute

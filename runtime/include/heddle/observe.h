@@ -21,7 +21,10 @@ namespace heddle {
 
 struct StepTime {
   int64_t begin_ns = 0, end_ns = 0;  // since the run's first step began; end_ns == begin_ns if a failure left the step unfinished
-  uint64_t workers = 0;  // bit w: worker w took part; 0 is the calling thread, workers from 63 on share bit 63. Zero: the step did not run
+
+  // Bit w is set if worker w took part. Worker 0 is the calling thread; workers from 63 on share bit 63. If no bit is set, the step did not
+  // run.
+  uint64_t workers = 0;
   bool ran() const { return workers != 0; }
 };
 
@@ -39,8 +42,8 @@ class HEDDLE_API StepView {
   TensorView input_type(size_t k) const;
   TensorView output_type(size_t k) const;
   // Return the value of input or output `k` as row-major bytes on the host, valid until the next call of either function; data is null if
-  // the operand is absent. If the step updated an input in place, read_input returns the updated value. Errors: unsupported (a layout that
-  // is no order of dims), device_failed.
+  // the operand is absent. If the step updated an input in place, read_input returns the updated value. Errors: unsupported (the layout of
+  // the value is more than a permutation of its dims), device_failed.
   Result<TensorView> read_input(size_t k);
   Result<TensorView> read_output(size_t k);
 

@@ -20,7 +20,8 @@
 namespace heddle {
 
 struct PlanInfo {
-  // The place of a value's bytes. unplanned: the size is known only during the run, which then allocates memory outside the arena.
+  // The place of a value's bytes. arena: one allocation on the host or on a device, in which the plan gives each value and each step's
+  // scratch an offset. unplanned: the size is known only during the run, which then allocates memory outside the arena.
   enum class Place { none, arena, constant, input, variable, unplanned };
   struct Value {
     std::string name;
@@ -63,10 +64,10 @@ struct PlanInfo {
   };
   // The memory that one context needs on one device, in bytes.
   struct Memory {
-    std::string device;             // "cpu", then the devices in the order of their first step
+    std::string device;             // name of the device: "cpu", "cuda:0"
     int64_t peak_bytes = 0;         // for values, step and thread scratch and pinned memory: exactly what a context allocates on the device
     int64_t arena_bytes = 0;        // the part of peak_bytes for values and step scratch
-    int64_t lower_bound_bytes = 0;  // no plan of these steps can need less
+    int64_t lower_bound_bytes = 0;  // peak_bytes can not be less; lower_bound_kind says for which orders of the steps
     std::string lower_bound_kind;   // "antichain": for any order of the steps; "max-live": for this order
     int64_t sum_bytes = 0;          // the sum of all values and scratch, as if none shared memory
     int64_t scratch_bytes = 0;      // the scratch of the largest step, plus thread scratch
@@ -86,7 +87,7 @@ struct PlanInfo {
   std::vector<Value> values;
   std::vector<Step> steps;       // in an order in which they may run
   std::vector<size_t> outputs;   // indices into `values`
-  std::vector<Memory> memory;    // by device; the host first
+  std::vector<Memory> memory;    // the host first, then the devices in the order in which the net's operators first use them
   std::vector<Change> reorders;  // changes of layout
   std::vector<Change> copies;    // copies between devices, in each run
   std::vector<Diagnostic> warnings;
@@ -94,7 +95,7 @@ struct PlanInfo {
   int64_t plans_made = 0;  // plans of the net made so far, this one included: if the number keeps rising, plans are not being reused
 };
 
-// One buffer of the arena of a device that is in use at the step at which that arena is fullest.
+// A buffer in a device's arena. It is in use at the step at which the arena is fullest.
 struct MemoryOwner {
   std::string step;   // the operator that first writes it
   std::string value;  // empty: scratch of the step
@@ -102,8 +103,8 @@ struct MemoryOwner {
   size_t first_step = 0, last_step = 0;  // in use from first_step to last_step, both included
 };
 
-// Returns the buffers in use at the step at which the arena of `memory[device]` is fullest, the largest first, if the steps run in the
-// plan's order. Empty if the arena is empty or there is no such device.
+// Returns the buffers that are in use when the arena of `memory[device]` is fullest, the largest first. The fullest step is found by
+// assuming that the steps run one after the other in the plan's order. Empty if the arena is empty or there is no such device.
 HEDDLE_API std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device = 0);
 
 }  // namespace heddle

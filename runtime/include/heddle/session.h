@@ -1,6 +1,6 @@
 // Runtime, Session and Context: the classes that an embedding program works with.
 //
-//   auto runtime = heddle::Runtime::create({});     // a Result, like the next two: ok(), or status().text() says why not
+//   auto runtime = heddle::Runtime::create({});     // each of these three calls returns a Result: test ok(), else read status().text()
 //   auto session = runtime->open("resnet50.heddle");
 //   auto context = session->prepare();              // compiles for the declared shapes, allocates once
 //   context->bind_input(0, pixels);                 // no copy
@@ -39,14 +39,18 @@ using LogFunction = void (*)(void* user, int level, const char* text, size_t len
 HEDDLE_API void set_log_function(LogFunction function, void* user);
 
 struct RuntimeOptions {
-  // Plugins are loaded in this order: `plugins`, then the *.so files of `plugin_folders`, then, if default_plugins is true, the *.so files
-  // of one more folder: the one that the environment variable HEDDLE_PLUGIN_DIR names, or else lib/heddle/plugins beside the library.
+  // Plugins are loaded in this order: `plugins`; the *.so files of `plugin_folders`; and, if default_plugins is true, the *.so files of a
+  // default folder. The default folder is the value of the environment variable HEDDLE_PLUGIN_DIR. If that is not set, it is the first of
+  // these that exists, relative to the folder of libheddle.so: heddle/plugins; the folder for which Heddle was built (CMake's
+  // HEDDLE_PLUGIN_INSTALL_DIR); ../lib/heddle/plugins.
   std::vector<std::string> plugins;
   std::vector<std::string> plugin_folders;
   bool default_plugins = true;
-  Executor* executor = nullptr;  // one of the program, which must outlive the runtime; null: one over oneTBB with `threads` threads
-  int threads = 0;               // 1 to max_threads; 0: as many as affinity and cgroup allow; 1: no helper threads at all
-  bool pin_threads = false;      // pins helper threads to processors: for programs that own the machine
+  // An executor that the embedding program provides and that must outlive the runtime. Null: the runtime makes an executor over oneTBB with
+  // `threads` threads.
+  Executor* executor = nullptr;
+  int threads = 0;           // 1 to max_threads; 0: as many as affinity and cgroup allow; 1: no helper threads at all
+  bool pin_threads = false;  // pins helper threads to processors: for programs that own the machine
   // Devices that the machine does not have, as pairs of a kind ("cuda") and a description in the format of the backend of that kind
   // (docs/cuda.md). An empty description stands for one that is built into the backend. In the whole process these devices replace the
   // machine's devices of that kind: plans can be made for them, but runs on them are refused.
@@ -63,15 +67,17 @@ struct SessionOptions {
   // has no kernel for its device runs on the host.
   Copies copies = Copies::warn;
   int streams = 1;  // number of streams of each device, 1 to max_streams; results do not depend on this number
-  // Limit, on each device, of the planned peak bytes of one context. If the values of a subnet grow from trip to trip, it also limits the
-  // memory of the plans that are made of that subnet during a run.
+  // Limit, on each device, of the planned peak bytes of one context. An operator may run its subnet many times in one run of the net, as
+  // Loop does; one such execution of a subnet is a trip. If the values grow from one trip to the next, the runtime compiles plans for the
+  // subnet during the run. The memory of those plans that one operator keeps is limited too: to memory_limit or, if that is not set, to
+  // half of the memory that the process may use.
   int64_t memory_limit = INT64_MAX;
   // Each net's plans are cached: one plan for each combination of input shapes, and of input contents that determine shapes.
   // plan_cache_bytes limits the total size of these plans; plan_cache, 1 or more, limits their number. The least recently used plan is
   // dropped first; the last one is never dropped.
   int64_t plan_cache_bytes = int64_t{64} << 20;
   int plan_cache = INT_MAX;
-  int idle_contexts = 8;      // number of idle contexts of each plan, without memory, kept for the next prepare or Session::run
+  int idle_contexts = 8;      // number of idle contexts of each plan kept for the next prepare or Session::run; their memory is given back
   bool commit_late = true;    // variables keep their values when a run fails or is cancelled
   bool rewrite_rules = true;  // applies the rewrite rules of plugins
   uint64_t seed = 0;          // for the net's random operators, and for variables that are filled by an initializer
@@ -81,24 +87,27 @@ struct SessionOptions {
   std::optional<bool> check_plans;
 };
 
-// The name and declared type of an input or output.
+// The name and declared type of an input or output. An extent is bounded if it is known only after the operator that produces the value has
+// run, but has an upper bound.
 struct PortInfo {
   std::string name;
   DType dtype = DType::none;
   Shape shape;                       // an extent is -1 if it is not declared, and the bound if it is bounded
   std::vector<std::string> symbols;  // by dim: the name of its symbol (SessionOptions::symbols); empty: no symbol
-  bool ranked = false;               // false if only the dtype is declared: `shape` is empty, but not a scalar
+  bool ranked = false;               // false: only the dtype is declared; the rank is unknown, and the empty `shape` is no scalar's
   bool decides_shapes = false;       // true for an input whose content prepare() needs to see
   int64_t index_bound = 0;           // for an input that operators use as indices: the number of rows that it may refer to; else 0
 };
 
 struct RunOptions {
-  int64_t deadline_ns = 0;       // from the call on, including waits for other runs or a thread; 0: none; negative: already passed
-  std::optional<uint64_t> seed;  // for this run's random operators; none: the session's seed
-  Profile* profile = nullptr;    // receives the time that each step took; null: no measurement
+  // Maximum duration of the run, counted from the call and including the time spent waiting for other runs or for a thread. 0: no deadline;
+  // negative: the deadline has already passed.
+  int64_t deadline_ns = 0;
+  std::optional<uint64_t> seed;            // for this run's random operators; none: the session's seed
+  Profile* profile = nullptr;              // receives the time that each step took; null: no measurement
   const StepObserver* observer = nullptr;  // sees each step; must outlive the run; null: none
-  // An array of `stream_count` streams of the program (heddle/caller_stream.h). On the device of each stream, the work of the run waits for
-  // the work that was enqueued on the stream before. The array must stay valid until the run is over.
+  // An array of `stream_count` streams of the program (heddle/caller_stream.h). For each stream, the work of the run on that stream's
+  // device waits for all work that was enqueued on the stream before the run was called. The array must stay valid until the run is over.
   const CallerStream* streams = nullptr;
   size_t stream_count = 0;
 };
@@ -128,8 +137,9 @@ class HEDDLE_API Tensor {
 };
 
 // A prepared net: the bindings and the memory with which one caller runs it. The memory is the context's own, a buffer of the caller or
-// SharedMemory. Everything is allocated on creation; on one thread, run() itself allocates nothing, takes no lock and makes no system call
-// (but the run of a net with variables takes the session's reader/writer lock).
+// SharedMemory. All memory whose size is known by then is allocated when the context is created. If the runtime has one thread
+// (RuntimeOptions::threads = 1), run() itself, apart from its kernels, then allocates nothing and makes no system call. It takes no lock,
+// except the session's reader/writer lock if the net has variables, and the lock of SharedMemory.
 class HEDDLE_API Context {
  public:
   Context(Context&&) noexcept;
@@ -140,25 +150,30 @@ class HEDDLE_API Context {
   // Returns the exact dtype and shape of input i in this context's plan, without data; an empty view if there is no input i.
   TensorView input(size_t i) const;
   // Returns the dtype, true shape and bytes of output i after a run. `data` is an address on the device for an output in
-  // SessionOptions::placed_ports. It is null before the first run, unless an address is bound, and after SharedMemory was allocated anew.
-  // If the output is a variable, the bytes are the value of the variable at the end of the run.
+  // SessionOptions::placed_ports. If no address is bound to an output that the run computes, `data` is null before the first run, and again
+  // after the SharedMemory of this context has moved because prepare_on() made a context that needs more of it. If the output is a
+  // variable, the bytes are the value of the variable at the end of the run.
   TensorView output(size_t i) const;
-  // Binds input i to row-major bytes of the caller, as many as the type of the input has. The bytes must stay valid until another address
-  // is bound. They are copied only if a device reads the input. Memory on a device (SessionOptions::placed_ports) must begin at a multiple
-  // of 64 bytes. If the content of the input determines shapes, it must be the content that the context was prepared for; otherwise run()
-  // fails. Errors: invalid_argument.
+  // Binds input i to memory of the caller, which must hold the whole input in row-major order, input(i).byte_size() bytes, and stay valid
+  // until another address is bound. The bytes are copied only if a device other than the host reads the input; otherwise the run reads them
+  // in place. Memory on a device (SessionOptions::placed_ports) must begin at a multiple of 64 bytes. If the content of the input
+  // determines shapes, it must be the content that the context was prepared for; otherwise run() fails. Errors: invalid_argument.
   Status bind_input(size_t i, const void* data);
   // Binds output i to memory of the caller that has `bytes` bytes, or, with -1, at least output_bytes(i). If `data` is null, the output is
-  // in memory of the context and valid until the next run of the context. An output that is in the arena and that no device reads or writes
-  // is not copied. The memory must not overlap anything else that the run reads or writes. Errors: invalid_argument, unsupported (the
-  // output has no bound).
+  // in memory of the context and valid until the next run of the context. An arena is one allocation on the host or on a device, in which
+  // the plan gives each value an offset. An output that the plan has in an arena (PlanInfo::Place::arena) is written directly to `data`,
+  // without a copy, if its extents are known before the run and, for the arena on the host, no step on a device reads or writes the output.
+  // Other outputs, and a second output that shares its bytes with an earlier one, are copied to `data` at the end of the run. The memory
+  // must not overlap anything else that the run reads or writes. Errors: invalid_argument, unsupported (the output has no bound).
   Status bind_output(size_t i, void* data, int64_t bytes = -1);
   // Returns the largest number of bytes that output i may have after any run; -1 if this is not known before a run.
   int64_t output_bytes(size_t i) const;
-  // Runs the net on the calling thread and helpers. Errors: missing_input; shape_mismatch (a content other than the one prepared for);
-  // invalid_argument (bound memory overlaps); busy (the context is running already; the call is made within a run that holds variables or
-  // memory that this run needs; or a device still works for an abandoned run); kernel_failed (with operator, device, shapes and cause;
-  // failures of other steps are attached), cancelled, deadline_exceeded, hazard, forked.
+  // Runs the net on the calling thread and helpers. Errors: missing_input; shape_mismatch (the content of an input differs from the one
+  // that the context was prepared for); invalid_argument (bound memory overlaps); busy (the context is already running; run() is called
+  // within another run that holds variables or memory that this run needs; or a device or an asynchronous step is still working for a run
+  // that has returned without waiting for it); kernel_failed (names the operator, device, shapes and cause; failures of other steps are
+  // attached); cancelled; deadline_exceeded; hazard (an earlier run failed and left a variable of the session half-updated: write the
+  // variable, or open the net again); forked.
   Status run(const RunOptions& options = {});
   // Runs the net on a thread of the runtime's executor, and then calls `done` on a thread of the executor; `done` may run the context
   // again. From this call until just before `done` is called, the context is reserved: another run() or run_async() returns busy. The
@@ -215,8 +230,8 @@ class HEDDLE_API Session {
   std::vector<PortInfo> inputs() const;
   std::vector<PortInfo> outputs() const;
   // Makes a context for inputs with the dtypes and shapes in `inputs`; if `inputs` is empty, for the declared ones. Compiles the plan
-  // unless it is cached. `inputs[i].data` is read only if the content of input i determines shapes. Errors: all findings of infer and
-  // verify, no_kernel, limit_exceeded, ...
+  // unless it is cached. `inputs[i].data` is read only if the content of input i determines shapes. Errors: every error that shape
+  // inference and the verification of the net report; no_kernel; limit_exceeded; and others.
   Result<Context> prepare(const std::vector<TensorView>& inputs = {});
   // Like prepare(), but the context uses a buffer of the caller as its memory on the host. The buffer must have at least
   // transient_bytes(inputs) bytes, be aligned to 64 bytes and outlive the context. On a device the context has its own memory. Errors:
@@ -237,8 +252,8 @@ class HEDDLE_API Session {
   // Returns the plan for these input types, which is found or compiled as in prepare(). Errors: those of prepare.
   Result<std::shared_ptr<const PlanInfo>> plan(const std::vector<TensorView>& inputs = {});
   // Returns all errors and warnings of the net for these input types, from every stage up to and including compile (missing kernels,
-  // kernels whose prepare fails, plans over a limit); empty if there are none. An input whose dtype is none has its declared type. The
-  // content of an input whose data is null counts as unknown. Nothing is cached: each call does all the work again.
+  // kernels whose prepare fails, plans over a limit); empty if there are none. If inputs[i].dtype is none, the declared type of input i is
+  // used. The content of an input whose data is null counts as unknown. Nothing is cached: each call does all the work again.
   std::vector<Diagnostic> check(const std::vector<TensorView>& inputs = {}) const;
   // Returns the symbols in declared shapes, including those of subnets.
   std::vector<std::string> symbols() const;
@@ -246,15 +261,16 @@ class HEDDLE_API Session {
   std::vector<std::string> files() const;
   // Returns the names of the variables of all nets. read_variable and write_variable wait for runs that use the variables, in order of
   // arrival, until the deadline of `options` at the latest. Errors of both: unknown_name; deadline_exceeded; busy (called within a run that
-  // holds the variables, or a device still works for an abandoned run); device_failed. Errors of write_variable: dtype_mismatch,
-  // shape_mismatch and invalid_argument (no data).
+  // holds the variables, or a device is still working for a run that has returned without waiting for it); device_failed. Errors of
+  // write_variable: dtype_mismatch, shape_mismatch and invalid_argument (no data).
   std::vector<std::string> variables() const;
   Result<Tensor> read_variable(const std::string& name, const RunOptions& options = {}) const;
   Status write_variable(const std::string& name, const TensorView& value, const RunOptions& options = {});
-  // Fills each variable that has an initializer with the values that its initializer gives for `seed`. (With SessionOptions::seed this is
-  // done before the first context is made for all variables without content.) The values do not depend on the number of threads or the
-  // device. Errors: deadline_exceeded; busy; hazard, naming a variable that has an initializer and also content that came from a file or
-  // was written by a run or write_variable. `overwrite` permits this; without it, trained values are not lost by mistake.
+  // Fills each variable that has an initializer with the values that its initializer gives for `seed`. (The session itself does this once,
+  // with SessionOptions::seed, for all variables that have no content yet, before it makes the first context or first reads or writes a
+  // variable.) The values do not depend on the number of threads or the device. Errors: deadline_exceeded; busy; hazard, naming a variable
+  // that has an initializer and also content that came from a file or was written by a run or write_variable. If `overwrite` is true, such
+  // variables are overwritten instead of being reported; the default, false, protects trained values from being lost by mistake.
   Status initialize(uint64_t seed, bool overwrite = false, const RunOptions& options = {});
   // Writes all variables of all nets, including the state of optimizers and step counters, to a safetensors file, each under its own name
   // and with a checksum. They are copied at one point between runs; runs that update variables wait for the copy, not for the file. The

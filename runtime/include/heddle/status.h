@@ -1,9 +1,9 @@
 // Status, Result and Diagnostic: how every part of Heddle reports errors.
 //
-// A Status is either ok (one null pointer, one compare) or carries a Diagnostic: a stable code, the operator that failed, what is wrong and
-// how to fix it. Each caller may add context before it returns a Status to its own caller ("while loading ..."). Errors are returned as
-// values and never thrown. Requires C++17, neither RTTI nor exceptions. A Status may be moved to another thread, but two threads must not
-// use one Status at the same time.
+// A Status is either ok or carries a Diagnostic. An ok status is a null pointer and costs one comparison to test. A Diagnostic has a stable
+// code, the operator that failed, a description of the problem, and a way to fix the problem. Each caller may add context before it returns
+// a Status to its own caller ("while loading ..."). Errors are returned as values and never thrown. Requires C++17, neither RTTI nor
+// exceptions. A Status may be moved to another thread, but two threads must not use one Status at the same time.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ HEDDLE_API const char* to_string(Severity severity);
 // Returns the exit status of the command line for a code (docs/command_line.md).
 HEDDLE_API int exit_status(Code code);
 
-// One error, warning or note. A string that is empty does not apply to it.
+// One error, warning or note. If a string is empty, that item does not apply to the diagnostic.
 struct Diagnostic {
   Severity severity = Severity::error;
   Code code = Code::internal;

@@ -77,7 +77,7 @@ class Shape {
 };
 
 // Computes byte_width * element_count. Returns false if an extent is negative or if the product of byte_width and all extents, with 1 in
-// place of each 0, does not fit in 63 bits. (With an extent of 0, the distances between elements must fit too.)
+// place of each 0, does not fit in 63 bits. (The zeros are replaced by 1 because the strides of an empty tensor must fit in 63 bits too.)
 HEDDLE_API bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept;
 
 // A view of dense row-major host bytes that the caller owns.

@@ -54,22 +54,22 @@ class HEDDLE_API Nets {
 
   // Adds a net named `as` that trains. In each run it computes the net named `of`, then the gradients of the losses, and then updates each
   // trainable variable that a loss depends on. The new net has the variables of `of`. It replaces the net that already has the name `as`,
-  // which may be `of` itself; if there is none, the new net is the last one. It is valid for all shapes. In addition to the outputs of `of`
-  // it has as outputs the losses, unless they are outputs already, and "learning_rate", f32 []. It has new variables: the state of the
-  // optimizer, where each variable has the shape of the trained variable that it belongs to ("w.velocity"), and "step", i64 [], the number
-  // of runs done. The nets may use the operators of the runtime's plugins. Errors: unknown_name (of a net, value, optimizer or setting);
-  // invalid_argument (a number that is no valid rate or bound; `of` trains already; a loss depends on no trainable variable); unsupported,
-  // naming an operator without gradient; hazard, naming both operators, if a gradient needs a value that is overwritten; errors in a net's
-  // operators and types; forked.
+  // which may be `of` itself; if there is none, the new net is the last one. It is valid for all shapes. Its outputs are those of `of`, the
+  // losses that are not among them already, and "learning_rate", f32 []. It has new variables: the state of the optimizer, where each
+  // variable has the shape of the trained variable that it belongs to ("w.velocity"), and "step", i64 [], the number of runs done. The nets
+  // may use the operators of the runtime's plugins. Errors: unknown_name (of a net, value, optimizer or setting); invalid_argument (a
+  // number that is no valid rate or bound; `of` trains already; a loss depends on no trainable variable); unsupported, naming an operator
+  // without gradient; hazard, naming both operators, if a gradient needs a value that is overwritten; errors in a net's operators and
+  // types; forked.
   Status add_training(const Runtime& runtime, const std::string& of, const TrainingOptions& options, const std::string& as);
   // Like add_training(), but the new net consists of `of` and the gradients only: it updates nothing. Returns one Gradient for each wanted
   // value, in the order of `options.wanted`. Errors: those of add_training.
   Result<std::vector<Gradient>> add_gradients(const Runtime& runtime, const std::string& of, const DifferentiateOptions& options,
                                               const std::string& as);
   // Adds a net named options.name, or replaces the net of that name, as add_training() does. The new net is the part of the net `of` that
-  // computes options.outputs from options.inputs when training is over: Dropout returns its input unchanged, and BatchNormalization uses
-  // the running statistics. The new net has no gradients, no updates and no operators that only these need. Errors: unknown_name (a name
-  // that is no value); missing_input, naming an input that options.inputs lacks; invalid_argument (options.outputs is empty; an input is a
+  // computes options.outputs from options.inputs, in inference mode: Dropout returns its input unchanged, and BatchNormalization uses the
+  // running statistics. The new net has no gradients, no updates and no operators that only these need. Errors: unknown_name (a name that
+  // is no value); missing_input, naming an input that options.inputs lacks; invalid_argument (options.outputs is empty; an input is a
   // variable or has an unknown type; an output depends on a variable after its update in the same run; averages are requested, but none of
   // these nets keeps averages); duplicate_name (two values of the new net would have the same name).
   Status add_predictor(const std::string& of, const PredictorOptions& options);

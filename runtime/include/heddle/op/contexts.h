@@ -100,7 +100,7 @@ class SubnetContext : public InferContext {
  public:
   explicit SubnetContext(const heddle_infer_context* c, detail::Mistakes* mistakes = nullptr) : InferContext(c, mistakes) {}
   // Declares that runs of the node may run the subnet attribute `name` with inputs of these types: views, with data where the content is
-  // the same in every run. A failing status has no text, because the host has it.
+  // the same in every run. A failing status has an empty text, because the error text is already set in the host.
   Status declare(const char* name, InputViews inputs) const {
     const heddle_status status = raw()->host->declare_subnet(raw()->call, attributes.subnet(name), inputs.data(), inputs.size());
     return status == HEDDLE_OK ? Status() : Status(status, "");  // the host knows why
@@ -202,7 +202,8 @@ class PrepareContext {
     c_->scratch_bytes = step_bytes;
     c_->thread_scratch_bytes = thread_bytes;
   }
-  // For a kernel with HEDDLE_KERNEL_MOVES_ONLY: requests scratch in the memory that has the kernel's values (RunContext::data_scratch).
+  // For a kernel with HEDDLE_KERNEL_MOVES_ONLY: requests scratch in the memory of the node's device, where the node's values are. run()
+  // finds it in RunContext::data_scratch.
   void set_data_scratch(uint64_t bytes) { c_->data_scratch_bytes = bytes; }
   void set_cost_ns(double ns) { c_->cost_ns = ns; }
   // Returns the packed form of constant input `i`, or null on failure. fill(void* destination) writes the packed form; it is called once
@@ -288,8 +289,8 @@ inline Out<T> output(const RunContext& c, uint32_t i) {
   return {static_cast<T*>(t->data), t->element_count, {t->dims, t->rank}, t};
 }
 
-// Returns an input that the kernel itself reads on the host, on any device: one declared on_host(), or a shape operand. Fails if the input
-// is in device memory, where reading it would fault or, with unified memory, could see another run's value.
+// Returns an input that the kernel reads with host code, whatever device the node is on. The input must be declared on_host() or be a shape
+// operand. Fails if the input is in device memory, where reading it would fault or, with unified memory, could see another run's value.
 template <class T>
 inline Status host_input(const RunContext& c, uint32_t i, In<T>* view) {
   *view = input<T>(c, i);
@@ -308,7 +309,8 @@ inline In<T> host_input(const RunContext& c, uint32_t i) {
 }
 #endif
 
-// For a kernel with HEDDLE_KERNEL_MOVES_ONLY: copies bytes between values and data_scratch, in the memory where they are.
+// For a kernel with HEDDLE_KERNEL_MOVES_ONLY: copies bytes between the node's values and data_scratch, in the memory of the node's device
+// (heddle_host::move).
 inline Status move(const RunContext& c, void* destination, const void* source, uint64_t bytes) {
   return {c.host->move(c.call, 0, destination, source, bytes), {}};
 }

@@ -23,8 +23,8 @@ namespace plugin {
 
 class Builder;
 
-// Maps the ports of a subnet to those of its operator: the ports that the operator makes or reads itself come first, then the operator's
-// ports from one on, in order.
+// Maps the ports of a subnet to those of its operator: the subnet's first ports are those that the operator itself fills (inputs) or reads
+// (outputs). The ports after these are the operator's own ports, in order, from the one on that inputs_from() or outputs_from() gives.
 struct SubnetPorts {
   heddle_subnet_ports abi = {sizeof(heddle_subnet_ports), 0, 0, 0, 0, 0};
   SubnetPorts& own_inputs(uint32_t count) { return set(abi.own_inputs, count); }
@@ -45,7 +45,8 @@ struct SubnetPorts {
 // that names the operator and the mistake.
 class Op {
  public:
-  // `domain`: "" is ONNX's; use your plugin's name for your own operators. `version`: the ONNX since-version, or your own count.
+  // `domain`: "" is ONNX's; use your plugin's name for your own operators. `version`: for an ONNX operator its since-version; for your own
+  // operators a version number that you choose.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
   Op& doc(const char* text) { return set(doc_, text); }
   // Adds an example: a call and its result, "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md,
@@ -121,9 +122,10 @@ class Op {
     (this->*last_ports_).back().dims = text;
     return *this;
   }
-  // Declares that the last port has no gradient although it holds real numbers. No gradient of an input is computed; examples are a
-  // threshold and a mask. An output passes no gradient back, as if the operator heddle::StopGradient followed it, and the gradient function
-  // finds its dy absent. Declare this also for an output that exists only for the gradient function, such as a saved softmax.
+  // Declares that the last port has no gradient although it holds real numbers. If the port is an input, its gradient is not computed;
+  // examples of such inputs are a threshold and a mask. An output passes no gradient back, as if the operator heddle::StopGradient followed
+  // it, and the gradient function finds its dy absent. Declare this also for an output that exists only for the gradient function, such as
+  // a saved softmax.
   Op& not_differentiable() {
     if (!last_ports_) return mistake("not_differentiable() stands before any port");
     return add((this->*last_ports_).back().flags, HEDDLE_PORT_NOT_DIFFERENTIABLE);
@@ -140,7 +142,8 @@ class Op {
     if (o >= 0) outputs_[static_cast<size_t>(o)].may_alias = i;
     return *this;
   }
-  // Declares that the last output may be the next version of a variable among the inputs, which the kernel passes to a subnet.
+  // Declares that the last output may be the next version (the updated value) of a variable that is one of the inputs. The kernel must pass
+  // that input, and the view of the output, to a subnet (HEDDLE_PORT_MAY_UPDATE).
   Op& may_update() {
     if (outputs_.empty()) return mistake("may_update() stands before any output");
     return add(outputs_.back().flags, HEDDLE_PORT_MAY_UPDATE);
@@ -266,7 +269,7 @@ class Op {
   Op& equals_pointwise() { return add(last_kernel("equals_pointwise").flags, HEDDLE_KERNEL_EQUALS_POINTWISE); }
   Op& kernel_name(const char* name) { return set(last_kernel("kernel_name").name, name); }
   Op& priority(int32_t p) { return set(last_kernel("priority").priority, p); }
-  // Declares that this operator is declared by another plugin and that only its kernels are added here.
+  // States that another plugin declares this operator, and that this plugin only adds kernels for the operator.
   Op& kernels_only() { return set(kernels_only_, true); }
 
  private:
@@ -307,8 +310,8 @@ class Op {
     mistake(std::string(asked) + "() stands before any kernel");
     return no_kernel_;
   }
-  // Returns true if the last declared port is an input. Otherwise notes a mistake: a function that declares something about the last input
-  // was called before any input, or right after an output, which its author then meant by mistake.
+  // Returns true if the last declared port is an input. Otherwise notes a mistake: a function that applies to the last declared input was
+  // called before any input was declared, or directly after an output, to which it does not apply.
   bool follows_input(const char* asked) {
     if (inputs_.empty())
       mistake(std::string(asked) + "() stands before any input");

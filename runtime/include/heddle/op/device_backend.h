@@ -7,8 +7,9 @@
 //   };
 //   static const heddle_device_backend backend = make_device_backend<Backend>("mine");
 //
-// The class has a static function of the same name and type for each function in the table. A function that the table calls optional may be
-// left out, and is null then. A program in which another function is missing, or has another type, does not compile.
+// The class has a static function of the same name and type for each function in the table. A function that heddle_device_backend documents
+// as optional may be missing in the class; its entry in the table is then null. A program in which another function is missing, or has
+// another type, does not compile.
 #pragma once
 
 #include <type_traits>

@@ -41,8 +41,9 @@ heddle_status answer_of(const Context& context, Body& body) {
   }
 }
 
-// Runs `body` and converts exceptions into a status. No other place may let an exception reach the boundary. `context` is read only after a
-// failure, because this code runs in every step of a net.
+// Runs `body` and converts exceptions into a status. Every function that the host calls must run its body through guard(), or catch all
+// exceptions itself as open() in module.h does, so that no exception reaches the boundary. `context` is read only after a failure, because
+// this code runs in every step of a net.
 template <class Context, class Body>
 heddle_status guard(const Context& context, Body&& body) noexcept {
 #if HEDDLE_PLUGIN_EXCEPTIONS

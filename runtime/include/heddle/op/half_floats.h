@@ -81,8 +81,8 @@ inline float float_of(uint32_t bits) {
   return value;
 }
 
-// Rounds to odd: of the two floats next to `value`, returns the one whose last bit is set, so that rounding it again to 16 bits rounds only
-// once. NaN stays NaN.
+// Rounds to odd: if `value` is no float, returns that one of its two neighbouring floats whose last bit is set. Rounding the result to 16
+// bits then gives the same as rounding `value` to 16 bits directly. NaN stays NaN.
 inline float odd_float(double value) {
   const float nearest = static_cast<float>(value);
   const double back = static_cast<double>(nearest);
@@ -108,9 +108,10 @@ inline float to_float(bf16 value) {
 
 inline f16 to_f16(float value) {
   const uint32_t bits = detail::bits_of(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
-  // A carry out of the mantissa gives the next exponent, and from the largest one infinity.
+  // If rounding carries out of the mantissa, the exponent grows by one; if the exponent was the largest already, the result is infinity.
   uint32_t half = (magnitude - 0x38000000u + 0x0FFFu + ((magnitude >> 13) & 1u)) >> 13;
-  // Below 2^-14: in units of 2^-24, rounded by the addition, because 0.5 has an ulp of 2^-24.
+  // Below 2^-14 the result is a multiple of 2^-24. Adding 0.5f rounds to such a multiple, because the floats from 0.5 to 1 are 2^-24 apart;
+  // subtracting the bits of 0.5f then leaves the number of these units.
   if (magnitude < 0x38800000u) half = detail::bits_of(detail::float_of(magnitude) + 0.5f) - 0x3F000000u;
   if (magnitude >= 0x47800000u) half = 0x7C00u;  // 65536 and more
   if (magnitude > 0x7F800000u) half = 0x7E00u | ((magnitude >> 13) & 0x3FFu);

@@ -1,6 +1,6 @@
 // Resources: objects that a plugin publishes for kernels of its own and of other plugins, and how kernels request them.
 //
-//   struct Table {                            // in a header that both plugins include; all of it could be C
+//   struct Table {                            // in a header that both plugins include; use only types that C has
 //     int64_t (*next)(Table* self);
 //   };
 //   plugin.resource<OwnTable, Table>("mine.table", HEDDLE_SCOPE_SESSION, 1);   // OwnTable derives from Table; made from a ResourceRequest
@@ -51,7 +51,7 @@ class ResourceRequest {
     return nullptr;
   }
   // Requests another resource, which then lives at least as long as this resource. Returns null if the other resource is not available; if
-  // the making of this resource fails for that reason, the error contains it.
+  // this resource can not be made then, the host adds the reason for the missing resource to the error.
   template <class T>
   T* need(const char* other, uint32_t interface_version = 1) const {
     const heddle_resource_need need = detail::need_of(other, interface_version);
@@ -83,8 +83,8 @@ class Needed {
     made_ = static_cast<T*>(raw->host->resource(raw->call, slot_));
     return {};
   }
-  // [from create on, after ask()] Returns the resource. Null for a resource of stream scope: each context has another object, which
-  // operator() returns.
+  // [from create on, after ask()] Returns the resource. Returns null for a resource of stream scope: there each stream of a context has its
+  // own object, which operator() returns.
   T* made() const { return made_; }
   // [in run] Returns the resource of this context.
   T* operator()(const RunContext& context) const { return static_cast<T*>(context.resources[slot_]); }

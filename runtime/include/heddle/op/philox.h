@@ -22,7 +22,7 @@ class Philox {
   // step on that device.
   Philox(const heddle_run_state& state, uint32_t stream) : Philox(state.seed, stream, state.step, state.trip) {}
 
-  // Returns four random words for each of 2^48 block numbers.
+  // Returns the four random words of block `number`, which must be below 2^48.
   Block block(uint64_t number) const {
     const Block counter = {static_cast<uint32_t>(number),
                            static_cast<uint32_t>((number >> 32) & 0xffff) | static_cast<uint32_t>(step_ >> 32) << 16,

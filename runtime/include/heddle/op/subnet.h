@@ -44,10 +44,11 @@ class Subnet {
   Subnet() = default;
   Subnet(const Attributes& attributes, const char* name) : subnet_(attributes.subnet(name)) {}
 
-  // [in run] Runs the subnet and returns when it is done. The operator chooses the number `trip`: random numbers in the subnet depend on
-  // it. The dims of the views in `outputs` must match the results; the host fills in a view made by result_view(); null entries are outputs
-  // that are not requested. In a HEDDLE_KERNEL_RESUMES kernel this function may return pending(). The kernel's run() must then return
-  // pending() too, and must repeat the same call of this function when the host calls run() again with `context.resumed` set.
+  // [in run] Runs the subnet and returns when it is done. A trip is one execution of the subnet, and the operator chooses its number
+  // `trip`, on which random numbers in the subnet depend. The dims of the views in `outputs` must match the results; the host fills in a
+  // view made by result_view(); null entries are outputs that are not requested. In a HEDDLE_KERNEL_RESUMES kernel this function may return
+  // pending(). The kernel's run() must then return pending() too, and must repeat the same call of this function when the host calls run()
+  // again with `context.resumed` set.
   Status run(const RunContext& context, int64_t trip, InputViews inputs, OutputViews outputs) const {
     return status_of(context.host->run_subnet(context.call, subnet_, static_cast<uint64_t>(trip), inputs.data(), inputs.size(),
                                               outputs.data(), outputs.size()));

@@ -48,8 +48,8 @@ inline heddle_tensor without_data(heddle_tensor view) {
   return view;
 }
 
-// Returns a view for an output of a subnet that the host fills in; the result is valid until the next run of a subnet through the same
-// call.
+// Returns an empty view to pass for an output of a subnet; the host fills in the view. The value that it then refers to is valid until a
+// subnet is run again through the same heddle_call.
 inline heddle_tensor result_view() {
   return view_of(HEDDLE_DTYPE_NONE, nullptr);
 }
