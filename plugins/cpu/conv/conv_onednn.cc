@@ -129,7 +129,8 @@ Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape
   for (;;) {
     FusedEpilogue& fused = choice->fused;
     fused = FusedEpilogue();
-    HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(*request.epilogue, request.first_epilogue_op, request.first_epilogue_op + limit, operands, &fused));
+    HEDDLE_PLUGIN_CHECK(
+        fuse_epilogue_ops(*request.epilogue, request.first_epilogue_op, request.first_epilogue_op + limit, operands, &fused));
     Status status = create_desc(problem_, shape, choice->layouts, fused.post_ops, &choice->desc);
     if (status.ok() && (fused.count == 0 || !(choice->desc.is_reference() || choice->desc.is_product_of_columns()))) {
       if (!drops_nan(fused)) return {};
@@ -151,7 +152,8 @@ Status OnednnConv::choose_nan_safe(const ConvRequest& request, const ConvTileSha
   operands.per_column = &layouts.per_channel;
   operands.scalar = &layouts.scalar;
   FusedEpilogue kept;
-  HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(*request.epilogue, request.first_epilogue_op, request.first_epilogue_op + choice->fused.nan_safe, operands, &kept));
+  HEDDLE_PLUGIN_CHECK(
+      fuse_epilogue_ops(*request.epilogue, request.first_epilogue_op, request.first_epilogue_op + choice->fused.nan_safe, operands, &kept));
   const Status status = create_desc(problem_, shape, layouts, kept.post_ops, &choice->nan_safe);
   *same = status.ok() && choice->nan_safe.implementation() == choice->desc.implementation();
   return {};

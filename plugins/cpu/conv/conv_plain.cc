@@ -51,7 +51,7 @@ Status PlainConvolution<transposed>::run_outputs(const RunContext& context, int6
   for (int64_t index = first; index < last; ++index) {
     const int64_t pixel = index % pixels, channel = index / pixels % channels, image = index / pixels / channels;
     const int64_t position[max_spatial] = {pixel / (window_.output[1] * window_.output[2]), pixel / window_.output[2] % window_.output[1],
-                                            pixel % window_.output[2]};
+                                           pixel % window_.output[2]};
     const int64_t group = channel / group_outputs;
     A sum = bias.data ? to_arithmetic(bias[channel]) : A(0);
     for (int64_t c = 0; c < group_inputs; ++c) {

@@ -104,7 +104,8 @@ Status MatMulDriver::choose_primitives() {
   choose_copies();
   for (size_t i = 0; i < primitives_.size(); ++i) {
     MatMulPrimitive& primitive = *primitives_[i];
-    HEDDLE_PLUGIN_CHECK(primitive.choose(problem_of(primitive.extents()), packs_b(), bias_input_ >= 0, epilogue_, first_epilogue_op_, epilogue_ops));
+    HEDDLE_PLUGIN_CHECK(
+        primitive.choose(problem_of(primitive.extents()), packs_b(), bias_input_ >= 0, epilogue_, first_epilogue_op_, epilogue_ops));
     if (primitive.epilogue_ops() == epilogue_ops) continue;
     // All tiles apply the same epilogue ops by the same means, or results would differ at their borders.
     epilogue_ops = primitive.epilogue_ops();

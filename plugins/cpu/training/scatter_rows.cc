@@ -140,7 +140,8 @@ void add_scatter_rows(Builder& plugin) {
           .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7 -> i32[2] = 6 7", "by hand"));
   plugin.add(
       Op("ScatterWeightedSum", "heddle")
-          .doc("Each row of w that indices name becomes w_weight times itself and, for each pair that follows indices, its row of values times "
+          .doc("Each row of w that indices name becomes w_weight times itself and, for each pair that follows indices, its row of values "
+               "times "
                "their weight. A row that is named several times is changed once for each index, in their order: w_weight scales it each "
                "time")
           .in("w", floats)

@@ -2,8 +2,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "heddle/op.h"
 #include "../plugin_case.h"
+#include "heddle/op.h"
 using namespace heddle::plugin;
 
 static Status copy(In<float> x, Out<float> y) {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "heddle/abi.h"
 #include "../plugin_case.h"
+#include "heddle/abi.h"
 
 namespace {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heddle/op.h"
-#include "heddle/op/philox.h"
 #include "../counter.h"
 #include "../windows.h"
+#include "heddle/op.h"
+#include "heddle/op/philox.h"
 using namespace heddle::plugin;
 
 namespace {

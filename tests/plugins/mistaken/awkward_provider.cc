@@ -1,8 +1,8 @@
 // Publishes "awkward_provider.counter", a session-long resource for other plugins' kernels (counter.h).
 #include <atomic>
 
-#include "heddle/op.h"
 #include "../counter.h"
+#include "heddle/op.h"
 using namespace heddle::plugin;
 
 namespace {

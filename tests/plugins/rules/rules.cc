@@ -1,7 +1,7 @@
 // Rewrite rules, each a plugin of its own: a sound one, one that changes the result, one that changes the type, one that names an operator
 // of no plugin, those with a side that is no net, ones with other inputs or several outputs, and of any rank, right and wrong.
-#include "heddle/op.h"
 #include "../plugin_case.h"
+#include "heddle/op.h"
 using namespace heddle::plugin;
 
 #define SWISH_PATTERN                                                                                                                   \

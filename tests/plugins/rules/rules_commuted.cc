@@ -1,7 +1,7 @@
 // Rewrite rules whose patterns have operators with the trait COMMUTATIVE, and one without. "too_many" has more of them than are tried in
 // both orders.
-#include "heddle/op.h"
 #include "../plugin_case.h"
+#include "heddle/op.h"
 using namespace heddle::plugin;
 
 namespace {

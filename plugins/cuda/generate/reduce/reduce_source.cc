@@ -93,12 +93,13 @@ Status reduce_source(const ReduceShape& shape, const std::string& name, KernelSo
   text.function("A combine(A a, A b)", "return " + fold.combine + ";");
   text.function("Shift shift(const Parameters& p, Index output)", needs_shift(shape.kind) ? "return p.shifts[output];" : "return (C)0;");
   text.functions += load_member(shape.input, prologue);
-  text.function("void store(const Parameters& p, Index output, Index place, A a)",
-                std::string(shape.epilogue.operands.empty() ? "" : "constexpr int W = 1, e = 0; ") +
-                    (needs_shift(shape.kind) ? "const Shift shift = F::shift(p, output); " : "") + epilogue.reads("place") + "p.y[place] = " +
-                    (known ? fold.value
-                           : "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + epilogue.call(fold.value, shape.output) + ")") +
-                    ";");
+  text.function(
+      "void store(const Parameters& p, Index output, Index place, A a)",
+      std::string(shape.epilogue.operands.empty() ? "" : "constexpr int W = 1, e = 0; ") +
+          (needs_shift(shape.kind) ? "const Shift shift = F::shift(p, output); " : "") + epilogue.reads("place") + "p.y[place] = " +
+          (known ? fold.value
+                 : "Stored<" + std::string(stored_type(shape.output)) + ">::of(" + epilogue.call(fold.value, shape.output) + ")") +
+          ";");
   text.function("void keep(const Parameters& p, Index slot, A a)", g.split ? "p.partial[slot] = a;" : "");
   reduce_parameters(shape, {}, text.parameters);
   text.block_kernel("", g.columns ? "reduce_columns<F>" : "reduce_rows<F>", g.threads);

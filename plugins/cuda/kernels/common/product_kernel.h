@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/common/epilogue_kernel.h"
 #include "kernels/common/gpu_kernel.h"
 #include "kernels/common/pointwise_launch.h"
-#include "kernels/common/epilogue_kernel.h"
 #include "library/matrix_product.h"
 #include "shared/products/matmul_problem.h"
 

@@ -96,8 +96,7 @@ Finding OperatorExamination::examine_refusal(const OperatorCase& one, const Stat
                                     [](const Attribute& a, const Attribute& b) { return a.name == b.name && a.value == b.value; });
   if (same_node) next.conditions.inputs_before = &one.call.inputs;
   const auto again = run_operator(registry_, next);
-  if (!again.ok())
-    return {"error-path", fmt::format("refuses {} after a call that it refused: {}", before_->about, again.status().text())};
+  if (!again.ok()) return {"error-path", fmt::format("refuses {} after a call that it refused: {}", before_->about, again.status().text())};
   if (!same_bits(before_->outputs, *again)) return {"error-path", "gives other bits after a call that it refused"};
   return {};
 }
