@@ -18,6 +18,7 @@ struct Counts {
   std::atomic<uint64_t> streams{0}, events{0};  // existing now
 };
 
+// One device: the settings of its environment variables, the state that a fault leaves (`lost`), and its counters.
 struct Settings {
   int32_t device = 0;
   std::string hold;   // while a file of this name exists, no work begins

@@ -66,9 +66,9 @@ void for_each_columns(const ChannelShape& shape, const Tiling& tiling, int64_t b
   // Two tiles should not share a cache line, which is 16 channels, but with few channels there must be tiles for all threads.
   const int64_t unit = std::clamp<int64_t>(shape.channels / 32 * 4, 4, 16);
   const auto [first, last] = tiling.range((shape.channels + unit - 1) / unit, begin, end);
-  const int64_t behind = std::min(last * unit, shape.channels);
-  for (int64_t channel = first * unit; channel < behind; channel += ChannelColumns::max_channels)
-    f(channel, std::min(ChannelColumns::max_channels, behind - channel));
+  const int64_t channels_end = std::min(last * unit, shape.channels);
+  for (int64_t channel = first * unit; channel < channels_end; channel += ChannelColumns::max_channels)
+    f(channel, std::min(ChannelColumns::max_channels, channels_end - channel));
 }
 template <class F>
 void for_each_stretch(const ChannelShape& shape, int64_t channels, int64_t max_pixels, CancellationPoll& poll, F&& f) {
