@@ -273,6 +273,7 @@ Status Execution::open(const RunSettings& settings) {
   if (devices_ || pending_.any() || !subnets_.empty()) HEDDLE_CHECK(answered());
   HEDDLE_CHECK(admit());
   if (devices_) HEDDLE_CHECK(devices_->usable());
+  if (!devices_ && !settings.streams.empty()) return DeviceRun::stream_without_work(settings.streams.front());
   if (resources_->may_break()) HEDDLE_CHECK(resources_->poll());
   if (!settings.seen) scheduler_.prepare(steps_.steps());
   const uint64_t deadline = settings.deadline();

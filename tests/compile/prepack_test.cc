@@ -121,6 +121,35 @@ TEST(PackCache, BytesAreComparedWhereBothAreAtHand) {
   EXPECT_TRUE(owner.expired());
 }
 
+// The last plan that holds an entry lets go of it while a lookup, which finds the entry after it, compares its bytes: the lookup is then
+// its last owner, and must not free it under the lock that freeing takes.
+TEST(PackCache, AnEntryMayLoseItsPlansDuringALookup) {
+  PackCache cache([](std::span<const std::byte>) { return std::string("all alike"); });
+  constexpr int64_t count = 4 << 20;
+  std::vector<float> values(count, 1);
+  const auto original = Blob::copy_of(DType::f32, Shape{count}, values.data());
+  values.back() = 2;
+  const auto other = Blob::copy_of(DType::f32, Shape{count}, values.data());
+  bool freed_by_lookup = false;
+  for (int round = 0; round < 200 && !freed_by_lookup; ++round) {
+    auto held = packed(cache, *original);
+    const auto of_other = packed(cache, *other);
+    const std::weak_ptr<const Blob> entry = held;
+    std::atomic<bool> over{false};
+    std::thread plan([&] {
+      while (held.use_count() == 1 && !over.load()) std::this_thread::yield();
+      held.reset();
+      freed_by_lookup = !over.load() && !entry.expired();
+    });
+    EXPECT_EQ(packed(cache, *other), of_other);
+    over.store(true);
+    plan.join();
+    EXPECT_TRUE(entry.expired());
+    EXPECT_EQ(cache.size(), 1u);
+  }
+  EXPECT_TRUE(freed_by_lookup) << "no lookup was under way when the plan let go";
+}
+
 TEST(PackCache, WhatNoPlanHoldsLeavesTheTable) {
   PackCache cache;
   std::vector<std::shared_ptr<const Blob>> held;

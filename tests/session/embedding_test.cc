@@ -52,6 +52,28 @@ Session open_with(Executor& executor, Net net) {
   return open(*made, std::move(net));
 }
 
+// ---------------------------------------------------------------- streams of the caller
+
+// A net that runs on the host alone would not wait for the stream: the caller's data might be read before it is written.
+TEST(CallerStreams, AreRefusedWhereTheNetRunsOnTheHost) {
+  const auto x = image();
+  const TensorView feed = {DType::f32, image_shape, const_cast<std::byte*>(x->data)};
+  Session session = open(runtime(1), convolution_net());
+  auto context = session.prepare({feed});
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  ASSERT_TRUE(context->bind_input(0, x->data).ok());
+  const CallerStream given = {"cuda:0", nullptr};
+  RunOptions run;
+  run.streams = &given;
+  run.stream_count = 1;
+  TensorView y;
+  for (const Status& refused : {context->run(run), session.run({feed}, run).status(), session.run(&feed, 1, &y, 1, run)}) {
+    EXPECT_EQ(refused.code(), Code::invalid_argument);
+    EXPECT_NE(refused.text().find("a stream of \"cuda:0\" was given, where nothing of the net runs"), std::string::npos) << refused.text();
+  }
+  EXPECT_TRUE(context->run().ok());
+}
+
 // ---------------------------------------------------------------- asynchronous runs
 
 TEST(AsynchronousRun, ItsCallbackMayStartTheNext) {

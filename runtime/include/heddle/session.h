@@ -108,6 +108,7 @@ struct RunOptions {
   const StepObserver* observer = nullptr;  // sees each step; must outlive the run; null: none
   // An array of `stream_count` streams of the program (heddle/caller_stream.h). For each stream, the work of the run on that stream's
   // device waits for all work that was enqueued on the stream before the run was called. The array must stay valid until the run is over.
+  // A stream of a device that the plan does not use is an error (invalid_argument).
   const CallerStream* streams = nullptr;
   size_t stream_count = 0;
 };
@@ -245,7 +246,7 @@ class HEDDLE_API Session {
   Result<int64_t> transient_bytes(const std::vector<TensorView>& inputs = {});
   // Convenience: finds or makes a plan and a context for the types of `inputs`, runs the context, and fills in the dtypes and shapes of
   // `outputs`. The bytes of an output are written to its `data`, if that is not null. Allocates nothing once the shapes have been seen.
-  // Ignores RunOptions::streams. Concurrent calls use separate contexts.
+  // Concurrent calls use separate contexts.
   Status run(const TensorView* inputs, size_t input_count, TensorView* outputs, size_t output_count, const RunOptions& options = {});
   // Like run() above, but returns results that own their bytes.
   Result<std::vector<Tensor>> run(const std::vector<TensorView>& inputs, const RunOptions& options = {});

@@ -124,6 +124,11 @@ void DeviceRun::begin(bool observed, bool (*stops)(void* user), void* user) {
 
 // ---------------------------------------------------------------- streams of the caller's
 
+Status DeviceRun::stream_without_work(const CallerStream& option) {
+  return {Code::invalid_argument, fmt::format("a stream of {} was given, where nothing of the net runs", quoted(option.device)),
+          "give streams of the devices that plan() names, in full: \"kind:index\""};
+}
+
 Result<DeviceRun::Adopted*> DeviceRun::adopt(const CallerStream& option) {
   for (uint8_t d = 0; d < sides_.size(); ++d) {
     Side& side = sides_[d];
@@ -135,8 +140,7 @@ Result<DeviceRun::Adopted*> DeviceRun::adopt(const CallerStream& option) {
     adopted_.push_back({option.stream, static_cast<uint8_t>(d + 1), std::move(stream), std::move(reached)});
     return &adopted_.back();
   }
-  return Status(Code::invalid_argument, fmt::format("a stream of {} was given, where nothing of the net runs", quoted(option.device)),
-                "give streams of the devices that plan() names, in full: \"kind:index\"");
+  return stream_without_work(option);
 }
 
 Status DeviceRun::follow_callers(std::span<const CallerStream> streams) {

@@ -51,6 +51,8 @@ class DeviceRun {
   // After begin(): makes all work of the run wait for the work that these streams of the caller have been given so far. Errors:
   // invalid_argument (no such device in the plan), device_failed.
   Status follow_callers(std::span<const CallerStream> streams);
+  // Returns the error for a stream of a device that the plan does not use.
+  static Status stream_without_work(const CallerStream& option);
   // After begin(): enqueues copies of the run's state to where steps on streams read it; `state` must not change until the run is over. The
   // step is copied from the variable where that device counts it. Errors: device_failed; then the run must be drained and not begun.
   Status send_state(const heddle_run_state& state, const RunVariables& variables);
