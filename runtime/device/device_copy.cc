@@ -10,6 +10,7 @@
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "base/threads/patience.h"
 #include "device/device.h"
 
 namespace heddle {
@@ -41,14 +42,13 @@ struct Device::Arrival {
   // answer.
   bool wait(const Interruption& until) {
     constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
-    uint64_t last = 0;  // ticks; 0: no limit yet
+    Patience patience;
     std::unique_lock lock(mutex);
     while (!arrived) {
       const bool interrupted = until.cancelled() || (until.deadline_ticks() != 0 && ticks() >= until.deadline_ticks());
-      if (interrupted && last == 0) last = ticks() + ns_to_ticks(answer_after_stop_ns);
-      const uint64_t next = last != 0 ? last : until.deadline_ticks();
+      if (patience.is_over(ticks(), interrupted, answer_after_stop_ns)) return false;
+      const uint64_t next = patience.told() ? patience.until() : until.deadline_ticks();
       const std::chrono::nanoseconds slice = next != 0 ? std::min(look_again, left_until(next)) : look_again;
-      if (last != 0 && slice.count() == 0) return false;
       if (changed.wait_for(lock, slice) == std::cv_status::no_timeout || !device.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
       lock.unlock();
       if (is_there()) return true;

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 #include <utility>
 
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
-#include "schedule/step_call.h"
+#include "schedule/run_stop.h"
 
 namespace heddle {
 namespace {
@@ -71,7 +70,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   RunControl& control = scope_.control();
   control.failed = step_failed;
   control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
-  control.tail_begins = devices_ || update_indices_.any() ? tail_begins : nullptr;
+  control.tail_begins = tail_begins;
   const bool forgetful = devices_ && devices_->must_look();
   control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
@@ -160,56 +159,44 @@ void Execution::look(void* self) {
 
 // [any thread] An asynchronous step has completed.
 void Execution::step_done(void* self, uint32_t step, heddle_status status) {
-  auto& execution = *static_cast<Execution*>(self);
-  if (!execution.observing_) return execution.scheduler_.complete(step, status);
-  const std::lock_guard lock(execution.awaited_.mutex);
-  execution.awaited_.over = true;
-  execution.awaited_.status = status;
-  execution.awaited_.changed.notify_all();  // under the lock: after it the execution may be destroyed
-}
-
-// In a traced run: waits until the step is done, or has not completed in time after the run was requested to stop.
-heddle_status Execution::wait_for(uint32_t step) {
-  constexpr std::chrono::milliseconds look_again(2);
-  const bool tail = step >= plan_->graph.tail_begin;
-  const auto patience = std::chrono::nanoseconds(static_cast<int64_t>(tail ? answer_after_failure_ns : answer_after_stop_ns));
-  std::unique_lock lock(awaited_.mutex);
-  const auto is_over = [&] { return awaited_.over; };
-  while (!awaited_.changed.wait_for(lock, look_again, is_over)) {
-    lock.unlock();
-    if (scope_.control().look) look(this);
-    const bool ends = scope_.told_to_end() || (scope_.is_subnet() && scope_.outer_should_stop());
-    lock.lock();
-    if (!ends) continue;
-    lock.unlock();
-    pending_.abort(plan_->graph.tail_begin);
-    lock.lock();
-    if (awaited_.changed.wait_for(lock, patience, is_over)) break;
-    lock.unlock();
-    pending_.abort(plan_->graph.count);
-    lock.lock();
-    gave_up_ = !awaited_.changed.wait_for(lock, patience, is_over);
-    if (gave_up_) return HEDDLE_ERROR_CANCELLED;
-    break;
-  }
-  return awaited_.status;
+  static_cast<Execution*>(self)->scheduler_.complete(step, status);
 }
 
 bool Execution::outer_stops(void* self) {
   return static_cast<Execution*>(self)->scope_.outer_should_stop();
 }
 
-void Execution::tail_begins(void* self) {
+bool Execution::tail_begins(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   if (execution.devices_) execution.devices_->end_aborts(false);
-  if (!execution.update_indices_.any() || execution.scope_.stop_reason() != 0) return;
-  without_exceptions([&] {  // without memory for the text the update itself reports the error
-    const std::optional<UpdateIndices::Outside> outside = execution.update_indices_.find(execution.steps_);
+  execution.check_update_indices();
+  if (heddle::told_to_end(execution.scope_.control())) return false;
+  execution.state_.on_alone(RunRules::Event::update);
+  return true;
+}
+
+// Without memory for the text the update itself reports the error.
+void Execution::check_update_indices() noexcept {
+  if (!update_indices_.any() || scope_.stop_reason() != 0) return;
+  without_exceptions([&] {
+    const std::optional<UpdateIndices::Outside> outside = update_indices_.find(steps_);
     if (!outside) return;
-    execution.failures_.report(outside->step, HEDDLE_ERROR_INVALID, outside->text);
-    execution.tail_refused_ = true;
-    request_stop(execution.scope_.control().stop, stop_failed);
+    failures_.report(outside->step, HEDDLE_ERROR_INVALID, outside->text);
+    request_stop(scope_.control().stop, stop_failed);
   });
+}
+
+// Shows the step to the observer. The update phase runs to its end without one that has refused: either all updates of variables are made
+// or none.
+bool Execution::seen(void* self, uint32_t step) {
+  auto& execution = *static_cast<Execution*>(self);
+  if (!execution.refused_.ok()) return false;
+  try {
+    execution.refused_ = (*execution.observer_)(step);
+  } catch (...) {
+    execution.refused_ = status_of_exception();
+  }
+  return execution.refused_.ok();
 }
 
 bool Execution::told_to_end(void* scope) {
@@ -228,54 +215,24 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   failures_.clear();
   bindings_.begin_run();
   if (pending_.any()) pending_.begin();
-  observing_ = settings.seen != nullptr;
-  if (may_leave()) subnets_.begin(!observing_);
-  gave_up_ = tail_refused_ = false;
+  observer_ = settings.seen;
+  refused_ = {};
+  scope_.control().seen = settings.seen ? seen : nullptr;
+  if (may_leave()) subnets_.begin(!settings.seen);
   if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
-  observed_ = 0;
-}
-
-// The plain serial loop, with `seen` called after each step. The scheduler's results are compared with those of this loop.
-Status Execution::run_observed(const std::function<Status(uint32_t)>& seen) {
-  const WorkerScope alone = scheduler_.alone();
-  RunControl& control = scope_.control();
-  Status refused;  // by the observer; in the update phase the run continues without calling it
-  for (; observed_ < steps_.size(); ++observed_) {
-    const uint32_t i = observed_;
-    // Either all updates of variables are made or none.
-    if (i == plan_->graph.tail_begin && control.tail_begins) control.tail_begins(this);
-    if (i <= plan_->graph.tail_begin && scope_.told_to_end()) return refused;
-    const Step& step = steps_.steps()[i];
-    const uint64_t before = ticks();
-    const bool asynchronous = (plan_->graph.flags[i] & step_async) != 0;
-    awaited_.over = false;
-    heddle_status status = call_run(step, 0, step.tiles);
-    if (status == HEDDLE_OK && asynchronous) status = wait_for(i);
-    if (status == HEDDLE_OK) status = call_finish(plan_->graph, step, i);
-    if (control.profile) control.profile[i] = {before, ticks(), 1};
-    if (status != HEDDLE_OK) {
-      failures_.report(i, status);
-      request_stop(control.stop, stop_failed);
-      return refused;
-    }
-    if (!refused.ok()) continue;
-    refused = seen(i);
-    if (!refused.ok() && i < plan_->graph.tail_begin) return refused;
-  }
-  return refused;
+  state_.on_alone(RunRules::Event::begin);
 }
 
 // Does everything that comes before the first step. If it returns Ok, the caller must call close().
 Status Execution::open(const RunSettings& settings) {
-  if (running_.exchange(true, std::memory_order_acquire))
-    return {Code::busy, "this context is running already", "use a context per thread, or wait"};
+  if (!state_.try_on(RunRules::Event::ask)) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
   Ending ending(*this);
   if (devices_ || pending_.any() || !subnets_.empty()) HEDDLE_CHECK(answered());
   HEDDLE_CHECK(admit());
   if (devices_) HEDDLE_CHECK(devices_->usable());
   if (!devices_ && !settings.streams.empty()) return DeviceRun::stream_without_work(settings.streams.front());
   if (resources_->may_break()) HEDDLE_CHECK(resources_->poll());
-  if (!settings.seen) scheduler_.prepare(steps_.steps());
+  scheduler_.prepare(steps_.steps());
   const uint64_t deadline = settings.deadline();
   if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn_, Interruption(deadline, settings.cancelled)));
   begin(settings, deadline);
@@ -297,29 +254,20 @@ Status Execution::open(const RunSettings& settings) {
   return {};
 }
 
-Status Execution::close(bool complete, Status stopped) {
+Status Execution::close(bool complete) {
   const Ending ending(*this);
   const bool aborted = devices_ && devices_->end_aborts(true);
   // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
-  Status status = end(complete, std::move(stopped));
+  Status status = end(complete, std::move(refused_));
   if (aborted && complete) devices_->drain(answer_after_failure_ns);  // the abort came when all steps were done
   return status;
 }
 
 Status Execution::run(const RunSettings& settings) {
   HEDDLE_CHECK(open(settings));
-  if (!settings.seen) [[likely]] {
-    scheduler_.run(steps_.steps(), scope_.control());
-    return close(scheduler_.last_run_complete(), {});
-  }
-  Status stopped;
-  try {
-    stopped = run_observed(*settings.seen);
-  } catch (...) {  // the run ends like any other
-    stopped = status_of_exception();
-  }
-  return close(observed_ == steps_.size(), std::move(stopped));
+  scheduler_.run(steps_.steps(), scope_.control());
+  return close(scheduler_.last_run_complete());
 }
 
 Status Execution::enqueue(const RunSettings& settings) {
@@ -352,28 +300,27 @@ bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status
   *status = open(settings);
   if (!status->ok()) return true;
   if (!scheduler_.start(steps_.steps(), scope_.control(), leave)) return false;
-  *status = close(scheduler_.last_run_complete(), {});
+  *status = close(scheduler_.last_run_complete());
   return true;
 }
 
 bool Execution::resume(Status* status) {
   const FairSharedMutex::Helping holds(scope_.control().holds);
   if (!scheduler_.resume()) return false;
-  *status = close(scheduler_.last_run_complete(), {});
+  *status = close(scheduler_.last_run_complete());
   return true;
 }
 
 // True if the update phase had begun when the run ended early.
 bool Execution::updates_begun() const {
-  if (tail_refused_) return false;
   const uint32_t tail = plan_->graph.tail_begin;
-  const bool early = tail == plan_->graph.count;
-  return early || observed_ > tail || ((unanswered() || gave_up()) && scheduler_.last_run_reached_tail()) || failures_.reported_from(tail);
+  if (tail == plan_->graph.count) return true;  // updates are made among the other steps
+  return state_.state() == RunState::State::updating && (unanswered() || gave_up() || failures_.reported_from(tail));
 }
 
 // True if asynchronous steps of the run did not complete in the time that they had.
 bool Execution::gave_up() const {
-  return pending_.any() && (observing_ ? gave_up_ : scheduler_.last_run_given_up());
+  return pending_.any() && scheduler_.last_run_given_up();
 }
 
 // Copies outputs out, or returns why the run did not complete. If a cancellation came too late, the run is complete.

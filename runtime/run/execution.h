@@ -7,10 +7,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "run/pending_steps.h"
 #include "run/run_scope.h"
 #include "run/run_settings.h"
+#include "run/run_state.h"
 #include "run/step_contexts.h"
 #include "run/step_resources.h"
 #include "run/subnets/subnets.h"
@@ -147,7 +146,7 @@ class Execution {
     ~Ending() {
       if (!execution_) return;
       execution_->turn_.leave();
-      execution_->running_.store(false, std::memory_order_release);
+      execution_->state_.on_alone(execution_->unanswered() ? RunRules::Event::give_up : RunRules::Event::end);
     }
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
@@ -160,15 +159,15 @@ class Execution {
   Status moved();
   Status admit();
   Status open(const RunSettings& settings);
-  Status close(bool complete, Status stopped);
+  Status close(bool complete);
   void begin(const RunSettings& settings, uint64_t deadline);
-  Status run_observed(const std::function<Status(uint32_t)>& seen);
   Status send();
   Status end(bool complete, Status stopped);
   void settle(bool complete) noexcept;
   Status why(Status stopped);
   bool told_from_outside();
   Status copy_outputs();
+  void check_update_indices() noexcept;
   bool updates_begun() const;
   bool gave_up() const;
   void note_device_failures();
@@ -178,10 +177,10 @@ class Execution {
   static void step_done(void* self, uint32_t step, heddle_status status);
   static void end_soon(void* self, bool all);
   static void look(void* self);
-  heddle_status wait_for(uint32_t step);
   static bool outer_stops(void* self);
   static bool told_to_end(void* scope);
-  static void tail_begins(void* self);
+  static bool tail_begins(void* self);
+  static bool seen(void* self, uint32_t step);
 
   // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last although other parts use it,
   // because it has to be destroyed first.
@@ -203,19 +202,11 @@ class Execution {
   const DeviceRun* const outer_devices_;
   std::optional<DeviceRun::Failure> failure_outside_;
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
-  std::atomic<bool> running_{false};
+  RunState state_;
   Kept kept_;
-  FairSharedMutex::Hold turn_;  // the turn with the variables of the run that is under way
-  uint32_t observed_ = 0;       // steps done of a traced run
-  bool observing_ = false;
-  bool gave_up_ = false;       // a step of a traced run did not complete in time
-  bool tail_refused_ = false;  // the update phase was refused before its first update
-  struct {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool over = false;
-    heddle_status status = HEDDLE_OK;
-  } awaited_;  // the asynchronous step that a traced run waits for
+  FairSharedMutex::Hold turn_;                                 // the turn with the variables of the run that is under way
+  const std::function<Status(uint32_t)>* observer_ = nullptr;  // RunSettings::seen of the run that is under way
+  Status refused_;                                             // by the observer, which is not called again
 };
 
 }  // namespace heddle

@@ -1,7 +1,7 @@
 #include "run/run_scope.h"
 
 #include "base/threads/clock.h"
-#include "schedule/step_call.h"
+#include "schedule/run_stop.h"
 
 namespace heddle {
 

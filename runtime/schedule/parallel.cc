@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/threads/clock.h"
+#include "schedule/run_stop.h"
 #include "schedule/step_call.h"
 #include "schedule/worker.h"
 
@@ -54,8 +55,7 @@ bool ParallelEngine::start(const Step* steps, RunControl& control, float* measur
   measured_ns_ = measured_ns;
   leave_ = leave;
   complete_ = false;
-  last_ = 0;
-  all_told_ = false;
+  patience_.begin();
   timed_ = measured_ns != nullptr || control.profile != nullptr;
   tail_stop_.store(0, std::memory_order_relaxed);
   given_up_.store(false, std::memory_order_relaxed);
@@ -108,8 +108,7 @@ bool ParallelEngine::end_phase() noexcept {
   const uint32_t expected = reached_tail() ? graph_.count : graph_.tail_begin;
   complete_ = finished == expected && !given_up_.load(std::memory_order_relaxed);
   if (!complete_ || expected == graph_.count) return false;
-  if (control_->tail_begins) control_->tail_begins(control_->user);
-  complete_ = !stopped();
+  complete_ = update_phase_begins(*control_);
   // From here on neither cancellation nor deadline stops the updates of variables.
   stop_ = &tail_stop_;
   deadline_ = 0;

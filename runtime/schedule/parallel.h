@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/threads/alarm.h"
+#include "base/threads/patience.h"
 #include "heddle/executor.h"
 #include "schedule/helpers/helper_slots.h"
 #include "schedule/offer.h"
@@ -151,7 +152,6 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool something_to_do(bool told) const noexcept;
   bool look_at_end() noexcept;
   bool told_to_end() const noexcept;
-  double answer_ns() const noexcept;
   bool give_up() noexcept;
   void gain_token() noexcept {
     if (table_.has_asynchronous()) at_work_.fetch_add(1);
@@ -193,8 +193,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool timed_ = false;
   RunLeave leave_;
   bool complete_ = false;
-  uint64_t last_ = 0;      // when to stop waiting for asynchronous steps; 0: the run was not requested to stop
-  bool all_told_ = false;  // they were signalled to end, those of the update phase too
+  Patience patience_;  // with the asynchronous steps, once the run was requested to stop
   uint64_t shuffles_ = 0;
   std::atomic<uint32_t> tail_stop_{0};
 

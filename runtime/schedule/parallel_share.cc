@@ -10,7 +10,7 @@
 
 #include "base/threads/clock.h"
 #include "schedule/parallel.h"
-#include "schedule/step_call.h"
+#include "schedule/run_stop.h"
 #include "schedule/worker.h"
 
 namespace heddle {
@@ -273,12 +273,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
       continue;
     }
     if (look_at_end()) break;
-    uint64_t until = last_ == 0 ? control_->deadline_ticks : std::max(last_, ticks() + ns_to_ticks(look_again_ns));
+    const bool told = patience_.told();
+    uint64_t until = told ? std::max(patience_.until(), ticks() + ns_to_ticks(look_again_ns)) : control_->deadline_ticks;
     if (control_->look || (control_->outer_stops && !leave_.go_on)) {
       const uint64_t next = ticks() + ns_to_ticks(poll_ns);
       until = until == 0 ? next : std::min(until, next);
     }
-    const bool told = last_ != 0;
     const bool visited = outer_ && at_work_.load() != 0;  // threads of the outer run help here, found through this run's thread
     if (visited) {
       const uint64_t next = ticks() + ns_to_ticks(look_again_ns);
@@ -298,39 +298,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
 bool ParallelEngine::look_at_end() noexcept {
   // Also after a request to stop: otherwise a failure that was not reported keeps the run for all the time that steps have to complete.
   if (control_->look) control_->look(control_->user);
-  if (last_ == 0) {
-    if (!told_to_end()) return false;
-    if (control_->end_soon) control_->end_soon(control_->user, false);
-    last_ = ticks() + ns_to_ticks(answer_ns());
-  }
-  if (ticks() < last_) return false;
-  if (control_->end_soon && !std::exchange(all_told_, true)) {
-    control_->end_soon(control_->user, true);
-    if (reached_tail()) {
-      last_ = ticks() + ns_to_ticks(answer_after_stop_ns);
-      return false;
-    }
-  }
-  return give_up();
+  return is_out_of_patience(patience_, *control_, told_to_end(), reached_tail()) && give_up();
 }
 
 // Whether the run was requested to stop, in the update phase too, whose steps still begin: steps that never complete end no other way.
 bool ParallelEngine::told_to_end() const noexcept {
-  if (stop_->load() != 0 || control_->stop.load() != 0) return true;
-  if (control_->outer_stops && control_->outer_stops(control_->user)) {
-    request_stop(control_->stop, stop_cancelled);
-    return true;
-  }
-  if (control_->deadline_ticks == 0 || ticks() < control_->deadline_ticks) return false;
-  request_stop(control_->stop, stop_deadline);
-  return true;
-}
-
-// Returns how long asynchronous steps may take to complete from now on. In the update phase variables are at stake, and a failed step
-// is no evidence against the steps that still run.
-double ParallelEngine::answer_ns() const noexcept {
-  const bool patient = reached_tail() || control_->stop.load(std::memory_order_relaxed) == stop_failed;
-  return patient ? answer_after_failure_ns : answer_after_stop_ns;
+  return stop_->load() != 0 || heddle::told_to_end(*control_);
 }
 
 // Gives up the asynchronous steps in flight. True: no thread is at work, only asynchronous steps are left, and the run is over without

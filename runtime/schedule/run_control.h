@@ -47,9 +47,12 @@ struct RunControl {
   // Signals asynchronous steps under way, and suspended runs inside steps, to end, because the run was requested to stop; those of the
   // update phase only with `all`. Called by the thread that waits for them; null: there are none.
   void (*end_soon)(void* user, bool all) = nullptr;
-  // Called when all steps before the update phase are done and nothing is under way, right before it is decided whether the update phase
-  // begins: it begins only if `stop` is 0 after this call. Null: not needed.
-  void (*tail_begins)(void* user) = nullptr;
+  // Decides whether the update phase begins. Called when all steps before it are done and nothing is under way. Null: it begins unless the
+  // run was requested to stop.
+  bool (*tail_begins)(void* user) = nullptr;
+  // Not null: the run is observed. Its steps run one after the other on the calling thread, which waits for each asynchronous step, and
+  // this is called after each step. False: the run ends there, unless the update phase has begun.
+  bool (*seen)(void* user, uint32_t step) = nullptr;
   // Called now and then by the thread that waits for asynchronous steps: checks whether what they wait for is broken, and then sets `stop`,
   // or completes steps whose failure was not reported. Also called when the run was requested to stop. Null: nothing can break.
   void (*look)(void* user) = nullptr;

@@ -5,7 +5,6 @@
 #include "base/exceptions.h"
 #include "base/threads/clock.h"
 #include "heddle/limits.h"
-#include "schedule/step_call.h"
 #include "schedule/worker.h"
 
 namespace heddle {
@@ -41,74 +40,10 @@ class Hosting {
   const uint32_t worker_;
 };
 
-// The extras that a run requests beside its results; without any, the plain loop is used.
-struct SerialExtras {
-  float* cost_ns = nullptr;  // set to how long each step took, nanoseconds
-  StepSpan* profile = nullptr;
-  uint64_t deadline_ticks = 0;
-  const RunControl* inside = nullptr;  // for a run in a step of another one
-  bool timed() const { return cost_ns || profile || deadline_ticks != 0; }
-  bool none() const { return !timed() && !inside; }
-};
-
-// Runs steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it is the current step when a step throws.
-using SerialLoop = heddle_status (*)(const StepGraph&, const Step*, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
-                                     const SerialExtras&);
-
-// The reference for every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks,
-// no allocation. The checks of a loop are decided once per run: each combination is a loop of its own.
-template <bool finishes>
-heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
-                         const SerialExtras&) {
-  uint32_t i = s;
-  heddle_status status = HEDDLE_OK;
-  for (; i < end; ++i) {
-    s = i;
-    if (stop.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      return HEDDLE_OK;
-    status = steps[i].run(steps[i].context, 0, steps[i].tiles);
-    if (status != HEDDLE_OK) [[unlikely]]
-      return status;
-    if constexpr (finishes) {
-      if (graph.finish[i]) status = graph.finish[i](steps[i].context);
-      if (status != HEDDLE_OK) [[unlikely]]
-        return status;
-    }
-  }
-  s = end;
-  return HEDDLE_OK;
-}
-
-heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
-                           const SerialExtras& extras) {
-  const double scale = ns_per_tick();
-  const bool timed = extras.timed();
-  uint64_t before = timed ? ticks() : 0;
-  for (; s < end; ++s) {
-    if (extras.inside && extras.inside->outer_stops(extras.inside->user)) request_stop(stop, stop_cancelled);
-    if (extras.deadline_ticks != 0 && before >= extras.deadline_ticks) request_stop(stop, stop_deadline);
-    if (stop.load(std::memory_order_relaxed) != 0) return HEDDLE_OK;
-    heddle_status status = steps[s].run(steps[s].context, 0, steps[s].tiles);
-    if (status == HEDDLE_OK && !graph.finish.empty() && graph.finish[s]) status = graph.finish[s](steps[s].context);
-    const uint64_t after = timed ? ticks() : 0;
-    if (extras.profile) extras.profile[s] = {before, after, 1};
-    if (status != HEDDLE_OK) return status;
-    if (extras.cost_ns) extras.cost_ns[s] = static_cast<float>(static_cast<double>(after - before) * scale);
-    before = after;
-  }
-  return HEDDLE_OK;
-}
-
-bool stopped_before_tail(RunControl& control) noexcept {
-  if (control.tail_begins) control.tail_begins(control.user);
-  if (control.deadline_ticks != 0 && ticks() >= control.deadline_ticks) request_stop(control.stop, stop_deadline);
-  return control.stop.load(std::memory_order_relaxed) != 0;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options, Scheduler* outer)
-    : graph_(graph), options_(options), outer_(outer), threads_(thread_count(executor, options, outer)) {
+    : graph_(graph), options_(options), outer_(outer), serial_(graph), threads_(thread_count(executor, options, outer)) {
   if (threads_ == 1 && options.shuffle_seed == 0 && !has_steps(graph, step_async | step_awaited | step_suspends)) return;
   ns_per_tick();
   engine_ = std::make_shared<ParallelEngine>(graph, threads_ > 1 && !outer ? executor : nullptr, threads_, options.shuffle_seed);
@@ -130,34 +65,19 @@ uint32_t Scheduler::worker_of_outer() const noexcept {
 void Scheduler::run(const Step* steps, RunControl& control) noexcept {
   const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
-  const RunMode::Choice choice = engine_ ? choose(steps) : RunMode::Choice();
+  observed_ = control.seen != nullptr;
+  const RunMode::Choice choice = engine_ && !observed_ ? choose(steps) : RunMode::Choice();
   const uint64_t begin = choice.timed ? ticks() : 0;
   float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;
   last_parallel_ = choice.parallel;
   if (choice.parallel) {
     const Hosting hosting(outer_engine(), host, *engine_);
     last_complete_ = engine_->run(steps, control, cost_ns);
+    last_given_up_ = engine_->given_up();
   } else {
-    SerialExtras extras = {cost_ns, control.profile, control.deadline_ticks, control.outer_stops ? &control : nullptr};
-    const SerialLoop loop = !extras.none() ? watched_loop : graph_.finish.empty() ? plain_loop<false> : plain_loop<true>;
-    uint32_t s = 0;
-    heddle_status status = HEDDLE_OK;
-    try {
-      status = loop(graph_, steps, s, graph_.tail_begin, control.stop, extras);
-      if (s < graph_.count && s == graph_.tail_begin && !stopped_before_tail(control)) {
-        // From here on neither cancellation nor deadline stops the updates of variables.
-        extras.deadline_ticks = 0;
-        std::atomic<uint32_t> tail_stop{0};
-        status = loop(graph_, steps, s, graph_.count, tail_stop, extras);
-      }
-    } catch (...) {
-      status = say_threw(steps[s].context);
-    }
-    if (status != HEDDLE_OK) {
-      if (control.failed) control.failed(control.user, s, status);
-      request_stop(control.stop, stop_failed);
-    }
-    last_complete_ = s == graph_.count;
+    const SerialRun::End end = serial_.run(steps, control, cost_ns);
+    last_complete_ = end.complete;
+    last_given_up_ = end.given_up;
   }
   if (choice.timed && last_complete_) learn(choice, steps, ticks_to_ns(ticks() - begin));
 }
@@ -172,17 +92,20 @@ bool Scheduler::start(const Step* steps, RunControl& control, const RunLeave& le
   prepare(steps);
   last_parallel_ = true;
   const Hosting hosting(outer_engine(), host, *engine_);
-  if (!engine_->start(steps, control, nullptr, leave)) return false;
-  last_complete_ = engine_->complete();
-  return true;
+  observed_ = false;
+  return engine_->start(steps, control, nullptr, leave) && note_end();
 }
 
 bool Scheduler::resume() noexcept {
   const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
   const Hosting hosting(outer_engine(), host, *engine_);
-  if (!engine_->resume()) return false;
+  return engine_->resume() && note_end();
+}
+
+bool Scheduler::note_end() noexcept {
   last_complete_ = engine_->complete();
+  last_given_up_ = engine_->given_up();
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "schedule/parallel.h"
 #include "schedule/run_control.h"
 #include "schedule/run_mode.h"
+#include "schedule/serial_run.h"
 #include "schedule/worker.h"
 
 namespace heddle {
@@ -53,7 +54,7 @@ class Scheduler {
   // update phase runs to its end once it has begun. Asynchronous steps that do not complete within some time after the run was requested to
   // stop, or after its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; an
   // exception from its function counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles must be the same in each run. Nothing is written to shared
-  // state.
+  // state. A run that is observed (control.seen) is serial whatever the mode; it starts no step with step_awaited and suspends none.
   void run(const Step* steps, RunControl& control) noexcept;
 
   // Like run(), but gives the calling thread back when only asynchronous steps are left. True: the run is over. False: it has left the
@@ -69,7 +70,10 @@ class Scheduler {
 
   // [any thread] Completes step `step`: one with step_async that the current run has started, exactly once for each whose function returned
   // HEDDLE_OK, possibly before it did; or one that is expected. With HEDDLE_PENDING: one with step_suspends must be run again.
-  void complete(uint32_t step, heddle_status status) noexcept { engine_->complete(step, status); }
+  void complete(uint32_t step, heddle_status status) noexcept {
+    if (observed_) return serial_.complete(status);
+    engine_->complete(step, status);
+  }
   // [any thread] Wakes the sleeping caller of run(), so that it reads control.stop. Call it after setting that from outside.
   void wake() noexcept {
     if (engine_) engine_->wake_caller();
@@ -84,9 +88,7 @@ class Scheduler {
   // Whether every step of the last run ran and none failed. (A cancellation that came too late changes nothing.)
   bool last_run_complete() const { return last_complete_; }
   // Whether asynchronous steps of it were given up because they did not complete in time.
-  bool last_run_given_up() const { return engine_ && engine_->given_up(); }
-  // Whether it reached the update phase; known for runs with asynchronous steps.
-  bool last_run_reached_tail() const { return engine_ && engine_->reached_tail(); }
+  bool last_run_given_up() const { return last_given_up_; }
   bool last_run_parallel() const { return last_parallel_; }
   // Returns the number of threads that executed something in the last run.
   uint32_t last_run_threads() const { return last_parallel_ ? engine_->executing_threads() : 1; }
@@ -104,15 +106,20 @@ class Scheduler {
   uint32_t worker_of_outer() const noexcept;
   // Chooses how this run is executed. REQUIRES: there is an engine.
   RunMode::Choice choose(const Step* steps) noexcept;
+  // Notes how a run of the engine that may leave its thread has ended. Returns true.
+  bool note_end() noexcept;
   void learn(const RunMode::Choice& choice, const Step* steps, double duration_ns) noexcept;
 
   const StepGraph& graph_;
   const SchedulerOptions options_;
   Scheduler* const outer_;
+  SerialRun serial_;
   uint32_t threads_ = 1;
   bool hosts_ = false;  // its steps host other runs, on several threads
   bool prepared_ = false;
+  bool observed_ = false;  // the run that is under way is observed
   bool last_complete_ = false;
+  bool last_given_up_ = false;
   bool last_parallel_ = false;
   std::shared_ptr<ParallelEngine> engine_;  // null: only the serial loop is used
   std::unique_ptr<RunMode> run_mode_;       // null: the mode is fixed and nothing is measured

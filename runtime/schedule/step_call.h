@@ -43,10 +43,4 @@ inline heddle_status call_finish(const StepGraph& graph, const Step& step, uint3
   }
 }
 
-// Requests a run to stop; the first reason is kept.
-inline void request_stop(std::atomic<uint32_t>& stop, uint32_t reason) noexcept {
-  uint32_t running = 0;
-  stop.compare_exchange_strong(running, reason, std::memory_order_relaxed);
-}
-
 }  // namespace heddle

@@ -51,7 +51,7 @@ Status check_threads(int count) {
   constexpr size_t stack_bytes = size_t{4} << 20;  // like those of oneTBB's workers
   std::vector<pthread_t> threads;
   threads.reserve(static_cast<size_t>(count));  // nothing is thrown while threads wait at the gate
-  std::mutex gate;  // closed until all threads exist at once
+  std::mutex gate;                              // closed until all threads exist at once
   int error = 0;
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);

@@ -40,6 +40,7 @@ class Crew : public Starter {
   // Chooses the fate of a step by its number.
   std::function<Fate(int64_t number)> fate = [](int64_t) { return Fate::late; };
   std::atomic<int> aborted{0}, refused_twice{0}, under_way{0};
+  std::atomic<int> completed{0};  // steps whose complete() has returned
   // Completes the steps that were held.
   void release() {
     const std::lock_guard lock(mutex_);
@@ -118,6 +119,7 @@ class Crew : public Starter {
         compute(context);
         EXPECT_EQ(complete(context, HEDDLE_OK), HEDDLE_OK);
       }
+      ++completed;
       lock.lock();
     }
   }
@@ -186,9 +188,9 @@ inline Runtime runtime_on(Executor* executor, int threads = 2) {
   return *made;
 }
 
-inline ValueId started(NetBuilder& b, const std::string& name, const std::vector<ValueId>& inputs, Crew& crew, int64_t number) {
-  return b.add1("Started", name, inputs, {{"starter", reinterpret_cast<int64_t>(static_cast<Starter*>(&crew))}, {"number", number}},
-                "started");
+inline ValueId started(NetBuilder& b, const std::string& name, const std::vector<ValueId>& inputs, Crew& crew, int64_t number,
+                       const char* type = "Started") {
+  return b.add1(type, name, inputs, {{"starter", reinterpret_cast<int64_t>(static_cast<Starter*>(&crew))}, {"number", number}}, "started");
 }
 
 inline void wait_until(const std::function<bool()>& so) {

@@ -211,10 +211,13 @@ class Careless {
     if (pending_) pending_->fetch_add(1);
     if (mistake_ == 1) return {};
     if (mistake_ == 4) throw std::runtime_error("thrown in the middle");
+    if (mistake_ == lingers)
+      while (pending_->load() != 0) std::this_thread::yield();
     return status;
   }
 
  private:
+  static constexpr int64_t lingers = 6;  // no mistake: it returns when the test has set `pending` to 0
   int64_t mistake_ = 0;
   std::atomic<int>* pending_ = nullptr;  // counts how often its subnet was left
   Subnet first_, second_;
@@ -235,6 +238,15 @@ HEDDLE_PLUGIN("started", "1.0", plugin) {
                    context.set_dims(0, context.dims(0));
                    return Status();
                  })
+                 .required("starter", HEDDLE_ATTRIBUTE_INT)
+                 .attribute("number", 0)
+                 .traits(HEDDLE_TRAIT_IMPURE)
+                 .cpu<Started>());
+  plugin.add(Op("StartedUpdate", "started")
+                 .in("w", f32)
+                 .in("x", f32)
+                 .out("next", same_as("w"), f32)
+                 .updates("next", "w")
                  .required("starter", HEDDLE_ATTRIBUTE_INT)
                  .attribute("number", 0)
                  .traits(HEDDLE_TRAIT_IMPURE)

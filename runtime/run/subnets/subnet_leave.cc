@@ -2,7 +2,6 @@
 //
 // The step whose kernel requested the run is suspended meanwhile. The thread that has something for the run to do makes the scheduler run
 // the step again: its kernel requests the same run once more, and the run continues on that thread, helped by others as before.
-#include <new>
 #include <thread>
 #include <utility>
 
@@ -15,41 +14,34 @@ namespace heddle {
 void Subnets::begin(bool may_leave) {
   if (!any_leave_) return;
   may_leave_ = may_leave && Alarm::prepare();
-  told_.store(0);
+  told_.store(Told::nothing);
 }
 
 bool Subnets::start(Leave& leave, const RunSettings& settings, Status* status) {
   const auto woken = [](void* user) {
     auto& l = *static_cast<Leave*>(user);
-    if ((l.state.fetch_or(Leave::woken) & Leave::returned) != 0) l.all.scheduler_.complete(l.step, HEDDLE_PENDING);
+    if (l.state.on(LeaveRules::Event::wake) == LeaveState::State::due) l.all.scheduler_.complete(l.step, HEDDLE_PENDING);
   };
-  {
-    const std::lock_guard lock(telling_);
-    leave.running = true;
-  }
-  leave.state.store(0);
+  leave.state.on(LeaveRules::Event::start);
   const bool over = leave.execution->start(settings, {woken, &leave}, status);
   return over ? end(leave) : leave_thread(leave);
 }
 
 bool Subnets::resume(Leave& leave, Status* status) {
-  leave.state.store(0);
-  leave.left = false;
+  leave.state.on(LeaveRules::Event::resume);
   return leave.execution->resume(status) ? end(leave) : leave_thread(leave);
 }
 
 // Marks the run as suspended. It does not continue before the kernel has returned.
 bool Subnets::leave_thread(Leave& leave) {
-  leave.left = leave.asked = true;
-  if (told_.load() == told_all) leave.execution->end_with_outer(true);  // the run may have begun after tell()
+  leave.state.on(LeaveRules::Event::leave);
+  if (told_.load() == Told::to_end_updates) leave.execution->end_with_outer(true);  // the run may have begun after tell()
   return false;
 }
 
+// Changes the state first and looks at the tellers second; tell() counts itself first and looks at the state second.
 bool Subnets::end(Leave& leave) {
-  {
-    const std::lock_guard lock(telling_);
-    leave.running = false;
-  }
+  leave.state.on(LeaveRules::Event::over);
   while (leave.tellers.load() != 0) std::this_thread::yield();
   return true;
 }
@@ -57,8 +49,9 @@ bool Subnets::end(Leave& leave) {
 heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_run_context* context, bool resumed),
                             const heddle_run_context* context) {
   Leave& leave = *steps_[step].leave;
-  leave.asked = false;
-  if (leave.mistake == HEDDLE_OK) return settle(leave, kernel(context, leave.left));
+  const bool recalled = leave.state.state() == LeaveState::State::due;
+  if (recalled) leave.state.on(LeaveRules::Event::call);
+  if (leave.mistake == HEDDLE_OK) return settle(leave, kernel(context, recalled));
   Status ignored;
   if (!resume(leave, &ignored)) return settle(leave, HEDDLE_PENDING);
   if (leave.execution->unanswered()) unanswered_.store(true);
@@ -71,31 +64,27 @@ heddle_status Subnets::settle(Leave& leave, heddle_status answer) {
     failures_.note(leave.step, HEDDLE_ERROR_INTERNAL, what);
     return HEDDLE_ERROR_INTERNAL;
   };
-  if (!leave.left) return answer == HEDDLE_PENDING ? wrong("is pending, and waits for no subnet") : answer;
+  if (!leave.state.is_away()) return answer == HEDDLE_PENDING ? wrong("is pending, and waits for no subnet") : answer;
   if (answer == HEDDLE_OK) answer = wrong("is done, and a subnet of it is under way");
-  if (answer == HEDDLE_PENDING && !leave.asked) answer = wrong("is pending, and has not asked for its subnet again");
+  if (answer == HEDDLE_PENDING && !leave.state.has_left()) answer = wrong("is pending, and has not asked for its subnet again");
   if (answer != HEDDLE_PENDING) leave.mistake = answer;
-  if ((leave.state.fetch_or(Leave::returned) & Leave::woken) != 0) scheduler_.complete(leave.step, HEDDLE_PENDING);
+  if (leave.state.on(LeaveRules::Event::kernel_returned) == LeaveState::State::due) scheduler_.complete(leave.step, HEDDLE_PENDING);
   return HEDDLE_PENDING;
 }
 
-// Signals outside of the lock: plugins are called, which may do anything.
+// Signals without a lock: plugins are called, which may do anything.
 void Subnets::tell(bool all) {
   if (!any_leave_) return;
-  const uint32_t level = all ? told_all : told;
-  uint32_t before = told_.load();
+  const Told level = all ? Told::to_end_updates : Told::to_end;
+  Told before = told_.load();
   do {
     if (before >= level) return;
   } while (!told_.compare_exchange_weak(before, level));
   for (const OfStep& of : steps_) {
     if (!of.leave) continue;
     Leave& leave = *of.leave;
-    {
-      const std::lock_guard lock(telling_);
-      if (!leave.running) continue;
-      leave.tellers.fetch_add(1);
-    }
-    leave.execution->end_with_outer(all);
+    leave.tellers.fetch_add(1);
+    if (leave.state.state() != LeaveState::State::none) leave.execution->end_with_outer(all);
     leave.tellers.fetch_sub(1);
   }
 }

@@ -273,7 +273,7 @@ heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t 
                "run the subnets that its attributes give, and declare them in subnets"});
     return HEDDLE_ERROR_INVALID;
   }
-  if (Leave* const leave = steps_.empty() ? nullptr : steps_[step].leave.get(); leave && leave->left) return go_on(call, *leave);
+  if (Leave* const leave = steps_.empty() ? nullptr : steps_[step].leave.get(); leave && leave->state.is_away()) return go_on(call, *leave);
   Compiled* found = nullptr;
   heddle_status status = admit(call);
   if (status == HEDDLE_OK) status = choose(call, &found);
@@ -282,7 +282,7 @@ heddle_status Subnets::run(uint32_t step, const heddle_subnet* subnet, uint64_t 
 }
 
 heddle_status Subnets::admit(const Call& call) {
-  if (told_.load() == told_all || scope_.should_stop(call.step)) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
+  if (told_.load() == Told::to_end_updates || scope_.should_stop(call.step)) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (!call.inputs[i])
       return refuse(call, HEDDLE_ERROR_INVALID, fmt::format("input {} of subnet {} is absent", i, quoted(call.net->name)));
@@ -382,7 +382,7 @@ heddle_status Subnets::go_on(const Call& call, Leave& leave) {
   if (subnet.net != call.net || leave.trip != call.trip || subnet.plan().inputs.size() != call.inputs.size() ||
       subnet.plan().outputs.size() < call.outputs.size())
     return refuse(call, HEDDLE_ERROR_INVALID, "another subnet is asked for than the one that is under way");
-  if (leave.asked) return HEDDLE_PENDING;  // the run was suspended in this call of the kernel
+  if (leave.state.has_left()) return HEDDLE_PENDING;  // in this call of the kernel
   Status status;
   return resume(leave, &status) ? finish(call, subnet, std::move(status)) : HEDDLE_PENDING;
 }

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +25,7 @@
 #include "heddle/status.h"
 #include "run/failure_log.h"
 #include "run/run_scope.h"
+#include "run/subnets/leave_state.h"
 
 namespace heddle {
 
@@ -91,15 +91,9 @@ class Subnets {
     Compiled* subnet = nullptr;         // the subnet that the kernel requested
     Execution* execution = nullptr;     // of that subnet
     uint64_t trip = 0;                  // the trip that the kernel requested
-    bool left = false;                  // the run is suspended: start() or resume() returned before it was over
-    bool asked = false;                 // it was suspended in the current call of the kernel
     heddle_status mistake = HEDDLE_OK;  // the kernel's status if it ended with its subnet under way: it is not called again
-    // The step is run again once both bits are set: the kernel has returned, and there is something to do.
-    enum : uint32_t { returned = 1, woken = 2 };
-    std::atomic<uint32_t> state{0};
-    // For tell(), under telling_: true from start() until the run is over. `tellers` counts the threads that are signalling the run.
-    bool running = false;
-    std::atomic<uint32_t> tellers{0};
+    LeaveState state;
+    std::atomic<uint32_t> tellers{0};  // threads that are signalling the run to end
   };
   struct OfStep {
     std::vector<std::unique_ptr<Compiled>> compiled;  // for a late step: in order of last use, the oldest first
@@ -150,9 +144,8 @@ class Subnets {
   std::atomic<bool> unanswered_{false};  // a subnet may have outstanding work
   bool any_leave_ = false;               // some step may suspend
   bool may_leave_ = false;               // steps may suspend in this run
-  enum : uint32_t { told = 1, told_all = 2 };
-  std::atomic<uint32_t> told_{0};  // what tell() has signalled in this run
-  std::mutex telling_;
+  enum class Told : uint8_t { nothing, to_end, to_end_updates };
+  std::atomic<Told> told_{Told::nothing};  // what tell() has signalled in this run
 };
 
 }  // namespace heddle

@@ -1,0 +1,47 @@
+// The state of one Execution, which runs its plan again and again: what it does now, and whether a run may begin.
+#pragma once
+
+#include <array>
+
+#include "base/threads/state_machine.h"
+
+namespace heddle {
+
+struct RunRules {
+  enum class State : uint8_t {
+    idle,        // no run is under way
+    opening,     // a run was requested: it is checked, and waits for its turn with the variables
+    computing,   // steps before the update phase may be under way
+    updating,    // steps of the update phase may be under way: neither cancellation nor deadline stops them
+    unanswered,  // no run is under way, but work of the last one still is: a run may begin only when that has completed
+    count,
+  };
+  enum class Event : uint8_t {
+    ask,      // run(), start() or enqueue() was called
+    begin,    // the run may begin
+    update,   // the update phase begins
+    end,      // the run is over, and so is all its work; or it was refused
+    give_up,  // the run is over, and some of its work is not
+    count,
+  };
+  static constexpr const char* name = "Execution";
+  static constexpr std::array<const char*, 5> state_names = {"idle", "opening", "computing", "updating", "unanswered"};
+  static constexpr std::array<const char*, 5> event_names = {"ask", "begin", "update", "end", "give_up"};
+  // A second run that is requested meanwhile finds no row for `ask`, and is refused.
+  static constexpr std::array<Transition<State, Event>, 10> table = {{
+      {State::idle, Event::ask, State::opening},
+      {State::unanswered, Event::ask, State::opening},
+      {State::opening, Event::begin, State::computing},
+      {State::opening, Event::end, State::idle},
+      {State::opening, Event::give_up, State::unanswered},
+      {State::computing, Event::update, State::updating},
+      {State::computing, Event::end, State::idle},
+      {State::computing, Event::give_up, State::unanswered},
+      {State::updating, Event::end, State::idle},
+      {State::updating, Event::give_up, State::unanswered},
+  }};
+};
+
+using RunState = StateMachine<RunRules>;
+
+}  // namespace heddle
