@@ -11,7 +11,7 @@
 namespace heddle::compiling {
 namespace {
 
-// The placeholder kernel for work that the runtime itself does on a stream (run/device/device_run.h).
+// The placeholder kernel for work that the runtime itself does on a stream (run/device/device_worker.h).
 heddle_status not_a_kernel(const heddle_run_context*, int64_t, int64_t) {
   return HEDDLE_ERROR_INTERNAL;
 }

@@ -36,9 +36,9 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
                   : ContextMemory::create(*plan, options.workspace, options.transient, options.transient_bytes);
   HEDDLE_TRY(ContextMemory memory, std::move(made));
   if (devices && options.outer_devices)
-    devices->follow(*options.outer_devices, options.outer_step, options.subnet, memory);
+    devices->streams().follow(options.outer_devices->streams(), options.outer_step, options.subnet, memory);
   else if (devices)
-    devices->follow(memory.workspace(), memory);
+    devices->streams().follow(memory.workspace(), memory);
   auto resources = std::make_unique<StepResources>(*plan, options.outer_resources);
   HEDDLE_CHECK(resources->create(devices.get(), memory.workspace()));
   std::unique_ptr<Execution> self(
@@ -71,12 +71,13 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   control.failed = step_failed;
   control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
   control.tail_begins = tail_begins;
-  const bool forgetful = devices_ && devices_->must_look();
+  const bool forgetful = devices_ && devices_->answers().must_look();
   control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
   for (size_t d = 0; devices_ && d < plan_->devices.size(); ++d)
-    if (int64_t* const extents = devices_->extents_on(static_cast<uint8_t>(d + 1))) views_.extents_on(static_cast<uint8_t>(d + 1), extents);
+    if (int64_t* const extents = devices_->streams().extents_on(static_cast<uint8_t>(d + 1)))
+      views_.extents_on(static_cast<uint8_t>(d + 1), extents);
 }
 
 // Resources of a stream must be destroyed before the stream.
@@ -87,9 +88,9 @@ Execution::~Execution() {
 Status Execution::moved() {
   if (devices_) {
     if (outer_devices_)
-      devices_->follow(*outer_devices_, outer_step_, subnet_, memory_);
+      devices_->streams().follow(outer_devices_->streams(), outer_step_, subnet_, memory_);
     else
-      devices_->follow(memory_.workspace(), memory_);
+      devices_->streams().follow(memory_.workspace(), memory_);
     HEDDLE_CHECK(resources_->follow(devices_.get(), memory_.workspace()));
   }
   views_.move();
@@ -124,7 +125,7 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 void Execution::tell(bool all) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
   if (may_leave()) subnets_.tell(all);
-  if (devices_ && !outer_devices_) devices_->abort(all);
+  if (devices_ && !outer_devices_) devices_->answers().abort(all);
 }
 
 void Execution::stop(bool all) {
@@ -149,7 +150,7 @@ void Execution::end_soon(void* self, bool all) {
 void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   without_exceptions([&] {  // on failure the next call comes soon
-    if (execution.devices_) execution.devices_->look();
+    if (execution.devices_) execution.devices_->answers().look();
     const Status broken = execution.resources_->poll();
     if (broken.ok() || execution.scope_.told_to_end()) return;  // the run ends already, for a reason that is known
     execution.pending_.blame(execution.failures_, broken.diagnostic().message);
@@ -168,7 +169,7 @@ bool Execution::outer_stops(void* self) {
 
 bool Execution::tail_begins(void* self) {
   auto& execution = *static_cast<Execution*>(self);
-  if (execution.devices_) execution.devices_->end_aborts(false);
+  if (execution.devices_) execution.devices_->answers().end_aborts(false);
   execution.check_update_indices();
   if (heddle::told_to_end(execution.scope_.control())) return false;
   execution.state_.on_alone(RunRules::Event::update);
@@ -229,8 +230,8 @@ Status Execution::open(const RunSettings& settings) {
   Ending ending(*this);
   if (devices_ || pending_.any() || !subnets_.empty()) HEDDLE_CHECK(answered());
   HEDDLE_CHECK(admit());
-  if (devices_) HEDDLE_CHECK(devices_->usable());
-  if (!devices_ && !settings.streams.empty()) return DeviceRun::stream_without_work(settings.streams.front());
+  if (devices_) HEDDLE_CHECK(devices_->streams().usable());
+  if (!devices_ && !settings.streams.empty()) return DeviceStreams::stream_without_work(settings.streams.front());
   if (resources_->may_break()) HEDDLE_CHECK(resources_->poll());
   scheduler_.prepare(steps_.steps());
   const uint64_t deadline = settings.deadline();
@@ -239,14 +240,14 @@ Status Execution::open(const RunSettings& settings) {
   if (devices_) {
     Status refused;
     try {
-      refused = devices_->follow_callers(settings.streams);
-      if (refused.ok()) refused = devices_->send_state(scope_.state(), variables_);
+      refused = devices_->worker().follow_callers(settings.streams);
+      if (refused.ok()) refused = devices_->worker().send_state(scope_.state(), variables_);
     } catch (...) {  // enqueued work is waited for in this case too
       refused = status_of_exception();
     }
     if (!refused.ok()) {
-      devices_->end_aborts(true);
-      devices_->drain(answer_after_failure_ns);
+      devices_->answers().end_aborts(true);
+      devices_->answers().drain(answer_after_failure_ns);
       return unanswered() ? std::move(refused).during(unanswered()->message()) : refused;
     }
   }
@@ -256,11 +257,11 @@ Status Execution::open(const RunSettings& settings) {
 
 Status Execution::close(bool complete) {
   const Ending ending(*this);
-  const bool aborted = devices_ && devices_->end_aborts(true);
+  const bool aborted = devices_ && devices_->answers().end_aborts(true);
   // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
   Status status = end(complete, std::move(refused_));
-  if (aborted && complete) devices_->drain(answer_after_failure_ns);  // the abort came when all steps were done
+  if (aborted && complete) devices_->answers().drain(answer_after_failure_ns);  // the abort came when all steps were done
   return status;
 }
 
@@ -277,7 +278,7 @@ Status Execution::enqueue(const RunSettings& settings) {
   Status status;
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
     if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;
-    const heddle_status failed = devices_->enqueue(i, &steps_.abi(i), devices_->planned_kernel(i), false);
+    const heddle_status failed = devices_->worker().enqueue(i, &steps_.abi(i), devices_->worker().planned_kernel(i), false);
     if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed, told_from_outside());
   }
   return status.ok() ? copy_outputs() : status;
@@ -285,7 +286,7 @@ Status Execution::enqueue(const RunSettings& settings) {
 
 Status Execution::copy_outputs() {
   return bindings_.copy_outputs([this](uint8_t device, void* to, const void* from, int64_t bytes) {
-    if (plan_->only_enqueues && outer_devices_) return devices_->copy_behind(device, to, from, bytes);
+    if (plan_->only_enqueues && outer_devices_) return devices_->worker().copy_after(device, to, from, bytes);
     return plan_->devices[device - 1u].device->copy_within(to, from, bytes);
   });
 }
@@ -345,7 +346,7 @@ void Execution::settle(bool complete) noexcept {
   if (gave_up()) without_exceptions([&] { pending_.note_unanswered(nullptr); });
   if (devices_) without_exceptions([&] { note_device_failures(); });
   if (gave_up()) {
-    if (devices_) without_exceptions([&] { pending_.note_unanswered(devices_->unanswered()); });
+    if (devices_) without_exceptions([&] { pending_.note_unanswered(devices_->answers().unanswered()); });
     // Late completions are absorbed, so that the next run begins with none.
     while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
   }
@@ -375,12 +376,12 @@ void Execution::note_device_failures() {
   const uint32_t stop = scope_.stop_reason();
   const bool impatient = stop == stop_deadline || stop == stop_cancelled;
   const double ns = scheduler_.last_run_given_up() ? 0 : impatient ? answer_after_stop_ns : answer_after_failure_ns;
-  const std::vector<DeviceRun::Failure> failures = devices_->drain(ns);
+  const std::vector<StreamAnswers::Failure> failures = devices_->answers().drain(ns);
   while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
   failure_outside_.reset();
   aborted_at_.reset();
   std::string abort_text;
-  for (const DeviceRun::Failure& found : failures) {
+  for (const StreamAnswers::Failure& found : failures) {
     if (found.of_the_outer) {
       failure_outside_ = found;
       continue;
@@ -406,8 +407,8 @@ bool Execution::look_for_answers() noexcept {
 Status Execution::answered() {
   if (!unanswered()) return {};
   subnets_.look();
-  if (devices_) devices_->drain(0);
-  if (pending_.unanswered()) pending_.note_unanswered(devices_ ? devices_->unanswered() : nullptr);
+  if (devices_) devices_->answers().drain(0);
+  if (pending_.unanswered()) pending_.note_unanswered(devices_ ? devices_->answers().unanswered() : nullptr);
   if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until it answers"};
   while (!scheduler_.answered()) std::this_thread::yield();  // other threads of the run absorb the completions
   return {};
@@ -415,7 +416,7 @@ Status Execution::answered() {
 
 std::shared_ptr<const Unanswered> Execution::unanswered() const {
   if (pending_.unanswered()) return pending_.unanswered();
-  if (devices_ && devices_->unanswered()) return devices_->unanswered();
+  if (devices_ && devices_->answers().unanswered()) return devices_->answers().unanswered();
   return subnets_.unanswered();
 }
 

@@ -105,7 +105,7 @@ class Execution {
   // Like run(), for a plan that only enqueues: enqueues the work and returns. Its stream reports when it is done and whether it failed.
   Status enqueue(const RunSettings& settings);
   // Set if not a step of this subnet but one of the outer net has failed on its stream: the number of that step, and what is known of it.
-  const std::optional<DeviceRun::Failure>& failure_outside() const { return failure_outside_; }
+  const std::optional<StreamAnswers::Failure>& failure_outside() const { return failure_outside_; }
   // Whether start() may leave its thread.
   bool may_leave() const { return plan_->has_asynchronous_steps; }
   // [any thread] Ends the run that is under way as soon as the steps in flight are done; run() then returns Code::cancelled.
@@ -200,7 +200,7 @@ class Execution {
   const std::unique_ptr<DeviceRun> devices_;  // null: everything runs on the host. Destroyed first: it calls back the steps
   const uint32_t outer_step_, subnet_;
   const DeviceRun* const outer_devices_;
-  std::optional<DeviceRun::Failure> failure_outside_;
+  std::optional<StreamAnswers::Failure> failure_outside_;
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   RunState state_;
   Kept kept_;

@@ -86,13 +86,13 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   const int32_t fence = c.planned().on_device->fence;
   const auto enqueue = [&](bool fenced) {
     if (LateStep* const late = c.all->late(c.step)) return late->enqueue(fenced);
-    return devices.enqueue(c.step, context, devices.planned_kernel(c.step), fenced);
+    return devices.worker().enqueue(c.step, context, devices.worker().planned_kernel(c.step), fenced);
   };
   // A step of a traced run waits for its own work.
-  if (fence < 0 || devices.observed()) return enqueue(false);
+  if (fence < 0 || devices.streams().observed()) return enqueue(false);
   const auto awaited = static_cast<uint32_t>(fence);
   scheduler.expect(awaited);
-  devices.await(c.step, {fence_passed, &(*c.all)[awaited]});
+  devices.answers().await(c.step, {fence_passed, &(*c.all)[awaited]});
   heddle_status status = HEDDLE_OK;
   try {
     status = enqueue(true);
@@ -100,7 +100,7 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
     status = say_threw(context);
   }
   // A fence that was completed with a failure meanwhile must not be unexpected as well.
-  if (status != HEDDLE_OK && devices.withdraw(c.step)) scheduler.unexpect();
+  if (status != HEDDLE_OK && devices.answers().withdraw(c.step)) scheduler.unexpect();
   return status;
 }
 
@@ -132,11 +132,11 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     if (step.data_scratch_bytes > 0) abi.data_scratch = services.memory.data_scratch(i);
     abi.host = host_table();
     abi.call = &c;
-    if (step.on_device) abi.stream = services.devices->stream(*step.on_device);
+    if (step.on_device) abi.stream = services.devices->streams().stream(*step.on_device);
     const std::span<void* const> resources = services.resources.of(i);
     abi.resources = resources.data();
     abi.resource_count = static_cast<uint32_t>(resources.size());
-    if (step.draws) abi.run_state = step.on_device ? services.devices->run_state(*step.on_device) : &services.scope.state();
+    if (step.draws) abi.run_state = step.on_device ? services.devices->streams().run_state(*step.on_device) : &services.scope.state();
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
   }
@@ -165,7 +165,7 @@ void StepContexts::move() {
   for (uint32_t i = 0; i < abi_.size(); ++i) {
     abi_[i].scratch = services_.memory.scratch(i);
     if (services_.plan.steps[i].data_scratch_bytes > 0) abi_[i].data_scratch = services_.memory.data_scratch(i);
-    if (const DeviceWork* work = services_.plan.steps[i].on_device.get()) abi_[i].stream = services_.devices->stream(*work);
+    if (const DeviceWork* work = services_.plan.steps[i].on_device.get()) abi_[i].stream = services_.devices->streams().stream(*work);
   }
   for (const auto& late : late_)
     if (late) late->move();

@@ -107,7 +107,7 @@ heddle_status StepContext::move(uint32_t flags, void* destination, const void* s
   }
   if (destination == source) return HEDDLE_OK;
   const int32_t kind = value ? HEDDLE_COPY_VALUE_TO_DEVICE : HEDDLE_COPY_DEVICE_TO_DEVICE;
-  if (planned().on_device) return services().devices->move(step, kind, destination, source, bytes, this);
+  if (planned().on_device) return services().devices->worker().move(step, kind, destination, source, bytes, this);
   std::memcpy(destination, source, bytes);
   return HEDDLE_OK;
 }

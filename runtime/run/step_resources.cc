@@ -53,7 +53,7 @@ Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
       const ResourceSlot& slot = (*slots)[k];
       const bool of_device_stream = !slot.made && step.on_device;
       if (pointers_[i][k] && !of_device_stream) continue;
-      void* const stream = step.on_device ? devices->stream(*step.on_device) : nullptr;
+      void* const stream = step.on_device ? devices->streams().stream(*step.on_device) : nullptr;
       auto object = object_of(step, slot, stream, of_device_stream ? StreamResources::in(workspace, plan_.resources) : of_streams());
       if (!object.ok()) return std::move(object).status().at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
       pointers_[i][k] = *object;

@@ -191,7 +191,8 @@ heddle_status LateStep::fetch_extents() {
   for (size_t i = 0; i < types_.size(); ++i) {
     if (!has_own_extent(i)) continue;
     int64_t* const to = reinterpret_cast<int64_t*>(extents_.data()) + i;
-    const heddle_status status = services_.devices->fetch(context_.step, to, context_.abi().outputs[i]->extent, sizeof(*to), &context_);
+    const heddle_status status =
+        services_.devices->worker().fetch(context_.step, to, context_.abi().outputs[i]->extent, sizeof(*to), &context_);
     if (status == HEDDLE_OK) continue;
     services_.failures.note_behind_device(context_.step);
     return status;

@@ -318,8 +318,9 @@ Status LateStep::start(PendingSteps& pending) {
 
 heddle_status LateStep::enqueue(bool fenced) {
   if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;
-  const DeviceRun::StepKernel kernel = {made_.kernel ? made_.kernel->kernel : nullptr, made_.tiles, scratch_.bytes(), thread_scratch_at_};
-  heddle_status status = services_.devices->enqueue(context_.step, &call_, kernel, fenced);
+  const DeviceWorker::StepKernel kernel = {made_.kernel ? made_.kernel->kernel : nullptr, made_.tiles, scratch_.bytes(),
+                                           thread_scratch_at_};
+  heddle_status status = services_.devices->worker().enqueue(context_.step, &call_, kernel, fenced);
   if (status == HEDDLE_OK) status = fetch_extents();
   if (status != HEDDLE_OK) return status;
   const Status closed = close(status);

@@ -52,7 +52,7 @@ class LateStep {
   heddle_status run_whole(bool resumed);
   // In place of run() for an asynchronous kernel: starts the step, whose completion `pending` reports. Errors: as resolve(); kernel_failed.
   Status start(PendingSteps& pending);
-  // In place of run() on a device: resolves the step and enqueues it. `fenced`: as for DeviceRun::enqueue().
+  // In place of run() on a device: resolves the step and enqueues it. `fenced`: as for DeviceWorker::enqueue().
   heddle_status enqueue(bool fenced);
   // Finishes the step after all tiles, or after its completion. Errors: kernel_failed.
   Status finish();

@@ -367,7 +367,7 @@ heddle_status Subnets::run_bound(const Call& call, Compiled& subnet) {
     leave->execution = subnet.execution.get();
     leave->trip = call.trip;
     if (!start(*leave, settings, &status)) return HEDDLE_PENDING;
-  } else if (plan_.steps[call.step].on_device && subnet.plan().only_enqueues && !devices_->observed()) {
+  } else if (plan_.steps[call.step].on_device && subnet.plan().only_enqueues && !devices_->streams().observed()) {
     status = subnet.execution->enqueue(settings);
   } else {
     status = subnet.execution->run(settings);
@@ -416,7 +416,8 @@ heddle_status Subnets::hand_back(const Call& call, Compiled& subnet) {
       std::memcpy(to->data, result.data, to->byte_size);
       continue;
     }
-    const heddle_status status = devices_->move(call.step, HEDDLE_COPY_DEVICE_TO_DEVICE, to->data, result.data, to->byte_size, nullptr);
+    const heddle_status status =
+        devices_->worker().move(call.step, HEDDLE_COPY_DEVICE_TO_DEVICE, to->data, result.data, to->byte_size, nullptr);
     if (status != HEDDLE_OK) return status;
   }
   return HEDDLE_OK;

@@ -1,0 +1,113 @@
+// Draining the streams of a context, and finding out which step has failed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/text.h"
+#include "base/threads/interruption.h"
+#include "plugin/host.h"
+#include "run/device/stream_answers.h"
+
+namespace heddle {
+
+std::vector<StreamAnswers::Failure> StreamAnswers::drain(double ns) {
+  for (Answer& answer : answers_)
+    if (answer.state.now() == StreamState::worked) ask(answer);
+  if (!wait_for_all(ns) && ns > 0) {
+    for (const Answer& answer : answers_)
+      if (device_of(answer).can_abort() && answer.state.has_callback() && !wait_for_stream(0, answer))
+        device_of(answer).abort(stream_of(answer));
+    wait_for_all(answer_after_stop_ns);
+  }
+  std::vector<Failure> failures;
+  for (uint32_t d = 1; d <= streams_.device_count(); ++d) drain_device(d, failures);
+  note_unanswered();
+  return failures;
+}
+
+// Synchronises the streams of the device that have answered, and appends their failures.
+void StreamAnswers::drain_device(uint32_t device, std::vector<Failure>& failures) {
+  Device& there = streams_.device(device);
+  Failure unknown;
+  bool known = false;  // then unknown failures of other streams follow from it
+  std::vector<uint32_t> suspects;
+  for (Answer& answer : answers_on(device)) {
+    if (!answer.state.has_callback() || !wait_for_stream(0, answer)) continue;
+    answer.state.change_to(StreamState::idle);
+    HostCall call;
+    const heddle_status status = there.synchronize(stream_of(answer), &call);
+    if (there.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) tell_fences(answer, status);
+    if (status == HEDDLE_OK) continue;
+    if (auto origin = streams_.origin_of(there.failed_label(stream_of(answer)))) {
+      known = true;
+      failures.push_back({origin->step, origin->of_the_outer, status, std::move(call.error.text) + origin->inside});
+      continue;
+    }
+    // Aborted streams do not report a cause.
+    if (unknown.status == HEDDLE_OK || unknown.status == HEDDLE_ERROR_CANCELLED) unknown = {0, false, status, std::move(call.error.text)};
+    const std::vector<uint32_t> after = steps_after(answer);
+    suspects.insert(suspects.end(), after.begin(), after.end());
+  }
+  if (unknown.status == HEDDLE_OK || known) return;
+  // If no work came after the last successful fences, any step may have failed.
+  if (suspects.empty()) suspects = steps_on(device);
+  failures.push_back(blame(std::move(suspects), std::move(unknown)));
+}
+
+// If the device does not report the step, any step after the last fence that succeeded may have failed, on any stream that failed.
+StreamAnswers::Failure StreamAnswers::blame(std::vector<uint32_t> suspects, Failure failure) const {
+  constexpr size_t max_named = 8;
+  std::sort(suspects.begin(), suspects.end());
+  std::vector<std::string> names;
+  for (const uint32_t step : suspects)
+    if (names.size() < max_named) names.push_back(quoted(plan_.steps[step].name));
+  if (!suspects.empty()) failure.step = suspects.front();
+  if (suspects.size() > max_named) names.push_back(fmt::format("{} more", suspects.size() - max_named));
+  if (suspects.size() > 1) failure.text += fmt::format(" (the device does not say which of {} it was)", join(names, ", "));
+  return failure;
+}
+
+// Returns the steps on the stream after the last fence that succeeded.
+std::vector<uint32_t> StreamAnswers::steps_after(const Answer& answer) const {
+  std::vector<uint32_t> steps;
+  for (uint32_t i = answer.passed.load(std::memory_order_relaxed); i < plan_.steps.size(); ++i) {
+    const DeviceWork* work = plan_.steps[i].on_device.get();
+    if (work && work->device == answer.device && work->stream == answer.stream && work->kind != DeviceWork::Kind::fence) steps.push_back(i);
+  }
+  return steps;
+}
+
+std::vector<uint32_t> StreamAnswers::steps_on(uint32_t device) const {
+  std::vector<uint32_t> steps;
+  for (uint32_t i = 0; i < plan_.steps.size(); ++i)
+    if (const DeviceWork* work = plan_.steps[i].on_device.get(); work && work->device == device && work->kind != DeviceWork::Kind::fence)
+      steps.push_back(i);
+  return steps;
+}
+
+// Notes streams with a callback that were not synchronised since. Some may have completed by now: the next drain synchronises them.
+void StreamAnswers::note_unanswered() {
+  const std::lock_guard lock(mutex_);
+  uint32_t left = 0, missing = 0;
+  for (const Answer& answer : answers_) {
+    left += answer.state.has_callback() ? 1 : 0;
+    missing += answer.state.now() == StreamState::asked ? 1 : 0;
+  }
+  if (left == 0)
+    unanswered_ = nullptr;
+  else if (!unanswered_)
+    unanswered_ = std::make_shared<Unanswered>(missing, first_unanswered());
+}
+
+std::string StreamAnswers::first_unanswered() const {
+  for (const Answer& answer : answers_) {
+    if (!answer.state.has_callback()) continue;
+    const std::vector<uint32_t> steps = steps_after(answer);
+    return fmt::format("device {} still runs {}", quoted(device_of(answer).name()),
+                       steps.empty() ? "what it was given" : quoted(plan_.steps[steps.front()].name));
+  }
+  return {};
+}
+
+}  // namespace heddle
