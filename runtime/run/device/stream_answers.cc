@@ -4,7 +4,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/threads/clock.h"
 #include "base/threads/interruption.h"
+#include "base/threads/patience.h"
 
 namespace heddle {
 namespace {
@@ -36,7 +38,7 @@ void StreamAnswers::begin(bool (*stops)(void* user), void* user) {
   user_ = user;
   for (Answer& answer : answers_) {
     answer.passed.store(0, std::memory_order_relaxed);
-    if (answer.state.now() == StreamState::worked) answer.state.change_to(StreamState::idle);
+    if (answer.state.state() == StreamState::State::worked) answer.state.on_alone(StreamRules::Event::begin);
   }
   aborted_.store(false, std::memory_order_relaxed);
   aborts_.store(Aborts::any);
@@ -76,7 +78,7 @@ bool StreamAnswers::must_look() const {
 void StreamAnswers::look() {
   forget_entered_device();  // other devices are called here, and other code was called before
   for (const Answer& answer : answers_) {
-    if (!device_of(answer).has(HEDDLE_DEVICE_DROPS_CALLBACKS) || answer.state.now() == StreamState::idle) continue;
+    if (!device_of(answer).has(HEDDLE_DEVICE_DROPS_CALLBACKS) || answer.state.state() == StreamState::State::idle) continue;
     const heddle_status status = device_of(answer).query(stream_of(answer));
     if (status != HEDDLE_OK && status != HEDDLE_PENDING) tell_fences(answer, status);
   }
@@ -114,14 +116,14 @@ bool StreamAnswers::end_aborts(bool all) {
 // Enqueues a callback on the stream, unless one is enqueued already.
 void StreamAnswers::ask(Answer& answer) {
   if (answer.state.has_callback()) return;
-  answer.state.change_to(StreamState::asked);
+  answer.state.on_alone(StreamRules::Event::ask);
   heddle_work callback = {};
   callback.callback = answered;
   callback.user = &answer;
   if (streams_.enqueue(device_of(answer), stream_of(answer), callback, DeviceStreams::no_label, nullptr) == HEDDLE_OK) return;
   // A stream that accepts no more work has failed: synchronize reports how.
   const std::lock_guard lock(mutex_);
-  if (answer.state.now() == StreamState::asked) answer.state.change_to(StreamState::given);
+  if (answer.state.state() == StreamState::State::asked) answer.state.on_alone(StreamRules::Event::answer);
   answer.failed = HEDDLE_ERROR_INTERNAL;
 }
 
@@ -129,9 +131,9 @@ void StreamAnswers::answered(void* user, heddle_status failed, const char*, size
   Answer& answer = *static_cast<Answer*>(user);
   StreamAnswers& answers = *answer.answers;
   const std::lock_guard lock(answers.mutex_);
-  if (answer.state.now() != StreamState::asked) return;  // a query has found it before
+  if (answer.state.state() != StreamState::State::asked) return;  // a query has found it before
   answer.failed = failed;
-  answer.state.change_to(StreamState::given);
+  answer.state.on_alone(StreamRules::Event::answer);
   if (answers.unanswered_) answers.unanswered_->answer();
   answers.changed_.notify_all();  // under the lock: after it the run may be destroyed
 }
@@ -139,7 +141,7 @@ void StreamAnswers::answered(void* user, heddle_status failed, const char*, size
 // Queries the streams of devices that may drop callbacks.
 void StreamAnswers::query_asked() {
   for (Answer& answer : answers_) {
-    if (answer.state.now() != StreamState::asked || !device_of(answer).has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
+    if (answer.state.state() != StreamState::State::asked || !device_of(answer).has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
     const heddle_status status = device_of(answer).query(stream_of(answer));
     if (status != HEDDLE_PENDING) answered(&answer, status, nullptr, 0);
   }
@@ -161,12 +163,12 @@ bool StreamAnswers::wait_for(double ns, const Given& given) {
 }
 
 bool StreamAnswers::wait_for_stream(double ns, const Answer& answer) {
-  return wait_for(ns, [&] { return answer.state.now() == StreamState::given; });
+  return wait_for(ns, [&] { return answer.state.state() == StreamState::State::given; });
 }
 
 bool StreamAnswers::wait_for_all(double ns) {
   return wait_for(ns, [this] {
-    return std::none_of(answers_.begin(), answers_.end(), [](const Answer& a) { return a.state.now() == StreamState::asked; });
+    return std::none_of(answers_.begin(), answers_.end(), [](const Answer& a) { return a.state.state() == StreamState::State::asked; });
   });
 }
 
@@ -175,10 +177,11 @@ heddle_status StreamAnswers::wait_for_answer(uint32_t step) {
   const double after_stop_ns = step < plan_.graph.tail_begin ? answer_after_stop_ns : answer_after_failure_ns;
   Answer& answer = answer_of(*plan_.steps[step].on_device);
   ask(answer);
+  Patience patience;
   while (!wait_for_stream(look_again_ns, answer))
-    if (stops_(user_) && !wait_for_stream(after_stop_ns, answer)) return HEDDLE_PENDING;
+    if (patience.is_over(ticks(), stops_(user_), after_stop_ns)) return HEDDLE_PENDING;
   const heddle_status failed = answer.failed;
-  answer.state.change_to(StreamState::worked);  // drain() asks again, and synchronises the stream
+  answer.state.on_alone(StreamRules::Event::wait);
   return failed;
 }
 

@@ -32,8 +32,8 @@ class StreamAnswers {
   void begin(bool (*stops)(void* user), void* user);
   // Call it before work is enqueued on the stream: drain() waits for streams that have work.
   void note_work(uint32_t device, uint32_t stream) {
-    AtomicStreamState& state = answers_[first_[device - 1u] + stream].state;
-    if (state.now() == StreamState::idle) state.change_to(StreamState::worked);
+    StreamState& state = answers_[first_[device - 1u] + stream].state;
+    if (state.state() == StreamState::State::idle) state.on_alone(StreamRules::Event::work);
   }
 
   // A callback that is called once, when a stream has completed a step or has failed before it.
@@ -85,7 +85,7 @@ class StreamAnswers {
   struct Answer {
     StreamAnswers* answers = nullptr;
     uint32_t device = 1, stream = 0;
-    AtomicStreamState state;           // becomes `given` under mutex_
+    StreamState state;                 // becomes `given` under mutex_
     heddle_status failed = HEDDLE_OK;  // valid once it is given; written under mutex_
     std::atomic<uint32_t> passed{0};   // 1 + the last fence that succeeded
   };

@@ -13,7 +13,7 @@ namespace heddle {
 
 std::vector<StreamAnswers::Failure> StreamAnswers::drain(double ns) {
   for (Answer& answer : answers_)
-    if (answer.state.now() == StreamState::worked) ask(answer);
+    if (answer.state.state() == StreamState::State::worked) ask(answer);
   if (!wait_for_all(ns) && ns > 0) {
     for (const Answer& answer : answers_)
       if (device_of(answer).can_abort() && answer.state.has_callback() && !wait_for_stream(0, answer))
@@ -34,7 +34,7 @@ void StreamAnswers::drain_device(uint32_t device, std::vector<Failure>& failures
   std::vector<uint32_t> suspects;
   for (Answer& answer : answers_on(device)) {
     if (!answer.state.has_callback() || !wait_for_stream(0, answer)) continue;
-    answer.state.change_to(StreamState::idle);
+    answer.state.on_alone(StreamRules::Event::synchronise);
     HostCall call;
     const heddle_status status = there.synchronize(stream_of(answer), &call);
     if (there.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) tell_fences(answer, status);
@@ -92,7 +92,7 @@ void StreamAnswers::note_unanswered() {
   uint32_t left = 0, missing = 0;
   for (const Answer& answer : answers_) {
     left += answer.state.has_callback() ? 1 : 0;
-    missing += answer.state.now() == StreamState::asked ? 1 : 0;
+    missing += answer.state.state() == StreamState::State::asked ? 1 : 0;
   }
   if (left == 0)
     unanswered_ = nullptr;
