@@ -3,8 +3,9 @@
 #include <array>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <new>
+
+#include "base/threads/mutex.h"
 
 namespace heddle {
 namespace {
@@ -14,18 +15,17 @@ constexpr uint32_t chunk_slots = 1024;
 }  // namespace
 
 struct TokenSlot::Slots {
-  std::mutex mutex;
+  Mutex mutex;
   std::array<std::atomic<TokenSlot*>, (1u << index_bits) / chunk_slots> chunks{};
-  uint32_t made = 0;
-  std::deque<TokenSlot*> idle;  // the one that was given back first is taken first
+  uint32_t made HEDDLE_GUARDED_BY(mutex) = 0;
+  std::deque<TokenSlot*> idle HEDDLE_GUARDED_BY(mutex);  // the one that was given back first is taken first
 
   // Never destroyed: plugins' threads may outlive everything else.
   static Slots& instance() {
     static Slots& slots = *new Slots;
     return slots;
   }
-  // The caller must hold the lock.
-  TokenSlot& next() {
+  TokenSlot& next() HEDDLE_REQUIRES(mutex) {
     if (idle.empty()) {
       const uint32_t chunk = made / chunk_slots;
       if (chunk == chunks.size()) throw std::bad_alloc();
@@ -44,7 +44,7 @@ struct TokenSlot::Slots {
 TokenSlot& TokenSlot::take(void* object, std::string_view name) {
   Slots& slots = Slots::instance();
   std::string copy(name);
-  const std::lock_guard lock(slots.mutex);
+  const MutexLock lock(slots.mutex);
   TokenSlot& slot = slots.next();
   slot.before_ = std::move(slot.owner_);
   slot.owner_ = {std::move(copy), (slot.state.load() >> 8) + 1};
@@ -58,7 +58,7 @@ void TokenSlot::give_back() noexcept {
   renew(0);
   object_ = nullptr;
   Slots& slots = Slots::instance();
-  const std::lock_guard lock(slots.mutex);
+  const MutexLock lock(slots.mutex);
   try {
     slots.idle.push_back(this);
   } catch (const std::bad_alloc&) {
@@ -85,7 +85,7 @@ bool TokenSlot::claim(const void* token) noexcept {
 }
 
 std::string TokenSlot::owner_name(const void* token) {
-  const std::lock_guard lock(Slots::instance().mutex);
+  const MutexLock lock(Slots::instance().mutex);
   const uint64_t generation = generation_of(token);
   if (generation >= owner_.first) return owner_.name;
   return generation >= before_.first ? before_.name : std::string();

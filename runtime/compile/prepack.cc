@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "net/lasting_blob.h"
 #include "weights/mapping.h"
 
@@ -36,15 +35,19 @@ struct PackCache::Table {
     bool may_be(const Blob& content) const;
   };
   // One key may have several entries: contents whose hashes agree and whose bytes do not.
-  std::unordered_multimap<std::string, Entry> entries;
-  uint64_t next_id = 1;
-  mutable std::mutex mutex;
-  std::condition_variable packed;                 // signalled when one more is packed, or packing failed
-  std::map<std::thread::id, uint64_t> waits_for;  // the entry that each thread waits for
+  std::unordered_multimap<std::string, Entry> entries HEDDLE_GUARDED_BY(mutex);
+  uint64_t next_id HEDDLE_GUARDED_BY(mutex) = 1;
+  mutable Mutex mutex;
+  Condition packed;                                                        // signalled when one more is packed, or packing failed
+  std::map<std::thread::id, uint64_t> waits_for HEDDLE_GUARDED_BY(mutex);  // the entry that each thread waits for
 
-  Entry* find(uint64_t id);
-  bool waits_for_this_thread(const Entry& entry);
-  void erase(const std::string& key, uint64_t id);
+  Entry* find(uint64_t id) HEDDLE_REQUIRES(mutex);
+  // Keeps in `others` what it has looked at: the last owner of an entry takes the lock, so that `others` must outlive it. Releases the
+  // lock while it waits, and while it drops what it has looked at.
+  std::shared_ptr<const Blob> find(const Blob& content, const std::string& key, bool* in_circle,
+                                   std::vector<std::shared_ptr<const Blob>>& others) HEDDLE_REQUIRES(mutex);
+  bool waits_for_this_thread(const Entry& entry) HEDDLE_REQUIRES(mutex);
+  void erase(const std::string& key, uint64_t id) HEDDLE_EXCLUDES(mutex);
 };
 
 // Held by plans: the packed bytes, and the entry in the table, which is erased with them.
@@ -74,7 +77,7 @@ bool PackCache::Table::Entry::may_be(const Blob& content) const {
 }
 
 void PackCache::Table::erase(const std::string& key, uint64_t id) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto [first, last] = entries.equal_range(key);
   for (auto at = first; at != last; ++at)
     if (at->second.id == id) {
@@ -101,35 +104,35 @@ bool PackCache::Table::waits_for_this_thread(const Entry& entry) {
 }
 
 // Returns the packed form that exists, or will; null: there is none.
-std::shared_ptr<const Blob> PackCache::find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key,
-                                            bool* in_circle, std::vector<std::shared_ptr<const Blob>>& others) {
-  Table& table = *table_;
+std::shared_ptr<const Blob> PackCache::Table::find(const Blob& content, const std::string& key, bool* in_circle,
+                                                   std::vector<std::shared_ptr<const Blob>>& others) {
+  const auto is_packed = [this](uint64_t id) HEDDLE_REQUIRES(mutex) {
+    const Entry* const entry = find(id);
+    return !entry || !entry->packer;
+  };
   for (;;) {
     uint64_t awaited = 0;
-    const auto [first, last] = table.entries.equal_range(key);
+    const auto [first, last] = entries.equal_range(key);
     for (auto at = first; at != last && awaited == 0; ++at) {
-      Table::Entry& entry = at->second;
+      Entry& entry = at->second;
       others.push_back(entry.packed.lock());
       if ((!entry.packer && !others.back()) || !entry.may_be(content)) continue;
       if (!entry.packer) return others.back();
-      if (table.waits_for_this_thread(entry)) {
+      if (waits_for_this_thread(entry)) {
         entry.in_circle = *in_circle = true;
         return nullptr;
       }
       awaited = entry.id;
     }
     if (awaited != 0) {
-      table.waits_for[std::this_thread::get_id()] = awaited;
-      table.packed.wait(lock, [&] {
-        const Table::Entry* const entry = table.find(awaited);
-        return !entry || !entry->packer;
-      });
-      table.waits_for.erase(std::this_thread::get_id());
+      waits_for[std::this_thread::get_id()] = awaited;
+      while (!is_packed(awaited)) packed.wait(mutex);
+      waits_for.erase(std::this_thread::get_id());
     }
     if (!others.empty()) {
-      lock.unlock();
+      mutex.unlock();
       others.clear();
-      lock.lock();
+      mutex.lock();
     }
     if (awaited == 0) return nullptr;
   }
@@ -143,8 +146,8 @@ std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const s
   const std::string whole = fmt::format("{}{}{}|{}|{}", content_key_(read), to_string(content.dtype), content.shape.text(), bytes, key);
   const auto use = std::make_shared<Use>(table_, whole);
   std::vector<std::shared_ptr<const Blob>> others;  // outlives the lock: the last owner of an entry takes it
-  std::unique_lock lock(table_->mutex);
-  if (std::shared_ptr<const Blob> known = find(lock, content, whole, &is_circle, others); known || is_circle) return known;
+  MutexLock lock(table_->mutex);
+  if (std::shared_ptr<const Blob> known = table_->find(content, whole, &is_circle, others); known || is_circle) return known;
   const uint64_t id = table_->next_id++;
   table_->entries.emplace(
       whole, Table::Entry{id, {}, static_cast<int64_t>(bytes), content.owner, content.data, content.bytes, std::this_thread::get_id()});
@@ -173,12 +176,12 @@ std::shared_ptr<const Blob> PackCache::find_or_pack(const Blob& content, const s
 }
 
 size_t PackCache::size() const {
-  const std::lock_guard lock(table_->mutex);
+  const MutexLock lock(table_->mutex);
   return table_->entries.size();
 }
 
 int64_t PackCache::bytes() const {
-  const std::lock_guard lock(table_->mutex);
+  const MutexLock lock(table_->mutex);
   int64_t total = 0;
   for (const auto& [key, entry] : table_->entries) total += entry.bytes;
   return total;

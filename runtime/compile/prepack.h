@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,9 +36,6 @@ class PackCache {
  private:
   struct Table;
   struct Use;
-  // Keeps in `others` what it has looked at: the last owner of an entry takes the lock, so that `others` must outlive it.
-  std::shared_ptr<const Blob> find(std::unique_lock<std::mutex>& lock, const Blob& content, const std::string& key, bool* in_circle,
-                                   std::vector<std::shared_ptr<const Blob>>& others);
   const ContentKey content_key_;
   std::shared_ptr<Table> table_;  // the entries that plans hold refer to it weakly
 };

@@ -7,6 +7,7 @@
 #include "base/content_hash.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "plugin/host.h"
 
 namespace heddle {
@@ -70,9 +71,12 @@ Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_b
     : plugin_(std::move(plugin)), backend_(backend), name_(fmt::format("{}:{}", backend.kind, index)), handle_(handle) {}
 
 Device::~Device() {
+  // No other thread has the device any more: no lock is needed.
+  const std::span<void* const> streams(idle_streams_);
+  const bool all_answered = given_up_copies_.empty();
   quietly(name_, [&] {
-    for (void* const stream : idle_streams_) backend_.destroy_stream(handle_, stream);
-    if (given_up_copies_.empty()) backend_.close(handle_);
+    for (void* const stream : streams) backend_.destroy_stream(handle_, stream);
+    if (all_answered) backend_.close(handle_);
   });
 }
 
@@ -208,7 +212,7 @@ Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr
   // Sessions share uploads, and nets are not trusted.
   const std::string key = content_key({blob->data, static_cast<size_t>(blob->bytes)}) + to_string(blob->dtype) + blob->shape.text();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(uploads_, [](const auto& upload) { return upload.second.expired(); });
     if (const auto known = uploads_.find(key); known != uploads_.end())
       if (auto there = known->second.lock()) return there;
@@ -216,7 +220,7 @@ Result<std::shared_ptr<const DeviceMemory>> Device::upload(const std::shared_ptr
   HEDDLE_TRY(DeviceMemory memory, allocate(blob->bytes));
   const auto made = std::make_shared<const DeviceMemory>(std::move(memory));
   HEDDLE_CHECK(write(made->get(), blob->data, blob->bytes, {until, made, blob}));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::weak_ptr<const DeviceMemory>& entry = uploads_[key];
   if (auto there = entry.lock()) return there;
   entry = made;

@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/threads/interruption.h"
+#include "base/threads/mutex.h"
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "net/net.h"
@@ -139,15 +139,18 @@ class Device : public std::enable_shared_from_this<Device> {
   friend void unregister_host_memory(Device& device, void* memory);
   Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
   struct Arrival;
+  struct DeleteArrival {
+    void operator()(Arrival* arrival) const noexcept;
+  };
   // A copy that was given up, kept until it completes.
   struct GivenUpCopy {
     void* stream = nullptr;
-    std::unique_ptr<Arrival> arrival;
+    std::unique_ptr<Arrival, DeleteArrival> arrival;
     std::shared_ptr<const void> keep, keep_host;
   };
   Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait);
   Result<void*> take_stream();
-  std::vector<GivenUpCopy> take_answered();
+  std::vector<GivenUpCopy> take_answered() HEDDLE_REQUIRES(mutex_);
   Result<void*> make_stream(int32_t stream_class, void* adopted);
   Status ask_properties();
   template <class Function>
@@ -161,11 +164,11 @@ class Device : public std::enable_shared_from_this<Device> {
   void* const handle_;
   heddle_device_properties properties_ = {};
   std::atomic<bool> retired_{false}, lost_{false};
-  std::mutex mutex_;                 // protects the members below
-  std::vector<void*> idle_streams_;  // streams of blocking copies; has room for all of them
-  size_t copy_streams_ = 0;          // the number of streams made for them
-  std::vector<GivenUpCopy> given_up_copies_;
-  std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_;  // by content
+  Mutex mutex_;
+  std::vector<void*> idle_streams_ HEDDLE_GUARDED_BY(mutex_);  // streams of blocking copies; has room for all of them
+  size_t copy_streams_ HEDDLE_GUARDED_BY(mutex_) = 0;          // the number of streams made for them
+  std::vector<GivenUpCopy> given_up_copies_ HEDDLE_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_ HEDDLE_GUARDED_BY(mutex_);  // by content
 };
 
 }  // namespace heddle

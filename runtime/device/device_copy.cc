@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "base/threads/mutex.h"
 #include "base/threads/patience.h"
 #include "device/device.h"
 
@@ -19,21 +19,21 @@ namespace heddle {
 struct Device::Arrival {
   Device& device;
   void* stream = nullptr;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool arrived = false;
+  Mutex mutex;
+  Condition changed;
+  bool arrived HEDDLE_GUARDED_BY(mutex) = false;
 
   explicit Arrival(Device& of) : device(of) {}
   static void come(void* user, heddle_status, const char*, size_t) {
     auto& arrival = *static_cast<Arrival*>(user);
-    const std::lock_guard lock(arrival.mutex);
+    const MutexLock lock(arrival.mutex);
     arrival.arrived = true;
     arrival.changed.notify_all();  // under the lock: once it is released this may be destroyed
   }
   // Once this returns true no callback comes any more.
   bool is_there() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (arrived) return true;
     }
     return device.query(stream) != HEDDLE_PENDING;
@@ -43,13 +43,13 @@ struct Device::Arrival {
   bool wait(const Interruption& until) {
     constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
     Patience patience;
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     while (!arrived) {
       const bool interrupted = until.cancelled() || (until.deadline_ticks() != 0 && ticks() >= until.deadline_ticks());
       if (patience.is_over(ticks(), interrupted, answer_after_stop_ns)) return false;
       const uint64_t next = patience.told() ? patience.until() : until.deadline_ticks();
       const std::chrono::nanoseconds slice = next != 0 ? std::min(look_again, left_until(next)) : look_again;
-      if (changed.wait_for(lock, slice) == std::cv_status::no_timeout || !device.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
+      if (changed.wait_for(mutex, slice) || !device.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
       lock.unlock();
       if (is_there()) return true;
       lock.lock();
@@ -58,8 +58,12 @@ struct Device::Arrival {
   }
 };
 
-// Removes and returns the given-up copies that have completed by now; their streams are idle again. The caller must hold mutex_ and destroy
-// the result after releasing it: the memory they kept may be memory of this device.
+void Device::DeleteArrival::operator()(Arrival* arrival) const noexcept {
+  delete arrival;
+}
+
+// Removes and returns the given-up copies that have completed by now; their streams are idle again. The caller must destroy the result
+// after releasing mutex_: the memory they kept may be memory of this device.
 std::vector<Device::GivenUpCopy> Device::take_answered() {
   std::vector<GivenUpCopy> answered;
   answered.reserve(given_up_copies_.size());
@@ -75,14 +79,16 @@ std::vector<Device::GivenUpCopy> Device::take_answered() {
 
 void Device::sweep() {
   std::vector<GivenUpCopy> answered;
-  const std::lock_guard lock(mutex_);
-  without_exceptions([&] { answered = take_answered(); });  // the next sweep takes the copies that this one had no memory for
+  without_exceptions([&] {  // the next sweep takes the copies that this one had no memory for
+    const MutexLock lock(mutex_);
+    answered = take_answered();
+  });
 }
 
 // Fails with busy while a given-up copy is outstanding: it may still write, and no other copy may overtake it.
 Result<void*> Device::take_stream() {
   std::vector<GivenUpCopy> answered;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   answered = take_answered();
   if (!given_up_copies_.empty())
     return Status(Code::busy, fmt::format("device {} still works on a copy that was given up", quoted(name_)),
@@ -101,7 +107,7 @@ Result<void*> Device::take_stream() {
 }
 
 void Device::give_back_stream(void* stream) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   idle_streams_.push_back(stream);
 }
 
@@ -113,7 +119,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
     return {};
   }
   HostCall call, end_call;
-  auto arrival = std::make_unique<Arrival>(*this);
+  std::unique_ptr<Arrival, DeleteArrival> arrival(new Arrival(*this));
   HEDDLE_TRY(void* const stream, take_stream());
   arrival->stream = stream;
   const heddle_copy copy = {sizeof(copy), kind, destination, source, static_cast<uint64_t>(bytes), nullptr};
@@ -123,7 +129,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
   leave();
   // A stream that accepts no copy has failed, and does not keep synchronize waiting.
   if (status == HEDDLE_OK && !arrival->wait(wait.until)) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     given_up_copies_.push_back({stream, std::move(arrival), wait.keep, wait.keep_host});
     const bool cancelled = wait.until.cancelled();
     return {cancelled ? Code::cancelled : Code::deadline_exceeded, fmt::format("device {} did not answer a copy in time", quoted(name_)),

@@ -8,6 +8,7 @@
 #include "base/exceptions.h"
 #include "base/text/option_names.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 
 namespace heddle {
 namespace {
@@ -81,7 +82,7 @@ Status describe_devices(const RegistrySnapshot& registry, const std::string& kin
 
 Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& registry, const std::string& name) {
   // Opens under the lock: two callers at once get one device.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto it = devices_.find(name); it != devices_.end()) {
     if (!it->second->lost()) return it->second;
     devices_.erase(it);
@@ -93,7 +94,7 @@ Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& regi
 }
 
 void DeviceManager::drop(const std::string& plugin) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(devices_, [&](const auto& entry) {
     const bool goes = entry.second->plugin().name == plugin;
     if (goes) entry.second->retire();
@@ -104,7 +105,7 @@ void DeviceManager::drop(const std::string& plugin) {
 void DeviceManager::sweep() noexcept {
   std::vector<std::shared_ptr<Device>> open_devices;
   without_exceptions([&] {  // devices that there is no memory to list are swept the next time
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [name, device] : devices_) open_devices.push_back(device);
   });
   for (const auto& device : open_devices) device->sweep();

@@ -3,9 +3,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/threads/mutex.h"
 #include "device/device.h"
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
@@ -40,8 +40,8 @@ class DeviceManager {
   void sweep() noexcept;
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Device>> devices_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Device>> devices_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace heddle

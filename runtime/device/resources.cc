@@ -4,16 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "base/device_name.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 
@@ -22,8 +21,8 @@ namespace {
 
 // Protects all tables, and the lists of which resource waits for which: needs go from a session's table to its runtime's. Never held while
 // a plugin is called.
-std::mutex mutex;
-std::condition_variable changed;
+Mutex mutex;
+Condition changed;
 
 std::string_view scope_name(int32_t scope) {
   constexpr std::string_view names[] = {"runtime", "device", "session", "communicator", "stream"};
@@ -140,10 +139,9 @@ struct ResourceTable::Entry final : Resource {
   std::shared_ptr<const RegistrySnapshot> registry;  // while it is being made
   ResourceTable* table = nullptr;                    // likewise
   std::vector<std::shared_ptr<Entry>> needs;         // by slot; destroyed after the resource
-  // Protected by the lock:
-  State state = State::making;
-  Status failure;
-  std::vector<const Entry*> waits_for;  // while it is being made
+  State state HEDDLE_GUARDED_BY(mutex) = State::making;
+  Status failure HEDDLE_GUARDED_BY(mutex);
+  std::vector<const Entry*> waits_for HEDDLE_GUARDED_BY(mutex);  // while it is being made
 };
 
 Status ResourceTable::Entry::make() {
@@ -197,10 +195,10 @@ heddle_status ResourceTable::Entry::Call::need(const heddle_resource_need& asked
     } else {
       why = found.status();
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error.missing = std::move(why);
   } catch (const std::bad_alloc&) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     say("no memory to find a resource");
   }
   return HEDDLE_ERROR_INVALID;
@@ -209,10 +207,10 @@ heddle_status ResourceTable::Entry::Call::need(const heddle_resource_need& asked
 // ---------------------------------------------------------------- the table
 
 struct ResourceTable::State {
-  std::map<std::string, std::shared_ptr<Entry>> entries;  // by key; failed ones are not listed
+  std::map<std::string, std::shared_ptr<Entry>> entries HEDDLE_GUARDED_BY(mutex);  // by key; failed ones are not listed
 
   // Returns a path from `from` to `to` through what each is waiting for, both included; empty: there is no path.
-  static std::vector<const Entry*> way(const Entry* from, const Entry* to) {
+  static std::vector<const Entry*> way(const Entry* from, const Entry* to) HEDDLE_REQUIRES(mutex) {
     if (from == to) return {from};
     for (const Entry* next : from->waits_for)
       if (std::vector<const Entry*> rest = way(next, to); !rest.empty()) {
@@ -255,7 +253,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
                   "ask for what has a wider scope, or the same but a stream's");
   if (wider_ && definition->scope < own_) return wider_->find(asker, registry, need, place);
   const std::string key = key_of(*definition, need, place);
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   const auto known = state_->entries.find(key);
   const bool first = known == state_->entries.end();
   std::shared_ptr<Entry> entry = first ? std::make_shared<Entry>(*definition, need, place) : known->second;
@@ -286,7 +284,7 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
     entry->failure = std::move(status);
     changed.notify_all();
   } else {
-    changed.wait(lock, [&] { return entry->state != Entry::State::making; });
+    while (entry->state == Entry::State::making) changed.wait(mutex);
   }
   if (asker) asker->waits_for.erase(std::find(asker->waits_for.begin(), asker->waits_for.end(), entry.get()));
   if (entry->state == Entry::State::made) return entry;
@@ -325,13 +323,13 @@ Result<std::shared_ptr<const Resource>> ResourceTable::of_stream(const std::shar
 
 void ResourceTable::clear() {
   std::map<std::string, std::shared_ptr<Entry>> all;  // destroyed after the lock is released
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   all.swap(state_->entries);
 }
 
 void ResourceTable::drop(const std::string& plugin) {
   std::map<std::string, std::shared_ptr<Entry>> dropped;  // destroyed after the lock is released; nodes move, which needs no memory
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   for (auto at = state_->entries.begin(); at != state_->entries.end();) {
     const auto entry = at++;
     const bool goes = entry->second->state == Entry::State::made && entry->second->owner->name == plugin;

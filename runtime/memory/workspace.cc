@@ -9,6 +9,7 @@
 
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 
 namespace heddle {
 
@@ -143,7 +144,7 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
   std::shared_ptr<Workspace> taken;
   std::vector<std::shared_ptr<Workspace>> dropped;  // freed after the lock is released
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto retired = [](const auto& workspace) { return workspace->keeps_retired(); };
     dropped.reserve(static_cast<size_t>(std::count_if(idle_.begin(), idle_.end(), retired)));  // may throw, before anything is moved
     for (auto& workspace : idle_)
@@ -171,14 +172,16 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
 
 void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) noexcept {
   if (workspace->keeps_retired()) return;
-  const std::lock_guard lock(mutex_);
-  without_exceptions([&] { idle_.push_back(std::move(workspace)); });
+  without_exceptions([&] {
+    const MutexLock lock(mutex_);
+    idle_.push_back(std::move(workspace));
+  });
 }
 
 void WorkspacePool::trim(int64_t keep_bytes) noexcept {
   for (;;) {
     std::shared_ptr<Workspace> dropped;  // freed after the lock is released
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     int64_t held = 0;
     for (const auto& workspace : idle_) held += workspace->bytes();
     if (idle_.empty() || (keep_bytes > 0 && held <= keep_bytes)) return;
@@ -188,7 +191,7 @@ void WorkspacePool::trim(int64_t keep_bytes) noexcept {
 }
 
 int64_t WorkspacePool::idle_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int64_t held = 0;
   for (const auto& workspace : idle_) held += workspace->bytes();
   return held;

@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/threads/fair_shared_mutex.h"
+#include "base/threads/mutex.h"
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
@@ -103,8 +103,9 @@ class WorkspacePool {
   int64_t idle_bytes() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Workspace>> idle_;  // the last one was given back last; keeps its capacity, for runs that allocate nothing
+  mutable Mutex mutex_;
+  // The last one was given back last. It keeps its capacity, for runs that allocate nothing.
+  std::vector<std::shared_ptr<Workspace>> idle_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace heddle

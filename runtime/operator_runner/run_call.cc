@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/exceptions.h"
+#include "base/threads/mutex.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/infer_operator.h"
 
@@ -16,7 +17,7 @@ heddle_status RunCall::complete(heddle_status status, std::string_view text) noe
     completed_untold_ = true;
     return HEDDLE_ERROR_INVALID;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   complete_ = true;
   status_ = status;
   if (status != HEDDLE_OK && !text.empty()) say(text);
@@ -36,8 +37,8 @@ const char* RunCall::wrong_completion() const {
 }
 
 heddle_status RunCall::wait() {
-  std::unique_lock lock(mutex_);
-  completed_.wait(lock, [&] { return complete_; });
+  const MutexLock lock(mutex_);
+  while (!complete_) completed_.wait(mutex_);
   return status_;
 }
 
@@ -53,7 +54,7 @@ heddle_status RunCall::run_subnet(const heddle_subnet* subnet, uint64_t trip, Vi
   }
   if (conditions_.observer) conditions_.observer->run_begins();
   if (status.ok()) return HEDDLE_OK;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   error.code = status_of(status.code());
   error.misused = error.misused || status.code() == Code::plugin_invalid;
   error.cause = std::move(status);
@@ -66,7 +67,7 @@ heddle_status RunCall::move(uint32_t flags, void* destination, const void* sourc
   if (!without_exceptions([&] { wrong = check_move(flags, destination, source, bytes); })) return HEDDLE_ERROR_OUT_OF_MEMORY;
   if (wrong.ok() && destination != source) std::memcpy(destination, source, bytes);
   if (wrong.ok()) return HEDDLE_OK;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   error.misused = true;
   error.missing = std::move(wrong);
   return HEDDLE_ERROR_INVALID;
@@ -98,7 +99,7 @@ void* RunCall::allocate_output(uint32_t output, const int64_t* dims, int32_t ran
   }
   if (conditions_.observer) conditions_.observer->run_begins();
   if (made.ok()) return *made;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   error.missing = std::move(made).status();
   return nullptr;
 }

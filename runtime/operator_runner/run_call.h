@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "net/typed_net.h"
 #include "operator_runner/call_host.h"
 #include "operator_runner/call_memory.h"
@@ -70,11 +70,11 @@ class RunCall final : public HostCall {
   uint32_t index_ = 0;
   void* thread_scratch_ = nullptr;
   std::thread::id thread_ = std::this_thread::get_id();
-  std::condition_variable completed_;
+  Condition completed_;
   TokenSlot* slot_ = nullptr;  // for an asynchronous kernel
   std::atomic<bool> completed_untold_{false};
-  bool complete_ = false;
-  heddle_status status_ = HEDDLE_OK;
+  bool complete_ HEDDLE_GUARDED_BY(mutex_) = false;
+  heddle_status status_ HEDDLE_GUARDED_BY(mutex_) = HEDDLE_OK;
 };
 
 }  // namespace heddle

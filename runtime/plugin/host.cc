@@ -9,24 +9,27 @@
 #include "base/checked.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "plugin/abi_attributes.h"
 
 namespace heddle {
 namespace {
 
-std::mutex log_mutex;
-LogSink log_sink = nullptr;
-void* log_user = nullptr;
+Mutex log_mutex;
+LogSink log_sink HEDDLE_GUARDED_BY(log_mutex) = nullptr;
+void* log_user HEDDLE_GUARDED_BY(log_mutex) = nullptr;
 
 void log_function(heddle_log_level level, const char* text, size_t length) {
-  const std::lock_guard lock(log_mutex);
-  if (!log_sink) return;
+  const MutexLock lock(log_mutex);
+  const LogSink sink = log_sink;
+  void* const user = log_user;
+  if (!sink) return;
   try {
     const std::string line = printable_line(text ? std::string_view(text, length) : std::string_view());
-    log_sink(log_user, level, line.data(), line.size());
+    sink(user, level, line.data(), line.size());
   } catch (...) {  // out of memory, or from the program's function: nothing may be thrown through a plugin that logs
     constexpr std::string_view lost = "a line of the log was lost";
-    without_exceptions([&] { log_sink(log_user, HEDDLE_LOG_WARNING, lost.data(), lost.size()); });
+    without_exceptions([&] { sink(user, HEDDLE_LOG_WARNING, lost.data(), lost.size()); });
   }
 }
 
@@ -208,13 +211,13 @@ void HostCall::say(std::string_view text) noexcept {
 }
 
 void HostCall::refuse(std::string_view what) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   error.misused = true;
   without_exceptions([&] { error.missing = Status(Code::plugin_invalid, std::string(what), "see what heddle/abi.h says of heddle_host"); });
 }
 
 void HostCall::set_error(heddle_status code, std::string_view text) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   error.code = code;
   say(text);
 }
@@ -228,12 +231,12 @@ heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) n
   try {
     CallServices none;
     const Result<uint32_t> found = (services_ ? services_ : &none)->need(need);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (found.ok()) return *slot = *found, HEDDLE_OK;
     error.misused = found.status().code() == Code::plugin_invalid;
     error.missing = found.status();
   } catch (...) {  // exceptions must not cross the plugin boundary
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     say("no memory to find a resource");
   }
   return HEDDLE_ERROR_INVALID;
@@ -267,7 +270,7 @@ heddle_status HostCall::ask_about(const heddle_subnet* subnet, Views inputs, con
                   "give the operator a value for it"};
     if (status.ok()) status = answer();
     if (status.ok()) return HEDDLE_OK;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error.code = status_of(status.code());
     error.misused = error.misused || status.code() == Code::plugin_invalid;
     if (error.cause.ok())
@@ -297,18 +300,18 @@ const void* PrepareCall::prepack(uint32_t input, const char* key, uint64_t bytes
       why = fmt::format("{} bytes for a packed constant do not fit in memory", bytes);
     else
       packed = services_->prepack(input, key, bytes, fill, user, why);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!packed) say(why);
     return packed;
   } catch (...) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     say("no memory for a packed constant");
     return nullptr;
   }
 }
 
 void set_log_sink(LogSink sink, void* user) {
-  const std::lock_guard lock(log_mutex);
+  const MutexLock lock(log_mutex);
   log_sink = sink;
   log_user = user;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/lasting_tokens.h"
+#include "base/threads/mutex.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
 #include "net/net.h"
@@ -107,19 +107,19 @@ class HostCall : public heddle_call {
   heddle_status infer_subnet(const heddle_subnet* subnet, Views inputs, std::span<heddle_type* const> outputs) noexcept override;
   heddle_status declare_subnet(const heddle_subnet* subnet, Views inputs) noexcept override;
 
-  // May be read once the call has returned.
+  // During the call it is read and written under mutex_, once the call has returned without: hence it is not annotated.
   CallError error;
   // The text of a failed call, as part of a sentence.
   std::string reason() const;
 
  protected:
-  // Stores a text. REQUIRES: mutex_ is held.
-  void say(std::string_view text) noexcept;
+  // Stores a text.
+  void say(std::string_view text) noexcept HEDDLE_REQUIRES(mutex_);
   // Forwards a request about a subnet, whose inputs are all present, to `services`.
   template <class Answer>
   heddle_status ask_about(const heddle_subnet* subnet, Views inputs, const Answer& answer) noexcept;
   CallServices* const services_;
-  std::mutex mutex_;  // protects `error` during the call
+  Mutex mutex_;  // guards `error` during the call
 };
 
 // A call with a context of the ABI. Each call has its own copy: changes to it affect this call alone.

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #define XXH_INLINE_ALL
@@ -16,6 +15,7 @@
 
 #include "base/text/option_names.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "plugin/check_tables.h"
 #include "plugin/elf_check.h"
 #include "plugin/host.h"
@@ -39,8 +39,8 @@ struct Library::Opened {
 // The open libraries, by dlopen's handle: the loader treats one file with two names as one library, too. Never destroyed, so that a static
 // destructor of the embedding program may destroy a Library.
 struct Library::Table {
-  std::mutex mutex;
-  std::map<void*, std::unique_ptr<Opened>> opened;
+  Mutex mutex;
+  std::map<void*, std::unique_ptr<Opened>> opened HEDDLE_GUARDED_BY(mutex);
   static Table& instance() {
     static Table* table = new Table();
     return *table;
@@ -159,7 +159,7 @@ Result<std::unique_ptr<Library>> Library::open(const std::filesystem::path& path
                   hint_with("check the path given with ", option_names::plugins));
   HEDDLE_CHECK(check_elf(absolute, shown));
   Table& table = Table::instance();
-  const std::lock_guard lock(table.mutex);
+  const MutexLock lock(table.mutex);
   auto fresh = std::make_unique<Opened>();
   HEDDLE_CHECK(fresh->load(absolute, shown));
   std::unique_ptr<Opened>& slot = table.opened[fresh->library.native()];
@@ -178,7 +178,7 @@ Result<std::unique_ptr<Library>> Library::open(const std::filesystem::path& path
 
 Library::~Library() {
   Table& table = Table::instance();
-  const std::lock_guard lock(table.mutex);
+  const MutexLock lock(table.mutex);
   if (--opened_->users == 0) table.opened.erase(opened_->library.native());
 }
 

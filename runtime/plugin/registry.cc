@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text/option_names.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 
 namespace heddle {
 namespace {
@@ -306,7 +307,7 @@ Status Registry::read_rules(const std::shared_ptr<RegistrySnapshot>& snapshot) c
 }
 
 Status Registry::load(std::span<const std::filesystem::path> files) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Works on a copy: a refusal half-way has no effect.
   auto next = std::make_shared<RegistrySnapshot>(*snapshot_);
   for (const std::filesystem::path& file : files) {
@@ -339,7 +340,7 @@ Result<std::vector<std::filesystem::path>> plugin_files(const std::filesystem::p
 
 Status Registry::unload(const std::string& plugin_name) {
   std::shared_ptr<const RegistrySnapshot> before;  // released after unlocking: closing a library may take a while
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Built anew from the remaining plugins: add() then finds which of them need the removed one.
   auto next = std::make_shared<RegistrySnapshot>();
   bool found = false;
@@ -366,7 +367,7 @@ Status Registry::unload(const std::string& plugin_name) {
 }
 
 std::shared_ptr<const RegistrySnapshot> Registry::snapshot() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return snapshot_;
 }
 

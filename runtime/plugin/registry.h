@@ -6,12 +6,12 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "heddle/status.h"
 #include "plugin/rewrite_rule.h"
 #include "plugin/schema.h"
@@ -78,8 +78,8 @@ class Registry {
  private:
   Status read_rules(const std::shared_ptr<RegistrySnapshot>& snapshot) const;
   const RuleReader reader_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const RegistrySnapshot> snapshot_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const RegistrySnapshot> snapshot_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 // The *.so of a folder in name order. Errors: plugin_unreadable.

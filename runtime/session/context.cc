@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "base/text/text.h"
 #include "base/threads/alarm.h"
 #include "base/threads/clock.h"
+#include "base/threads/mutex.h"
 #include "plugin/host.h"
 #include "session/plain_values.h"
 #include "session/session_impl.h"
@@ -38,9 +38,9 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
   Context::State* state = nullptr;
   RunSettings settings;
   std::function<void(Status)> done;
-  std::mutex mutex;
-  std::condition_variable finished;
-  bool running = false;
+  Mutex mutex;
+  Condition finished;
+  bool running HEDDLE_GUARDED_BY(mutex) = false;
   std::atomic<bool> cancelled{false};
   bool begun = false;          // the run has been started: the next call resumes it
   FairSharedMutex::Hold turn;  // in shared memory
@@ -73,7 +73,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
     state->leave(turn, status);
     const std::function<void(Status)> callback = std::move(done);
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       running = false;
       state->reserved.store(false, std::memory_order_release);
       finished.notify_all();
@@ -90,8 +90,8 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
     host_table()->log(HEDDLE_LOG_ERROR, threw.data(), threw.size());
   }
   void wait() {
-    std::unique_lock lock(mutex);
-    finished.wait(lock, [&] { return !running; });
+    const MutexLock lock(mutex);
+    while (running) finished.wait(mutex);
   }
 };
 
@@ -287,7 +287,7 @@ Status Context::run_async(std::function<void(Status)> done, const RunOptions& op
     throw;
   }
   {
-    const std::lock_guard lock(async.mutex);
+    const MutexLock lock(async.mutex);
     async.running = true;
   }
   async.state = &state;

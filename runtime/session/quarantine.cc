@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/exceptions.h"
+#include "base/threads/mutex.h"
 #include "plugin/host.h"
 
 namespace heddle {
@@ -12,7 +13,7 @@ namespace heddle {
 void Quarantine::keep(std::unique_ptr<Execution> execution, std::shared_ptr<Workspace> workspace) noexcept {
   sweep();
   execution->kept().workspace = std::move(workspace);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   execution->kept().next = std::move(first_);
   first_ = std::move(execution);
 }
@@ -20,7 +21,7 @@ void Quarantine::keep(std::unique_ptr<Execution> execution, std::shared_ptr<Work
 void Quarantine::sweep() noexcept {
   std::unique_ptr<Execution> answered;  // destroyed after the lock is released
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (std::unique_ptr<Execution>* at = &first_; *at;) {
       if (!(*at)->look_for_answers()) {
         at = &(*at)->kept().next;
@@ -39,7 +40,7 @@ void Quarantine::sweep() noexcept {
 }
 
 size_t Quarantine::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   size_t count = 0;
   for (const std::unique_ptr<Execution>* at = &first_; *at; at = &(*at)->kept().next) ++count;
   return count;
@@ -47,13 +48,14 @@ size_t Quarantine::size() const {
 
 Quarantine::~Quarantine() {
   // Kept reachable by the process, though never freed.
-  static std::mutex left_mutex;
-  static Execution* left_behind = nullptr;
+  static Mutex left_mutex;
+  static Execution* left_behind HEDDLE_GUARDED_BY(left_mutex) = nullptr;
   sweep();
-  const std::lock_guard lock(left_mutex);
+  const MutexLock lock(left_mutex);
   while (first_) {
+    Execution& left = *first_;
     without_exceptions([&] {
-      if (const auto unanswered = first_->unanswered())
+      if (const auto unanswered = left.unanswered())
         log_line(HEDDLE_LOG_WARNING, fmt::format("{}: what it works with is left behind", unanswered->message()));
     });
     std::unique_ptr<Execution> next = std::move(first_->kept().next);

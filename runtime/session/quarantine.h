@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
+#include "base/threads/mutex.h"
 #include "memory/workspace.h"
 #include "run/execution.h"
 
@@ -22,8 +22,8 @@ class Quarantine {
   ~Quarantine();
 
  private:
-  mutable std::mutex mutex_;
-  std::unique_ptr<Execution> first_;
+  mutable Mutex mutex_;
+  std::unique_ptr<Execution> first_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace heddle

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "base/threads/mutex.h"
 #include "infer/shape_operands.h"
 #include "plugin/host.h"
 #include "plugin/schema.h"
@@ -82,7 +83,7 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
   HEDDLE_CHECK(reserved);
   std::unique_ptr<Execution> execution;
   {
-    const std::lock_guard lock(entry.mutex);
+    const MutexLock lock(entry.mutex);
     if (!entry.idle.empty()) {
       execution = std::move(entry.idle.back());
       entry.idle.pop_back();
@@ -103,10 +104,11 @@ void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execu
     return;
   }
   execution->unbind();
-  const std::lock_guard lock(entry.mutex);
   // An execution that does not fit, or that there is no memory to keep, is destroyed after the lock is released.
-  if (entry.idle.size() < static_cast<size_t>(options.idle_contexts))
-    without_exceptions([&] { entry.idle.push_back(std::move(execution)); });
+  without_exceptions([&] {
+    const MutexLock lock(entry.mutex);
+    if (entry.idle.size() < static_cast<size_t>(options.idle_contexts)) entry.idle.push_back(std::move(execution));
+  });
 }
 
 Session::Impl::~Impl() {
@@ -358,7 +360,7 @@ std::vector<std::string> Session::files() const {
 
 Session::PlanCounts Session::plan_counts() const {
   if (!impl_->runtime->made.holds()) return {};
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   PlanCounts counts;
   counts.made = impl_->plans_made;
   counts.kept = static_cast<int64_t>(impl_->plans.size());
@@ -375,11 +377,11 @@ void Session::trim(int64_t keep_bytes) {
   std::list<std::shared_ptr<PlanEntry>> dropped;
   int64_t held = 0;
   for (const auto& net : impl_->model->nets) {
-    const std::lock_guard lock(net->mutex);
+    const MutexLock lock(net->mutex);
     for (const auto& entry : net->plans) held += entry->plan->memory.persistent_bytes;
   }
   for (const auto& net : impl_->model->nets) {
-    const std::lock_guard lock(net->mutex);
+    const MutexLock lock(net->mutex);
     while (!net->plans.empty() && (keep_bytes <= 0 || held > keep_bytes)) {
       held -= net->plans.back()->plan->memory.persistent_bytes;
       dropped.splice(dropped.end(), net->plans, std::prev(net->plans.end()));

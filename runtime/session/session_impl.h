@@ -3,11 +3,11 @@
 
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "compile/prepack.h"
 #include "device/device_manager.h"
 #include "heddle/session.h"
@@ -46,11 +46,11 @@ struct PlanEntry {
   std::shared_ptr<const Plan> plan;
   WorkspaceNeeds needs;  // of the plan
   PlanInfo::Times times;
-  int64_t number = 0;                    // its number among the plans that were made of the net
-  int64_t footprint = 0;                 // bytes that are freed with it (plan_footprint.h)
-  std::mutex mutex;                      // guards the members below
-  std::shared_ptr<const PlanInfo> info;  // made when it is first requested
-  std::vector<std::unique_ptr<Execution>> idle;
+  int64_t number = 0;     // its number among the plans that were made of the net
+  int64_t footprint = 0;  // bytes that are freed with it (plan_footprint.h)
+  Mutex mutex;
+  std::shared_ptr<const PlanInfo> info HEDDLE_GUARDED_BY(mutex);  // made when it is first requested
+  std::vector<std::unique_ptr<Execution>> idle HEDDLE_GUARDED_BY(mutex);
   // [any thread] Returns the public description of the plan.
   std::shared_ptr<const PlanInfo> described();
 };
@@ -78,12 +78,15 @@ struct Session::Impl {
   std::shared_ptr<ResourceTable> resources;  // likewise
   std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
-  SpareFindings spare_findings;                                               // of check()
-  mutable std::mutex mutex;                                                   // guards the members below
-  std::list<std::shared_ptr<PlanEntry>> plans;                                // most recent first
-  int64_t plans_made = 0, plan_hits = 0, plan_misses = 0, plans_evicted = 0;  // Session::PlanCounts
-  std::unordered_set<uint64_t> dropped_plans;                                 // hashes of the inputs of evicted plans; at most 4096
-  bool told_of_thrashing = false;
+  SpareFindings spare_findings;  // of check()
+  mutable Mutex mutex;
+  std::list<std::shared_ptr<PlanEntry>> plans HEDDLE_GUARDED_BY(mutex);  // most recent first
+  int64_t plans_made HEDDLE_GUARDED_BY(mutex) = 0;                       // Session::PlanCounts; also the three below
+  int64_t plan_hits HEDDLE_GUARDED_BY(mutex) = 0;
+  int64_t plan_misses HEDDLE_GUARDED_BY(mutex) = 0;
+  int64_t plans_evicted HEDDLE_GUARDED_BY(mutex) = 0;
+  std::unordered_set<uint64_t> dropped_plans HEDDLE_GUARDED_BY(mutex);  // hashes of the inputs of evicted plans; at most 4096
+  bool told_of_thrashing HEDDLE_GUARDED_BY(mutex) = false;
 
   // Finds or makes the plan for these inputs. Thread-safe; two threads that request the same new plan may both compile it, one is kept.
   // `interruption`: interrupts making one; null: none.
@@ -99,8 +102,9 @@ struct Session::Impl {
  private:
   std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);
   bool matches(const PlanEntry& entry, const TensorView* inputs, size_t count) const;
-  void make_room();
-  void tell_of_thrashing(const PlanEntry& made);
+  void make_room() HEDDLE_REQUIRES(mutex);
+  // Warns once if a plan is made again that had been evicted, which makes runs slow.
+  void tell_of_thrashing(const PlanEntry& made) HEDDLE_REQUIRES(mutex);
   Result<std::shared_ptr<PlanEntry>> make_plan(const TensorView* inputs, size_t count, const Interruption* interruption);
 };
 

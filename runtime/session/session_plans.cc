@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "infer/shape_operands.h"
 #include "plugin/host.h"
 #include "session/describe_plan.h"
@@ -48,7 +49,7 @@ bool Session::Impl::matches(const PlanEntry& entry, const TensorView* inputs, si
 }
 
 std::shared_ptr<PlanEntry> Session::Impl::cached(const TensorView* inputs, size_t count) {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   // Drop plans that use a lost device; the next call compiles for the reopened one.
   const auto lost = [](const PlanDevice& d) { return d.device->lost(); };
   plans_evicted += static_cast<int64_t>(
@@ -92,7 +93,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan(const TensorView* in
   if (auto entry = cached(inputs, count)) return entry;
   HEDDLE_TRY(std::shared_ptr<PlanEntry> made, make_plan(inputs, count, interruption));
   made->footprint = plan_footprint(*made->plan, net);
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   made->number = ++plans_made;
   for (const auto& entry : plans)
     if (matches(*entry, inputs, count)) return entry;
@@ -122,7 +123,6 @@ uint64_t hash_of(const PlanEntry& entry) {
 
 }  // namespace
 
-// REQUIRES: `mutex` is held.
 void Session::Impl::make_room() {
   constexpr size_t max_remembered = 4096;
   int64_t bytes = 0;
@@ -135,7 +135,6 @@ void Session::Impl::make_room() {
   }
 }
 
-// Warns once if a plan is made again that had been evicted, which makes runs slow. REQUIRES: `mutex` is held.
 void Session::Impl::tell_of_thrashing(const PlanEntry& made) {
   if (told_of_thrashing || dropped_plans.count(hash_of(made)) == 0) return;
   told_of_thrashing = true;
@@ -153,7 +152,7 @@ Result<std::shared_ptr<PlanEntry>> Session::Impl::find_plan_to_run(const TensorV
 }
 
 std::shared_ptr<const PlanInfo> PlanEntry::described() {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (!info) info = describe(*plan, times, number);
   return info;
 }

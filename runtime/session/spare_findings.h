@@ -2,10 +2,10 @@
 // allocated when the net is opened.
 #pragma once
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "heddle/status.h"
 
 namespace heddle {
@@ -17,7 +17,7 @@ class SpareFindings {
   // Returns `failure` as the only finding.
   std::vector<Diagnostic> take(Status failure) noexcept {
     std::vector<Diagnostic> findings;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     try {
       findings.reserve(1);
       if (spare_.capacity() == 0) spare_.reserve(1);
@@ -29,8 +29,8 @@ class SpareFindings {
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<Diagnostic> spare_;  // has room for one
+  Mutex mutex_;
+  std::vector<Diagnostic> spare_ HEDDLE_GUARDED_BY(mutex_);  // has room for one
 };
 
 }  // namespace heddle

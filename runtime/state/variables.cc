@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/text/limit_names.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "net/initializer.h"
 #include "net/lasting_blob.h"
 
@@ -124,7 +124,7 @@ int64_t VariableStore::bytes() const {
 // `trained` is false only for variables that have no content yet.
 Status VariableStore::fill(const Interruption& until) const {
   if (filled_.load(std::memory_order_acquire)) return {};
-  const std::lock_guard lock(filling_);
+  const MutexLock lock(filling_);
   for (; next_to_fill_ < entries_.size(); ++next_to_fill_) {
     const Entry& e = entries_[next_to_fill_];
     if (e.trained || e.initializer.empty()) continue;
@@ -208,7 +208,7 @@ Status VariableStore::replace(std::span<const std::shared_ptr<const Blob>> conte
 
 Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device) {
   Entry& e = entries_[i];
-  const std::lock_guard lock(homes_mutex_);
+  const MutexLock lock(homes_mutex_);
   if (home_on(e, *device)) return {};
   // Drop copies on lost devices, unless the newest content may have been there.
   if (!e.stale) std::erase_if(e.homes, [](const auto& home) { return home->device->lost(); });
@@ -221,13 +221,13 @@ Status VariableStore::make_home(size_t i, const std::shared_ptr<Device>& device)
   return {};
 }
 
-VariableStore::Home* VariableStore::home_on(const Entry& e, const Device& device) {
+VariableStore::Home* VariableStore::home_on(const Entry& e, const Device& device) const {
   const auto found = std::find_if(e.homes.begin(), e.homes.end(), [&](const auto& h) { return h->device.get() == &device; });
   return found == e.homes.end() ? nullptr : found->get();
 }
 
 std::byte* VariableStore::data_on(size_t i, const Device& device) const {
-  const std::lock_guard lock(homes_mutex_);
+  const MutexLock lock(homes_mutex_);
   const Home* const home = home_on(entries_[i], device);
   return home ? static_cast<std::byte*>(home->memory.get()) : nullptr;
 }
@@ -236,7 +236,7 @@ std::byte* VariableStore::data_on(size_t i, const Device& device) const {
 Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
   Home* newest = nullptr;
   {
-    const std::lock_guard lock(homes_mutex_);
+    const MutexLock lock(homes_mutex_);
     if (!e.stale) return {};
     newest = std::find_if(e.homes.begin(), e.homes.end(), [](const auto& h) { return !h->stale; })->get();
   }
@@ -249,7 +249,7 @@ Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
     return std::move(status).during(fmt::format("while variable {} was read", quoted(e.name)));
   }
   if (e.blob->bytes > 0) std::memcpy(e.data, newest->staging_data, static_cast<size_t>(e.blob->bytes));
-  const std::lock_guard lock(homes_mutex_);
+  const MutexLock lock(homes_mutex_);
   e.stale = false;
   return {};
 }
@@ -257,13 +257,13 @@ Status VariableStore::copy_to_host(const Entry& e, const CopyWait& wait) const {
 Status VariableStore::copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const {
   Home* home = nullptr;
   {
-    const std::lock_guard lock(homes_mutex_);
+    const MutexLock lock(homes_mutex_);
     home = home_on(e, device);
     if (!home->stale) return {};
   }
   HEDDLE_CHECK(home->device->write(home->memory.get(), e.data, e.blob->bytes, wait),
                fmt::format("while variable {} was uploaded", quoted(e.name)));
-  const std::lock_guard lock(homes_mutex_);
+  const MutexLock lock(homes_mutex_);
   home->stale = false;
   return {};
 }
@@ -271,7 +271,7 @@ Status VariableStore::copy_to_home(const Entry& e, const Device& device, const C
 Status VariableStore::freshen(size_t i, const Device* device, const Interruption& until) const {
   const Entry& e = entries_[i];
   {
-    const std::lock_guard lock(homes_mutex_);
+    const MutexLock lock(homes_mutex_);
     if (device ? !home_on(e, *device)->stale : !e.stale) return {};
   }
   // Concurrent runs that read may need the same copy: one of them makes it.
@@ -287,7 +287,7 @@ Status VariableStore::freshen(size_t i, const Device* device, const Interruption
 
 void VariableStore::written(size_t i, const Device* device) {
   Entry& e = entries_[i];
-  const std::lock_guard lock(homes_mutex_);
+  const MutexLock lock(homes_mutex_);
   e.stale = device != nullptr;
   for (const auto& home : e.homes) home->stale = home->device.get() != device;
 }
@@ -295,7 +295,7 @@ void VariableStore::written(size_t i, const Device* device) {
 Status VariableStore::whole() const {
   constexpr const char* mend = "write it, or open the net again";
   const bool homes = has_homes();
-  const std::lock_guard lock(homes_mutex_);
+  const MutexLock lock(homes_mutex_);
   for (const Entry& e : entries_) {
     if (e.torn) return {Code::hazard, fmt::format("variable {} was left half-updated by a run that failed", quoted(e.name)), mend};
     const auto gone = [&](const auto& home) { return !home->stale && home->device->lost(); };

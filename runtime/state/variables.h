@@ -8,12 +8,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/threads/fair_shared_mutex.h"
+#include "base/threads/mutex.h"
 #include "device/device.h"
 #include "device/unanswered.h"
 #include "heddle/limits.h"
@@ -100,17 +100,17 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
     mutable bool stale = false;  // the host's bytes are
     std::vector<std::unique_ptr<Home>> homes;
   };
-  static Home* home_on(const Entry& e, const Device& device);
+  Home* home_on(const Entry& e, const Device& device) const HEDDLE_REQUIRES(homes_mutex_);
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
   void overwrite(size_t i, const void* source);
   std::vector<Entry> entries_;
   uint64_t seed_ = 0;  // of the initial contents
-  mutable std::mutex filling_;
-  mutable size_t next_to_fill_ = 0;  // an entry; those before it have content
+  mutable Mutex filling_;
+  mutable size_t next_to_fill_ HEDDLE_GUARDED_BY(filling_) = 0;  // an entry; those before it have content
   mutable std::atomic<bool> filled_{false};
   std::atomic<bool> has_homes_{false};
-  mutable std::mutex homes_mutex_;   // guards homes and what is stale
+  mutable Mutex homes_mutex_;        // guards the homes of entries and what is stale; a type of its own can not name it
   mutable FairSharedMutex copying_;  // held during copies between the host and homes
   mutable FairSharedMutex turns_;
   std::shared_ptr<const Unanswered> unanswered_;

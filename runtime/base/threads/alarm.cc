@@ -3,12 +3,11 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "base/threads/clock.h"
+#include "base/threads/mutex.h"
 
 namespace heddle {
 
@@ -26,7 +25,7 @@ class AlarmThread {
   }
 
   bool prepare() noexcept {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (running_) return true;
     try {
       std::thread([this] { work(); }).detach();
@@ -37,7 +36,7 @@ class AlarmThread {
   }
 
   void set(Alarm& alarm, uint64_t at) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     remove(alarm);
     Alarm** place = &first_;
     while (*place && (*place)->at_ <= at) place = &(*place)->next_;
@@ -49,13 +48,13 @@ class AlarmThread {
   }
 
   void cancel(Alarm& alarm) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     remove(alarm);
-    changed_.wait(lock, [&] { return !alarm.ringing_; });
+    while (alarm.ringing_) changed_.wait(mutex_);
   }
 
  private:
-  void remove(Alarm& alarm) {
+  void remove(Alarm& alarm) HEDDLE_REQUIRES(mutex_) {
     if (!alarm.set_) return;
     Alarm** place = &first_;
     while (*place && *place != &alarm) place = &(*place)->next_;  // not in the list: it was set in the process that forked this one
@@ -64,14 +63,14 @@ class AlarmThread {
   }
 
   [[noreturn]] void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
       if (!first_) {
-        changed_.wait(lock);
+        changed_.wait(mutex_);
         continue;
       }
       if (const auto left = left_until(first_->at_); left.count() > 0) {
-        changed_.wait_for(lock, left);
+        changed_.wait_for(mutex_, left);
         continue;
       }
       Alarm& due = *first_;
@@ -86,10 +85,10 @@ class AlarmThread {
   }
 
   const pid_t process_ = ::getpid();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Alarm* first_ = nullptr;  // ascending by time
-  bool running_ = false;
+  Mutex mutex_;  // also guards the lists and states in the alarms themselves
+  Condition changed_;
+  Alarm* first_ HEDDLE_GUARDED_BY(mutex_) = nullptr;  // ascending by time
+  bool running_ HEDDLE_GUARDED_BY(mutex_) = false;
 };
 
 bool Alarm::prepare() noexcept {

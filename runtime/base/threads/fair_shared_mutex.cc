@@ -50,7 +50,7 @@ void FairSharedMutex::Hold::leave() {
 }
 
 FairSharedMutex::Outcome FairSharedMutex::wait(Use use, const Interruption& until) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!first_ && free_for(use)) {
     admit(use);
     return Outcome::entered;
@@ -68,14 +68,14 @@ FairSharedMutex::Outcome FairSharedMutex::wait(Use use, const Interruption& unti
       return cancelled ? Outcome::cancelled : Outcome::late;
     }
     if (has_deadline)
-      waiter.called.wait_for(lock, left);
+      waiter.called.wait_for(mutex_, left);
     else
-      waiter.called.wait(lock);
+      waiter.called.wait(mutex_);
   }
 }
 
 void FairSharedMutex::leave(Use use) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   inside_ = use == Use::alone ? 0 : inside_ - 1;
   admit_next();
 }
@@ -104,12 +104,12 @@ void FairSharedMutex::remove(const Waiter& waiter) {
 }
 
 void FairSharedMutex::wake() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Waiter* waiter = first_; waiter; waiter = waiter->next) waiter->called.notify_one();
 }
 
 size_t FairSharedMutex::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   size_t count = 0;
   for (const Waiter* waiter = first_; waiter; waiter = waiter->next) ++count;
   return count;

@@ -7,16 +7,18 @@
 //
 // Allocates nothing. A thread that enters a mutex which it holds already, directly or as a helper of a run that holds it, gets
 // Outcome::held instead of a deadlock.
+//
+// It has no thread annotations: a hold is entered on one condition of several, and a run that leaves its thread ends it on another; clang
+// can follow neither. Functions that need a hold say so in their comments ("REQUIRES: a turn").
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 
 #include "base/threads/interruption.h"
+#include "base/threads/mutex.h"
 #include "heddle/status.h"
 
 namespace heddle {
@@ -67,21 +69,21 @@ class FairSharedMutex {
  private:
   struct Waiter {
     Use use = Use::shared;
-    bool admitted = false;
-    std::condition_variable called;
+    bool admitted = false;  // like `next` it is used under mutex_, which a type of its own can not name
+    Condition called;
     Waiter* next = nullptr;
   };
-  bool free_for(Use use) const { return use == Use::alone ? inside_ == 0 : inside_ >= 0; }
-  void admit(Use use) { inside_ = use == Use::alone ? -1 : inside_ + 1; }
+  bool free_for(Use use) const HEDDLE_REQUIRES(mutex_) { return use == Use::alone ? inside_ == 0 : inside_ >= 0; }
+  void admit(Use use) HEDDLE_REQUIRES(mutex_) { inside_ = use == Use::alone ? -1 : inside_ + 1; }
   Outcome wait(Use use, const Interruption& until);
   void leave(Use use);
-  void admit_next();
-  void remove(const Waiter& waiter);
+  void admit_next() HEDDLE_REQUIRES(mutex_);
+  void remove(const Waiter& waiter) HEDDLE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  int64_t inside_ = 0;       // readers; -1: a writer
-  Waiter* first_ = nullptr;  // in order of arrival
-  Waiter** end_ = &first_;
+  mutable Mutex mutex_;
+  int64_t inside_ HEDDLE_GUARDED_BY(mutex_) = 0;       // readers; -1: a writer
+  Waiter* first_ HEDDLE_GUARDED_BY(mutex_) = nullptr;  // in order of arrival
+  Waiter** end_ HEDDLE_GUARDED_BY(mutex_) = &first_;
 };
 
 // Converts the outcome of entering to a status; `what` is what the mutex protects, in a run's words ("the session's variables"). Ok when it
