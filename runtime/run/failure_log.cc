@@ -8,6 +8,7 @@
 
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "base/threads/mutex.h"
 #include "plugin/host.h"
 #include "schedule/run_control.h"
 
@@ -19,7 +20,8 @@ FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
 FailureLog::Failure& FailureLog::entry(uint32_t step, heddle_status status) noexcept {
   for (Failure& f : failures_)
     if (f.step == step) return f;
-  if (!without_exceptions([&] { failures_.emplace_back(); })) return failures_.back();
+  std::vector<Failure>* const failures = &failures_;  // clang does not see in the lambda that the lock is held
+  if (!without_exceptions([&] { failures->emplace_back(); })) return failures_.back();
   Failure& made = failures_.back();
   made.step = step;
   made.status = status;
@@ -35,28 +37,28 @@ FailureLog::Failure& FailureLog::noted(uint32_t step, heddle_status status, std:
 }
 
 void FailureLog::note(uint32_t step, heddle_status status, std::string_view text) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   noted(step, status, text);
 }
 
 void FailureLog::note_cause(uint32_t step, Status cause) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const heddle_status status = status_of(cause.code());
   if (Failure& f = entry(step, status); !f.reported) f.cause = std::move(cause);
 }
 
 void FailureLog::note_refusal(uint32_t step, Status refusal) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (Failure& f = entry(step, status_of(refusal.code())); !f.reported) f.refusal = std::move(refusal);
 }
 
 void FailureLog::note_behind_device(uint32_t step) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entry(step, HEDDLE_OK).behind_device = true;
 }
 
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Failure& known = entry(step, status);
   // Its device was lost, and now reports that this step was the cause.
   if (known.reported && known.refused && text.data()) known.reported = false;
@@ -71,26 +73,26 @@ Status FailureLog::Failure::why(heddle_status answer) const {
 }
 
 Status FailureLog::of_kernel(uint32_t step, heddle_status status) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Failure& f : failures_)
     if (f.step == step) return f.why(status);
   return plugin_error(Code::kernel_failed, status, {});
 }
 
 Status FailureLog::refusal_of(uint32_t step) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Failure& f : failures_)
     if (f.step == step) return f.refusal;
   return {};
 }
 
 bool FailureLog::reported_from(uint32_t first) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(failures_.begin(), failures_.end(), [&](const Failure& f) { return f.reported && f.step >= first; });
 }
 
 void FailureLog::forget_fences(uint8_t device) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(failures_, [&](const Failure& f) {
     const DeviceWork* work = plan_.steps[f.step].on_device.get();
     return work && (work->kind == DeviceWork::Kind::fence || f.behind_device) && work->device == device;
@@ -114,7 +116,7 @@ Status FailureLog::described(const Failure& f, uint32_t stop, bool untold) const
 }
 
 Status FailureLog::error(uint32_t stop, bool told_outside) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<const Failure*> reported;
   for (const Failure& f : failures_)
     if (f.reported) reported.push_back(&f);

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "compile/plan.h"
 #include "heddle/status.h"
 
@@ -35,8 +35,8 @@ class FailureLog {
   // [any thread] Reports that the step failed. `text`: its description; with null data, the noted text is kept. The first report of a step
   // counts.
   void report(uint32_t step, heddle_status status, std::string_view text = {}) noexcept;
-  // Forgets all failures. Call it before each run.
-  void clear() {
+  // Forgets all failures. Call it before each run: no other thread has the log then, and no lock is taken.
+  void clear() HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
     if (!failures_.empty()) failures_.clear();
   }
 
@@ -67,14 +67,14 @@ class FailureLog {
     // Returns what is known of it, for a kernel that returned `answer`.
     Status why(heddle_status answer) const;
   };
-  // Returns the entry of the step; a new one has `status`. REQUIRES: mutex_ is held.
-  Failure& entry(uint32_t step, heddle_status status) noexcept;
-  Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept;
+  // Returns the entry of the step; a new one has `status`.
+  Failure& entry(uint32_t step, heddle_status status) noexcept HEDDLE_REQUIRES(mutex_);
+  Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept HEDDLE_REQUIRES(mutex_);
   Status described(const Failure& failure, uint32_t stop, bool untold = false) const;
 
   const Plan& plan_;
-  mutable std::mutex mutex_;
-  std::vector<Failure> failures_;
+  mutable Mutex mutex_;
+  std::vector<Failure> failures_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace heddle

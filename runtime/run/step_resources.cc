@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/threads/mutex.h"
 #include "run/device/device_run.h"
 
 namespace heddle {
@@ -64,7 +65,7 @@ Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
 
 void StepResources::note(const std::shared_ptr<const Resource>& resource) {
   if (!resource->may_break()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::find(fragile_.begin(), fragile_.end(), resource) == fragile_.end()) fragile_.push_back(resource);
   may_break_.store(true, std::memory_order_relaxed);
 }
@@ -95,7 +96,7 @@ Status StepResources::bind(uint32_t step, void* stream, std::span<const Resource
     pointers->push_back(object);
     if (slot.made) made.push_back(slot.made);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   of_late_[step] = std::move(made);
   return {};
 }
@@ -105,7 +106,7 @@ Status StepResources::poll() const {
   for (size_t i = 0;; ++i) {
     std::shared_ptr<const Resource> resource;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (i >= fragile_.size()) return {};
       resource = fragile_[i];
     }
@@ -120,7 +121,7 @@ void StepResources::abort(uint32_t step, const std::string& why) const noexcept 
   if (!plan_.steps[step].late) return;
   std::vector<std::shared_ptr<const Resource>> bound;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = of_late_.find(step); found != of_late_.end()) bound = found->second;
   }
   for (const auto& resource : bound) resource->abort(why);
@@ -128,7 +129,7 @@ void StepResources::abort(uint32_t step, const std::string& why) const noexcept 
 
 void StepResources::let_go() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pointers_.clear();
     fragile_.clear();
     of_late_.clear();

@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "compile/plan.h"
 #include "device/resources.h"
 #include "heddle/status.h"
@@ -65,9 +65,9 @@ class StepResources {
   ResourceTable* of_late_streams_ = nullptr;  // the workspace's, for late steps on devices; null: there are none
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
   std::atomic<bool> may_break_{false};
-  mutable std::mutex mutex_;  // guards the members below, to which late steps and subnets add
-  std::vector<std::shared_ptr<const Resource>> fragile_;
-  std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_;  // by step
+  mutable Mutex mutex_;  // late steps and subnets add to the members below
+  std::vector<std::shared_ptr<const Resource>> fragile_ HEDDLE_GUARDED_BY(mutex_);
+  std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_ HEDDLE_GUARDED_BY(mutex_);  // by step
 };
 
 }  // namespace heddle

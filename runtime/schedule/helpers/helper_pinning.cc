@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+
+#include "base/threads/mutex.h"
 
 namespace heddle {
 
@@ -44,15 +45,15 @@ struct HelperPinning::Table {
     explicit Place(int at) : processor(at), set(at) {}
   };
   explicit Table(const std::vector<int>& processors) : places(processors.begin(), processors.end()) {}
-  std::mutex mutex;
+  Mutex mutex;  // guards who the helpers of places are; a type of its own can not name it
   std::vector<Place> places;
 
-  static void put(Place& place, pid_t thread) {
+  void put(Place& place, pid_t thread) HEDDLE_REQUIRES(mutex) {
     place.helper = thread;
     place.taken.store(thread != 0 ? 1 : 0, std::memory_order_relaxed);
     if (thread != 0) place.set.take(thread);
   }
-  Place* place_of(pid_t thread) {
+  Place* place_of(pid_t thread) HEDDLE_REQUIRES(mutex) {
     const auto it = std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.helper == thread; });
     return it == places.end() ? nullptr : &*it;
   }
@@ -64,8 +65,8 @@ struct HelperPinning::Membership {
   ~Membership() {
     const std::shared_ptr<Table> alive = table.lock();
     if (!alive) return;
-    const std::lock_guard lock(alive->mutex);
-    if (Table::Place* place = alive->place_of(gettid())) Table::put(*place, 0);
+    const MutexLock lock(alive->mutex);
+    if (Table::Place* place = alive->place_of(gettid())) alive->put(*place, 0);
   }
 };
 
@@ -77,7 +78,7 @@ void HelperPinning::enter() {
   if (table_->places.size() < 2) return;
   // Only this thread makes itself a member, so this check needs no lock.
   if (membership.table.lock() == table_) return;
-  const std::lock_guard lock(table_->mutex);
+  const MutexLock lock(table_->mutex);
   Table::Place* free = nullptr;
   for (Table::Place& place : table_->places)
     if (place.helper == 0) free = &place;
@@ -85,7 +86,7 @@ void HelperPinning::enter() {
   const auto taken = std::count_if(table_->places.begin(), table_->places.end(), [](const auto& p) { return p.helper != 0; });
   if (!free || static_cast<size_t>(taken) + 1 >= table_->places.size()) return;
   membership.table = table_;
-  Table::put(*free, gettid());
+  table_->put(*free, gettid());
 }
 
 void HelperPinning::make_room() noexcept {
@@ -93,18 +94,18 @@ void HelperPinning::make_room() noexcept {
   for (Table::Place& occupied : table_->places) {
     if (occupied.processor != here) continue;
     if (occupied.taken.load(std::memory_order_relaxed) == 0) return;
-    const std::lock_guard lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     const pid_t helper = occupied.helper;
     Table::Place* free = table_->place_of(0);
     if (helper == 0 || !free) return;
-    Table::put(occupied, 0);
-    Table::put(*free, helper);
+    table_->put(occupied, 0);
+    table_->put(*free, helper);
     return;
   }
 }
 
 std::vector<int> HelperPinning::helpers_per_processor() const {
-  const std::lock_guard lock(table_->mutex);
+  const MutexLock lock(table_->mutex);
   std::vector<int> result;
   for (const Table::Place& place : table_->places) result.push_back(place.helper != 0 ? 1 : 0);
   return result;
