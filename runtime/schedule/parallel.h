@@ -14,13 +14,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/threads/alarm.h"
+#include "base/threads/mutex.h"
 #include "base/threads/patience.h"
 #include "heddle/executor.h"
 #include "schedule/helpers/helper_slots.h"
@@ -202,8 +201,8 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   alignas(64) std::atomic<uint32_t> busy_{0};
   alignas(64) std::atomic<uint32_t> running_{0};  // a run is under way: helpers stay longer
   std::atomic<uint32_t> caller_parked_{caller_awake};
-  std::mutex park_mutex_;
-  std::condition_variable parked_;
+  Mutex park_mutex_;  // protects nothing by itself: the caller sleeps with it
+  Condition parked_;
   std::atomic<uint32_t> at_work_{0};          // threads that hold a token, where there are asynchronous steps
   std::atomic<uint32_t> begun_{0};            // steps with `suspends` that were begun and are not done: they are never given up
   std::atomic<bool> given_up_{false};         // the run is over although asynchronous steps are in flight

@@ -334,15 +334,15 @@ void ParallelEngine::park_caller(uint64_t until, bool told) noexcept {
     caller_parked_.store(caller_awake, std::memory_order_relaxed);
     return;
   }
-  std::unique_lock lock(park_mutex_);
+  const MutexLock lock(park_mutex_);
   while (caller_parked_.load(std::memory_order_relaxed) != caller_awake) {
     if (until == 0) {
-      parked_.wait(lock);
+      parked_.wait(park_mutex_);
       continue;
     }
     const auto left = left_until(until);
     if (left.count() == 0) break;
-    parked_.wait_for(lock, left);
+    parked_.wait_for(park_mutex_, left);
   }
   caller_parked_.store(caller_awake, std::memory_order_relaxed);
 }
@@ -370,7 +370,7 @@ void ParallelEngine::wake_caller() noexcept {
   if (was == caller_left) leave_.go_on(leave_.user);
   if (was != caller_asleep) return;
   // Lock and unlock, so that the caller has either seen that it is awake or is waiting: otherwise the notify could be lost.
-  { const std::lock_guard lock(park_mutex_); }
+  { const MutexLock lock(park_mutex_); }
   parked_.notify_one();
 }
 

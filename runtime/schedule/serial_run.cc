@@ -54,8 +54,9 @@ heddle_status wait_for(SerialExtras& extras) {
   SerialRun::Awaited& awaited = *extras.awaited;
   RunControl& control = extras.control;
   Patience patience;
-  std::unique_lock lock(awaited.mutex);
-  while (!awaited.changed.wait_for(lock, look_again, [&] { return awaited.over; })) {
+  MutexLock lock(awaited.mutex);
+  while (!awaited.over) {
+    if (awaited.changed.wait_for(awaited.mutex, look_again)) continue;
     lock.unlock();  // plugins are called, which may complete the step
     if (control.look) control.look(control.user);
     const bool given_up = is_out_of_patience(patience, control, told_to_end(control), extras.tail);
@@ -67,9 +68,14 @@ heddle_status wait_for(SerialExtras& extras) {
   return awaited.status;
 }
 
+void begin_wait(SerialRun::Awaited& awaited) {
+  const MutexLock lock(awaited.mutex);
+  awaited.over = false;
+}
+
 heddle_status run_step(const StepGraph& graph, const Step* steps, uint32_t s, SerialExtras& extras) {
   const bool waits = extras.awaited && (graph.flags[s] & step_async) != 0;
-  if (waits) extras.awaited->over = false;
+  if (waits) begin_wait(*extras.awaited);
   heddle_status status = steps[s].run(steps[s].context, 0, steps[s].tiles);
   if (status == HEDDLE_OK && waits) status = wait_for(extras);
   if (status == HEDDLE_OK && !graph.finish.empty() && graph.finish[s]) status = graph.finish[s](steps[s].context);
@@ -132,7 +138,7 @@ SerialRun::End SerialRun::run(const Step* steps, RunControl& control, float* cos
 }
 
 void SerialRun::complete(heddle_status status) noexcept {
-  const std::lock_guard lock(awaited_->mutex);
+  const MutexLock lock(awaited_->mutex);
   awaited_->over = true;
   awaited_->status = status;
   awaited_->changed.notify_all();  // under the lock: after it this object may be destroyed

@@ -4,10 +4,9 @@
 // Threads: run() is called by one thread at a time; complete() by any thread during an observed run.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
+#include "base/threads/mutex.h"
 #include "schedule/run_control.h"
 #include "schedule/step_graph.h"
 
@@ -31,10 +30,10 @@ class SerialRun {
 
   // The asynchronous step that is under way.
   struct Awaited {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool over = false;
-    heddle_status status = HEDDLE_OK;
+    Mutex mutex;
+    Condition changed;
+    bool over HEDDLE_GUARDED_BY(mutex) = false;
+    heddle_status status HEDDLE_GUARDED_BY(mutex) = HEDDLE_OK;
   };
 
  private:

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <system_error>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "heddle/limits.h"
 #include "schedule/helpers/helper_pinning.h"
 #include "schedule/helpers/processors.h"
@@ -41,7 +41,7 @@ class PinningObserver final : public tbb::task_scheduler_observer {
 };
 
 void* wait_for(void* gate) {
-  const std::lock_guard pass(*static_cast<std::mutex*>(gate));
+  const MutexLock pass(*static_cast<Mutex*>(gate));
   return nullptr;
 }
 
@@ -51,13 +51,13 @@ Status check_threads(int count) {
   constexpr size_t stack_bytes = size_t{4} << 20;  // like those of oneTBB's workers
   std::vector<pthread_t> threads;
   threads.reserve(static_cast<size_t>(count));  // nothing is thrown while threads wait at the gate
-  std::mutex gate;                              // closed until all threads exist at once
+  Mutex gate;                                   // closed until all threads exist at once
   int error = 0;
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstacksize(&attributes, stack_bytes);
   {
-    const std::lock_guard closed(gate);
+    const MutexLock closed(gate);
     for (int i = 0; i < count && error == 0; ++i) {
       pthread_t thread = {};
       error = ::pthread_create(&thread, &attributes, wait_for, &gate);

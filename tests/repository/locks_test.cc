@@ -82,9 +82,7 @@ struct Counter {
 TEST(Locks, OfTheRuntimeAreAnnotated) {
   // The files that may name the standard library's locks, by how their names begin.
   const std::map<std::string, std::string> exceptions = {
-      {"runtime/base/threads/mutex.h", "wraps them"},      {"runtime/run/device/", "is being rewritten"},
-      {"runtime/run/execution.", "is being rewritten"},    {"runtime/run/subnets/", "is being rewritten"},
-      {"runtime/schedule/parallel", "is being rewritten"}, {"runtime/schedule/tbb_executor.cc", "is being rewritten"},
+      {"runtime/base/threads/mutex.h", "wraps them"},
   };
   static const std::regex plain(
       R"(\bstd::((recursive_|timed_|shared_|recursive_timed_|shared_timed_)?mutex|lock_guard|unique_lock|scoped_lock|shared_lock|condition_variable(_any)?)\b)");

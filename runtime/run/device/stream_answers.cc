@@ -122,7 +122,7 @@ void StreamAnswers::ask(Answer& answer) {
   callback.user = &answer;
   if (streams_.enqueue(device_of(answer), stream_of(answer), callback, DeviceStreams::no_label, nullptr) == HEDDLE_OK) return;
   // A stream that accepts no more work has failed: synchronize reports how.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (answer.state.state() == StreamState::State::asked) answer.state.on_alone(StreamRules::Event::answer);
   answer.failed = HEDDLE_ERROR_INTERNAL;
 }
@@ -130,7 +130,7 @@ void StreamAnswers::ask(Answer& answer) {
 void StreamAnswers::answered(void* user, heddle_status failed, const char*, size_t) {
   Answer& answer = *static_cast<Answer*>(user);
   StreamAnswers& answers = *answer.answers;
-  const std::lock_guard lock(answers.mutex_);
+  const MutexLock lock(answers.mutex_);
   if (answer.state.state() != StreamState::State::asked) return;  // a query has found it before
   answer.failed = failed;
   answer.state.on_alone(StreamRules::Event::answer);
@@ -155,8 +155,8 @@ bool StreamAnswers::wait_for(double ns, const Given& given) {
   for (auto left = std::chrono::nanoseconds(static_cast<int64_t>(ns));;) {
     if (looks) query_asked();
     const auto slice = looks ? std::min(left, look_again) : left;
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, slice, given)) return true;
+    const MutexLock lock(mutex_);
+    if (changed_.wait_for(mutex_, slice, given)) return true;
     left -= slice;
     if (left.count() <= 0) return false;
   }

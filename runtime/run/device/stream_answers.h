@@ -7,14 +7,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/threads/mutex.h"
 #include "device/unanswered.h"
 #include "run/device/device_streams.h"
 #include "run/device/stream_state.h"
@@ -134,10 +133,10 @@ class StreamAnswers {
   bool (*stops_)(void* user) = nullptr;
   void* user_ = nullptr;
   std::atomic<Aborts> aborts_{Aborts::none};
-  std::atomic<uint32_t> aborting_{0};  // calls of abort() under way
-  std::atomic<bool> aborted_{false};   // a call of abort() has taken effect in this run
-  std::mutex mutex_;
-  std::condition_variable changed_;         // a stream has answered
+  std::atomic<uint32_t> aborting_{0};       // calls of abort() under way
+  std::atomic<bool> aborted_{false};        // a call of abort() has taken effect in this run
+  Mutex mutex_;                             // protects the answers, except their states, which are read without it
+  Condition changed_;                       // a stream has answered
   std::shared_ptr<Unanswered> unanswered_;  // written under mutex_, by the thread that runs
 };
 

@@ -88,7 +88,7 @@ std::vector<uint32_t> StreamAnswers::steps_on(uint32_t device) const {
 
 // Notes streams with a callback that were not synchronised since. Some may have completed by now: the next drain synchronises them.
 void StreamAnswers::note_unanswered() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint32_t left = 0, missing = 0;
   for (const Answer& answer : answers_) {
     left += answer.state.has_callback() ? 1 : 0;
