@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <map>
 #include <new>
@@ -103,6 +104,20 @@ void Resource::abort(const std::string& why) const noexcept {
   } catch (...) {
     without_exceptions([&] { log_line(HEDDLE_LOG_WARNING, fmt::format("resource {} threw an exception out of abort", quoted(name_))); });
   }
+}
+
+ResourceHolder holder_of(ResourceScope scope, bool on_device) {
+  switch (scope) {
+    case ResourceScope::runtime:
+    case ResourceScope::device:
+      return ResourceHolder::runtime;
+    case ResourceScope::session:
+    case ResourceScope::communicator:
+      return ResourceHolder::session;
+    case ResourceScope::stream:
+      break;
+  }
+  return on_device ? ResourceHolder::workspace : ResourceHolder::context;
 }
 
 // ---------------------------------------------------------------- one resource
@@ -228,8 +243,8 @@ struct ResourceTable::State {
   }
 };
 
-ResourceTable::ResourceTable(std::shared_ptr<ResourceTable> wider, int32_t own)
-    : wider_(std::move(wider)), own_(own), state_(std::make_unique<State>()) {}
+ResourceTable::ResourceTable(ResourceHolder holder, std::shared_ptr<ResourceTable> wider)
+    : holder_(holder), wider_(std::move(wider)), state_(std::make_unique<State>()) {}
 ResourceTable::~ResourceTable() = default;
 
 // `asker`: the resource whose create makes the request; null: a kernel.
@@ -251,7 +266,8 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
                   fmt::format("resource {} of scope {} needs {} of scope {}", quoted(asker->name()), scope_name(asker->scope()),
                               quoted(need.name), scope_name(definition->scope)),
                   "ask for what has a wider scope, or the same but a stream's");
-  if (wider_ && definition->scope < own_) return wider_->find(asker, registry, need, place);
+  if (wider_ && holder_of(static_cast<ResourceScope>(definition->scope), place.opened != nullptr) < holder_)
+    return wider_->find(asker, registry, need, place);
   const std::string key = key_of(*definition, need, place);
   MutexLock lock(mutex);
   const auto known = state_->entries.find(key);
@@ -298,9 +314,10 @@ Result<ResourceSlot> ResourceTable::bind(const std::shared_ptr<const RegistrySna
   std::shared_ptr<const LoadedPlugin> owner;
   const heddle_resource* const definition = registry->find_resource(need.name, device_kind(place.device), &owner);
   if (definition && definition->scope == HEDDLE_SCOPE_STREAM && definition->interface_version >= need.interface_version)
-    return ResourceSlot{nullptr, std::make_shared<const ResourceNeed>(need)};
+    return ResourceSlot{ResourceScope::stream, nullptr, std::make_shared<const ResourceNeed>(need)};
   HEDDLE_TRY(std::shared_ptr<Entry> entry, find(nullptr, registry, need, place));
-  return ResourceSlot{std::move(entry), nullptr};
+  const auto scope = static_cast<ResourceScope>(entry->scope());
+  return ResourceSlot{scope, std::move(entry), nullptr};
 }
 
 Result<uint32_t> BoundResources::bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry,
@@ -317,6 +334,7 @@ Result<uint32_t> BoundResources::bind(ResourceTable& table, const std::shared_pt
 
 Result<std::shared_ptr<const Resource>> ResourceTable::of_stream(const std::shared_ptr<const RegistrySnapshot>& registry,
                                                                  const ResourceNeed& need, const ResourcePlace& place) {
+  assert(holder_of(ResourceScope::stream, place.opened != nullptr) == holder_);
   HEDDLE_TRY(std::shared_ptr<Entry> entry, find(nullptr, registry, need, place));
   return std::shared_ptr<const Resource>(std::move(entry));
 }
@@ -335,6 +353,14 @@ void ResourceTable::drop(const std::string& plugin) {
     const bool goes = entry->second->state == Entry::State::made && entry->second->owner->name == plugin;
     if (goes) dropped.insert(state_->entries.extract(entry));
   }
+}
+
+ResourceTable& StreamResources::of(const std::shared_ptr<ResourceTable>& session) {
+  constexpr long own_uses = 1;  // the one in the table here
+  std::erase_if(tables_, [&](const auto& table) { return table->wider() != session && table->wider().use_count() == own_uses; });
+  for (const auto& table : tables_)
+    if (table->wider() == session) return *table;
+  return *tables_.emplace_back(std::make_unique<ResourceTable>(ResourceHolder::workspace, session));
 }
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 // as it does.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,25 @@
 #include "plugin/registry.h"
 
 namespace heddle {
+
+// Which users share a resource, as the plugin that publishes it declares: HEDDLE_SCOPE_* of heddle/abi.h. From wide to narrow.
+enum class ResourceScope : uint8_t {
+  runtime = HEDDLE_SCOPE_RUNTIME,
+  device = HEDDLE_SCOPE_DEVICE,
+  session = HEDDLE_SCOPE_SESSION,
+  communicator = HEDDLE_SCOPE_COMMUNICATOR,
+  stream = HEDDLE_SCOPE_STREAM,
+};
+// Who owns a table of resources, which live as long as it. From wide to narrow: a table asks its wider one for resources of wider holders.
+enum class ResourceHolder : uint8_t {
+  runtime,
+  session,
+  workspace,  // for the streams of devices, which the workspace owns: one table for each session (StreamResources)
+  context,    // for the context itself, which on the host is one stream; in a subnet, the outermost net's
+};
+// Returns the holder whose table serves a slot of `scope`, for a step on the host or `on_device`. Steps of subnets
+// have no tables of their own: they use the workspace of the outer context and, on the host, are part of its stream.
+ResourceHolder holder_of(ResourceScope scope, bool on_device);
 
 // One object that a plugin made. Thread-safe.
 class Resource {
@@ -47,8 +67,10 @@ Result<ResourceNeed> need_from_abi(const heddle_resource_need& need);
 
 // The resource bound to one slot of a kernel.
 struct ResourceSlot {
-  std::shared_ptr<const Resource> made;      // null: of stream scope
-  std::shared_ptr<const ResourceNeed> need;  // for stream scope: a context makes one for each of its streams
+  ResourceScope scope = ResourceScope::session;
+  std::shared_ptr<const Resource> made;      // of all scopes but stream
+  std::shared_ptr<const ResourceNeed> need;  // for stream scope: one is made for each stream that a step requests it on
+  bool of_stream() const { return scope == ResourceScope::stream; }
 };
 
 // The place where a resource is needed.
@@ -67,21 +89,25 @@ struct BoundResources {
   // Errors: as ResourceTable::bind.
   Result<uint32_t> bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                         const ResourcePlace& place);
-  void* object(uint32_t slot) const { return slot < slots.size() && slots[slot].made ? slots[slot].made->object() : nullptr; }
+  // Returns null for slots of stream scope, whose resources a kernel sees when it runs.
+  void* object(uint32_t slot) const { return slot < slots.size() && !slots[slot].of_stream() ? slots[slot].made->object() : nullptr; }
 };
 
-// The resources of a runtime, of a session in it, or of the streams of a context.
+// The resources of one holder.
 class ResourceTable {
  public:
-  // `wider`: the table for resources of a wider scope than `own`; null: everything is kept here.
-  explicit ResourceTable(std::shared_ptr<ResourceTable> wider = nullptr, int32_t own = HEDDLE_SCOPE_SESSION);
+  // `wider`: the table for resources of wider holders; null: they are kept here.
+  explicit ResourceTable(ResourceHolder holder, std::shared_ptr<ResourceTable> wider = nullptr);
   ~ResourceTable();
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
+  ResourceHolder holder() const { return holder_; }
+  const std::shared_ptr<ResourceTable>& wider() const { return wider_; }
   // Makes the resource on first use, unless it is of stream scope. Errors: missing_resource (no plugin publishes it, or an older version;
   // it could not be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
   Result<ResourceSlot> bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need, const ResourcePlace& place);
-  // Returns the one of stream scope for `place.stream`, made on first use. Errors: as bind.
+  // Returns the one of stream scope for `place.stream`, made on first use. REQUIRES: holder_of() names this table's holder for such a
+  // place. Errors: as bind.
   Result<std::shared_ptr<const Resource>> of_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                                     const ResourcePlace& place);
   // Forgets the resources of a plugin that is about to be unloaded; each is destroyed when it is no longer in use.
@@ -94,9 +120,21 @@ class ResourceTable {
   struct State;
   Result<std::shared_ptr<Entry>> find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                       const ResourcePlace& place);
+  const ResourceHolder holder_;
   const std::shared_ptr<ResourceTable> wider_;
-  const int32_t own_;
   const std::unique_ptr<State> state_;
+};
+
+// The resources of a workspace's streams: a table for each session that uses the workspace. Destroy it before the streams. Not
+// synchronised: of() is called while no run works in the workspace.
+class StreamResources {
+ public:
+  // Returns the table of the session whose table is `session`, which may be null; valid as long as someone else holds `session`. Makes it
+  // on first use, and drops the tables of sessions that are closed.
+  ResourceTable& of(const std::shared_ptr<ResourceTable>& session);
+
+ private:
+  std::vector<std::unique_ptr<ResourceTable>> tables_;
 };
 
 }  // namespace heddle

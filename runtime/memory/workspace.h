@@ -15,6 +15,7 @@
 #include "base/threads/fair_shared_mutex.h"
 #include "base/threads/mutex.h"
 #include "device/device.h"
+#include "device/resources.h"
 #include "device/unanswered.h"
 #include "heddle/status.h"
 
@@ -43,8 +44,8 @@ class Workspace {
   // Return the k-th stream of its class, and the k-th event, of those that were reserved.
   void* stream(const Device& device, int32_t stream_class, size_t k) const;
   void* event(const Device& device, size_t k) const;
-  // An object of the user that belongs to the streams and is destroyed before them (run/step_resources.h).
-  std::shared_ptr<void>& beside_streams() { return beside_streams_; }
+  // The resources of the streams, which are destroyed before them.
+  StreamResources& stream_resources() { return stream_resources_; }
   // Returns the bytes on the host and on devices together.
   int64_t bytes() const;
   // True if it holds memory on a device that was lost, or whose plugin is being unloaded.
@@ -78,7 +79,7 @@ class Workspace {
   std::byte* host_ = nullptr;
   int64_t host_bytes_ = 0, pinned_bytes_ = 0;
   std::vector<Side> sides_;
-  std::shared_ptr<void> beside_streams_;
+  StreamResources stream_resources_;  // destroyed before the streams of sides_
   uint64_t generation_ = 0;
 };
 

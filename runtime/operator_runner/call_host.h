@@ -32,7 +32,7 @@ class CallHost {
   Result<std::vector<void*>> resources() {
     std::vector<void*> objects;
     for (const ResourceSlot& slot : bound_.slots) {
-      HEDDLE_TRY(const auto made, slot.made ? Result(slot.made) : of_stream_.of_stream(registry_, *slot.need, {"cpu:0", nullptr}));
+      HEDDLE_TRY(const auto made, slot.of_stream() ? of_call_.of_stream(registry_, *slot.need, {"cpu:0", nullptr}) : Result(slot.made));
       objects.push_back(made->object());
     }
     return objects;
@@ -42,8 +42,9 @@ class CallHost {
   const std::shared_ptr<const RegistrySnapshot> registry_;
 
  private:
-  const std::shared_ptr<ResourceTable> resources_ = std::make_shared<ResourceTable>();
-  ResourceTable of_stream_{resources_, HEDDLE_SCOPE_STREAM};
+  // The host stands for a session with one context.
+  const std::shared_ptr<ResourceTable> resources_ = std::make_shared<ResourceTable>(ResourceHolder::session);
+  ResourceTable of_call_{ResourceHolder::context, resources_};
   BoundResources bound_;
 };
 

@@ -8,54 +8,46 @@
 
 namespace heddle {
 
-namespace {
-
-// The resources of a workspace's streams, by the resource tables of the sessions that requested them; those of closed sessions are dropped.
-class StreamResources {
- public:
-  static ResourceTable& in(Workspace& workspace, const std::shared_ptr<ResourceTable>& session) {
-    if (!workspace.beside_streams()) workspace.beside_streams() = std::make_shared<StreamResources>();
-    auto& tables = static_cast<StreamResources*>(workspace.beside_streams().get())->tables_;
-    constexpr long own_uses = 2;  // the one here and the one in the table that is made from it
-    std::erase_if(tables, [&](const auto& t) { return t.first != session && t.first.use_count() == own_uses; });
-    for (const auto& [known, table] : tables)
-      if (known == session) return *table;
-    return *tables.emplace_back(session, std::make_unique<ResourceTable>(session, HEDDLE_SCOPE_STREAM)).second;
+// Returns the table that serves a slot of `scope` for a step on the host or `on_device`.
+ResourceTable& StepResources::table_of(ResourceScope scope, bool on_device) {
+  switch (holder_of(scope, on_device)) {
+    case ResourceHolder::runtime:  // by the session's table, which asks it
+    case ResourceHolder::session:
+      return *plan_.resources;
+    case ResourceHolder::workspace:
+      return *of_workspace_;
+    case ResourceHolder::context:
+      break;
   }
+  return outer_ ? outer_->table_of(scope, on_device) : of_context_;
+}
 
- private:
-  std::vector<std::pair<std::shared_ptr<ResourceTable>, std::unique_ptr<ResourceTable>>> tables_;
-};
-
-}  // namespace
+// Whether any step needs, or may find during the run that it needs, a resource of a device's stream.
+bool StepResources::uses_workspace() const {
+  const auto of_stream = [](const ResourceSlot& slot) { return slot.of_stream(); };
+  return std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
+    return step.on_device && (step.late || (step.resources && std::any_of(step.resources->begin(), step.resources->end(), of_stream)));
+  });
+}
 
 Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
-  find_late(workspace);
   const auto needs = [](const PlanStep& step) { return step.resources != nullptr; };
-  if (std::none_of(plan_.steps.begin(), plan_.steps.end(), needs)) return {};
-  pointers_.resize(plan_.steps.size());
-  for (uint32_t i = 0; i < plan_.steps.size(); ++i)
+  if (std::any_of(plan_.steps.begin(), plan_.steps.end(), needs)) pointers_.resize(plan_.steps.size());
+  for (uint32_t i = 0; i < pointers_.size(); ++i)
     if (plan_.steps[i].resources) pointers_[i].resize(plan_.steps[i].resources->size());
   return follow(devices, workspace);
 }
 
-// Finds the table for late steps while nothing runs: late steps on several threads then only read the pointer.
-void StepResources::find_late(Workspace& workspace) {
-  const auto is_late = [](const PlanStep& step) { return step.late && step.on_device; };
-  if (std::any_of(plan_.steps.begin(), plan_.steps.end(), is_late)) of_late_streams_ = &StreamResources::in(workspace, plan_.resources);
-}
-
+// Finds the workspace's table while nothing runs: late steps on several threads then only read the pointer.
 Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
-  find_late(workspace);
+  if (uses_workspace()) of_workspace_ = &workspace.stream_resources().of(plan_.resources);
   for (uint32_t i = 0; i < pointers_.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
     const std::vector<ResourceSlot>* const slots = step.resources.get();
     for (size_t k = 0; slots && k < slots->size(); ++k) {
       const ResourceSlot& slot = (*slots)[k];
-      const bool of_device_stream = !slot.made && step.on_device;
-      if (pointers_[i][k] && !of_device_stream) continue;
-      void* const stream = step.on_device ? devices->streams().stream(*step.on_device) : nullptr;
-      auto object = object_of(step, slot, stream, of_device_stream ? StreamResources::in(workspace, plan_.resources) : of_streams());
+      if (pointers_[i][k] && holder_of(slot.scope, step.on_device != nullptr) != ResourceHolder::workspace) continue;
+      auto object = object_of(step, slot, step.on_device ? devices->streams().stream(*step.on_device) : nullptr);
       if (!object.ok()) return std::move(object).status().at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
       pointers_[i][k] = *object;
     }
@@ -70,14 +62,15 @@ void StepResources::note(const std::shared_ptr<const Resource>& resource) {
   may_break_.store(true, std::memory_order_relaxed);
 }
 
-Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream, ResourceTable& of_stream) {
-  if (slot.made) {
+Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream) {
+  if (!slot.of_stream()) {
     note(slot.made);
     return slot.made->object();
   }
   ResourcePlace place = {plan_.device_of(step), nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
-  HEDDLE_TRY(const std::shared_ptr<const Resource> made, of_stream.of_stream(plan_.registry, *slot.need, place));
+  ResourceTable& table = table_of(slot.scope, step.on_device != nullptr);
+  HEDDLE_TRY(const std::shared_ptr<const Resource> made, table.of_stream(plan_.registry, *slot.need, place));
   note(made);
   return made->object();
 }
@@ -90,11 +83,10 @@ std::span<void* const> StepResources::of(uint32_t step) const {
 Status StepResources::bind(uint32_t step, void* stream, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
   pointers->clear();
   std::vector<std::shared_ptr<const Resource>> made;
-  ResourceTable& of_stream = plan_.steps[step].on_device ? *of_late_streams_ : of_streams();
   for (const ResourceSlot& slot : slots) {
-    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, stream, of_stream));
+    HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, stream));
     pointers->push_back(object);
-    if (slot.made) made.push_back(slot.made);
+    if (!slot.of_stream()) made.push_back(slot.made);
   }
   const MutexLock lock(mutex_);
   of_late_[step] = std::move(made);
@@ -117,7 +109,7 @@ Status StepResources::poll() const {
 void StepResources::abort(uint32_t step, const std::string& why) const noexcept {
   if (plan_.steps[step].resources)
     for (const ResourceSlot& slot : *plan_.steps[step].resources)
-      if (slot.made) slot.made->abort(why);
+      if (!slot.of_stream()) slot.made->abort(why);
   if (!plan_.steps[step].late) return;
   std::vector<std::shared_ptr<const Resource>> bound;
   {
@@ -134,7 +126,7 @@ void StepResources::let_go() {
     fragile_.clear();
     of_late_.clear();
   }
-  of_streams_.clear();
+  of_context_.clear();
 }
 
 }  // namespace heddle

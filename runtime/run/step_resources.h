@@ -1,7 +1,7 @@
 // StepResources: the resources of the steps of one context, as their kernels see them: a pointer for each slot. Resources of session scope
-// or wider belong to the plan. Resources of stream scope are made here, one for each stream on which a step requests it. On the host a
-// context is a stream, and its resources are destroyed with the context; resources of a device's streams belong to the workspace, as the
-// streams do, whichever plans use them.
+// or wider exist already, and the plan's slots hold them. Resources of stream scope are made here, one for each stream on which a step
+// requests it, in the table that table_of() names. On the host a context is a stream, and its resources are destroyed with the context;
+// resources of a device's streams belong to the workspace, as the streams do, whichever plans use them.
 //
 // Belongs to one Execution. Threads: bind(), poll(), may_break() and abort() are called by the threads of its run and by those that stop
 // it; create(), follow() and let_go() while nothing runs.
@@ -29,7 +29,8 @@ class StepResources {
  public:
   // `outer`: the resources of the outer context, if this is a subnet's: on the host a context and its subnets are one stream. Null: it is
   // no subnet's.
-  StepResources(const Plan& plan, StepResources* outer) : plan_(plan), outer_(outer), of_streams_(plan.resources, HEDDLE_SCOPE_STREAM) {}
+  StepResources(const Plan& plan, StepResources* outer)
+      : plan_(plan), outer_(outer), of_context_(ResourceHolder::context, plan.resources) {}
   StepResources(const StepResources&) = delete;
   StepResources& operator=(const StepResources&) = delete;
   // Makes the resources of stream scope that the plan's steps need. Errors: as ResourceTable::bind.
@@ -48,21 +49,20 @@ class StepResources {
   Status poll() const;
   // Aborts the resources of a step that is under way and was signalled to end.
   void abort(uint32_t step, const std::string& why) const noexcept;
-  // Destroys the resources of stream scope. Call it before the streams are destroyed.
+  // Destroys the resources that the context holds, and forgets those of the workspace's streams. Call it before the context ends: the
+  // streams may be destroyed then.
   void let_go();
 
  private:
-  Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream, ResourceTable& of_stream);
-  void find_late(Workspace& workspace);
+  ResourceTable& table_of(ResourceScope scope, bool on_device);
+  Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
+  bool uses_workspace() const;
   void note(const std::shared_ptr<const Resource>& resource);
-
-  // Resources of stream scope on the host belong to the outermost run.
-  ResourceTable& of_streams() { return outer_ ? outer_->of_streams() : of_streams_; }
 
   const Plan& plan_;
   StepResources* const outer_;
-  ResourceTable of_streams_;
-  ResourceTable* of_late_streams_ = nullptr;  // the workspace's, for late steps on devices; null: there are none
+  ResourceTable of_context_;
+  ResourceTable* of_workspace_ = nullptr;     // set while nothing runs; null: no step needs a resource of a device's stream
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
   std::atomic<bool> may_break_{false};
   mutable Mutex mutex_;  // late steps and subnets add to the members below

@@ -299,7 +299,7 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
     model->nets.push_back(std::move(net));
   }
   const auto packs = std::make_shared<PackCache>();
-  const auto resources = std::make_shared<ResourceTable>(shared->resources);
+  const auto resources = std::make_shared<ResourceTable>(ResourceHolder::session, shared->resources);
   HEDDLE_TRY(const std::shared_ptr<VariableStore> variables, VariableStore::create(resolved, options.seed, options.limits));
   for (const auto& net : model->nets) {
     net->packs = packs;

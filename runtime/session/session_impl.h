@@ -29,7 +29,7 @@ struct Runtime::Impl {
   MadeInThisProcess made;
   Registry registry{read_rewrite_rule};
   DeviceManager devices;
-  std::shared_ptr<ResourceTable> resources = std::make_shared<ResourceTable>();  // of runtime and device scope
+  std::shared_ptr<ResourceTable> resources = std::make_shared<ResourceTable>(ResourceHolder::runtime);
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;

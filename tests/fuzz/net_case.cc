@@ -98,7 +98,7 @@ Limits Target::limits() {
 Outcome Target::go_on(const LoadedCase& loaded) const {
   Result<Net> resolved = resolve(loaded.net, registry_, loaded.limits);
   if (!resolved.ok()) return {Stage::resolve, resolved.status()};
-  const auto resources = std::make_shared<ResourceTable>();
+  const auto resources = std::make_shared<ResourceTable>(ResourceHolder::session);
   PipelineOptions options;
   options.inputs = bindings(*resolved);
   for (const ValueId id : resolved->inputs)

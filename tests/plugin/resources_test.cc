@@ -21,7 +21,9 @@ class Resources : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.text();
     fresh_table();
   }
-  void fresh_table() { table_ = std::make_unique<ResourceTable>(std::make_shared<ResourceTable>()); }
+  void fresh_table() {
+    table_ = std::make_unique<ResourceTable>(ResourceHolder::session, std::make_shared<ResourceTable>(ResourceHolder::runtime));
+  }
   Result<void*> ask(const std::string& name) {
     HEDDLE_TRY(const ResourceSlot slot, table_->bind(registry_.snapshot(), {name, "", 1, {}}, {"cpu:0", nullptr}));
     return slot.made->object();

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -27,6 +28,10 @@ class Watch : public SharedWatch {
     std::string name;
   };
   std::vector<Event> begun, done, gone;
+  int64_t gone_so_far() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int64_t>(gone.size());
+  }
   std::atomic<bool> peers_lost{false};
 
  private:
@@ -135,6 +140,52 @@ TEST(Scopes, EachHasItsOwnSharers) {
     for (const size_t i : {0u, 2u}) EXPECT_EQ(first[i], other[i]) << i << ": sessions of one runtime";
     for (const size_t i : {4u, 6u, 7u, 8u}) EXPECT_NE(first[i], other[i]) << i;
     EXPECT_EQ(numbers(*a), first);
+  }
+  EXPECT_EQ(watch.gone.size(), watch.done.size());
+}
+
+// The stream of a device and its resource are the workspace's: contexts that use it one after the other share both, those at once do not.
+TEST(Scopes, AStreamOfADeviceKeepsItsResourceFromContextToContext) {
+  Watch watch;
+  {
+    RuntimeOptions options;
+    options.default_plugins = false;
+    options.threads = 1;
+    options.plugins = {test_plugin("shared0"), HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+    const auto runtime = Runtime::create(options);
+    ASSERT_TRUE(runtime.ok()) << runtime.status().text();
+    const auto net = [&] {
+      NetBuilder b("streams");
+      const ValueId n = number(b, "n", watch, "pool");
+      b.net()[b.net()[n].producer].device = "sim:0";
+      b.output(n);
+      return b.finish();
+    };
+    const auto in_a_context = [](Session& session) {
+      auto context = session.prepare();
+      EXPECT_TRUE(context.ok()) << context.status().text();
+      return context.ok() ? numbers(*context) : std::vector<int64_t>();
+    };
+    std::optional<Session> one = testing_nets::open(*runtime, net());
+    Session two = testing_nets::open(*runtime, net());
+    const std::vector<int64_t> first = in_a_context(*one);
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(in_a_context(*one), first) << "the same workspace";
+    EXPECT_NE(in_a_context(two), first) << "another session's, in the same workspace";
+    EXPECT_EQ(in_a_context(*one), first);
+    EXPECT_EQ(watch.gone_so_far(), 0);
+    {
+      auto a = one->prepare(), b = one->prepare();
+      ASSERT_TRUE(a.ok() && b.ok()) << b.status().text();
+      EXPECT_NE(numbers(*a), numbers(*b)) << "two workspaces at once";
+    }
+    one.reset();
+    for (int i = 0; i < 2; ++i) {  // in both workspaces
+      auto a = two.prepare(), b = two.prepare();
+      ASSERT_TRUE(a.ok() && b.ok()) << b.status().text();
+      EXPECT_NE(numbers(*a), numbers(*b));
+    }
+    EXPECT_EQ(watch.gone_so_far(), 2) << "those of a closed session go when another one uses the workspace";
   }
   EXPECT_EQ(watch.gone.size(), watch.done.size());
 }

@@ -145,6 +145,7 @@ HEDDLE_PLUGIN(test_plugin_name, "1.0", plugin) {
   plugin.resource<Watched, Shared>(names[2].c_str(), HEDDLE_SCOPE_SESSION, 1);
   plugin.resource<Group, Shared>(names[3].c_str(), HEDDLE_SCOPE_COMMUNICATOR, 1);
   plugin.resource<Watched, Shared>(names[4].c_str(), HEDDLE_SCOPE_STREAM, 1, "cpu");
+  plugin.resource<Watched, Shared>(names[4].c_str(), HEDDLE_SCOPE_STREAM, 1, "sim");
   plugin.resource<Greedy, Shared>(names[5].c_str(), HEDDLE_SCOPE_RUNTIME, 1);
   plugin.add(op("Number").cpu<Number>());
   plugin.add(op("Waits").cpu<Waits>());
