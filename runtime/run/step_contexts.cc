@@ -1,107 +1,20 @@
 #include "run/step_contexts.h"
 
+#include <cassert>
+
 #include "run/late/late_step.h"
 #include "run/pending_steps.h"
+#include "run/step_entries.h"
 #include "run/step_resources.h"
-#include "run/subnets/subnets.h"
-#include "run/tile_ranges.h"
-#include "schedule/step_call.h"
 
 namespace heddle {
 namespace {
 
-// A step of several tiles that costs at least this, or an unknown amount, runs in ranges of tiles, so that it can stop in between.
-constexpr double long_step_ns = 10e6;
-
-// Runs a step whose shapes leave nothing to do.
-heddle_status run_nothing(const heddle_run_context*, int64_t, int64_t) {
-  return HEDDLE_OK;
-}
-
-// Runs a kernel that reads extents itself, after checking them.
-heddle_status run_with_extents(const heddle_run_context* context, int64_t begin, int64_t end) {
+// Fails a step for which there is no way to call it.
+heddle_status refuse(const heddle_run_context* context, int64_t, int64_t) {
   const StepContext& c = StepContext::of(*context);
-  if (const Status bad = check_input_extents(*context); !bad.ok()) {
-    c.services().failures.note(c.step, HEDDLE_ERROR_INVALID, bad.diagnostic().message);
-    return HEDDLE_ERROR_INVALID;
-  }
-  return c.planned().kernel->kernel->run(context, begin, end);
-}
-
-// Runs a kernel that may take long, in ranges of tiles.
-heddle_status run_in_ranges(const heddle_run_context* context, int64_t begin, int64_t end) {
-  const StepContext& c = StepContext::of(*context);
-  const PlanStep& step = c.planned();
-  const heddle_run_function run = step.reads_extents ? run_with_extents : step.kernel->kernel->run;
-  return run_tiles(c.services().scope, c.step, run, context, {begin, end}, step.cost_ns / static_cast<double>(step.tiles));
-}
-
-// Starts an asynchronous step.
-heddle_status start(const heddle_run_context* context, int64_t begin, int64_t end) {
-  const StepContext& c = StepContext::of(*context);
-  PendingSteps& pending = c.services().pending;
-  const heddle_run_function run = c.planned().reads_extents ? run_with_extents : c.planned().kernel->kernel->run;
-  pending.starting(c.step);
-  try {
-    return pending.started(c.step, run(context, begin, end));
-  } catch (...) {
-    return pending.started(c.step, say_threw(context));
-  }
-}
-
-// Runs a kernel that may suspend.
-heddle_status run_resuming(const heddle_run_context* context, int64_t, int64_t) {
-  const auto kernel = [](const heddle_run_context* own, bool resumed) {
-    const StepContext& c = StepContext::of(*own);
-    if (c.planned().late) return c.all->late(c.step)->run_whole(resumed);
-    c.abi().resumed = resumed ? 1 : 0;
-    return call_run({c.planned().reads_extents ? run_with_extents : c.planned().kernel->kernel->run, own, 1}, 0, 1);
-  };
-  const StepContext& c = StepContext::of(*context);
-  return c.services().subnets.call(c.step, kernel, context);
-}
-
-heddle_status run_late(const heddle_run_context* context, int64_t begin, int64_t end) {
-  const StepContext& c = StepContext::of(*context);
-  LateStep& late = *c.all->late(c.step);
-  if (begin < end && !c.planned().asynchronous()) return late.run(begin, end);
-  const Status status = c.planned().asynchronous() ? late.start(c.services().pending) : late.resolve();
-  if (status.ok()) return HEDDLE_OK;
-  c.services().failures.note_cause(c.step, status);
-  return status_of(status.code());
-}
-
-// Called when the device has completed the step before a fence; `user` is the context of the fence. After it the run may be over and the
-// execution destroyed.
-void fence_passed(void* user, heddle_status failed) {
-  const StepContext& fence = *static_cast<StepContext*>(user);
-  fence.services().scheduler.complete(fence.step, failed);
-}
-
-// Enqueues a step on a device.
-heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
-  const StepContext& c = StepContext::of(*context);
-  Scheduler& scheduler = c.services().scheduler;
-  DeviceRun& devices = *c.services().devices;
-  const int32_t fence = c.planned().on_device->fence;
-  const auto enqueue = [&](bool fenced) {
-    if (LateStep* const late = c.all->late(c.step)) return late->enqueue(fenced);
-    return devices.worker().enqueue(c.step, context, devices.worker().planned_kernel(c.step), fenced);
-  };
-  // A step of a traced run waits for its own work.
-  if (fence < 0 || devices.streams().observed()) return enqueue(false);
-  const auto awaited = static_cast<uint32_t>(fence);
-  scheduler.expect(awaited);
-  devices.answers().await(c.step, {fence_passed, &(*c.all)[awaited]});
-  heddle_status status = HEDDLE_OK;
-  try {
-    status = enqueue(true);
-  } catch (...) {  // the fence is expected: nothing may be thrown before unexpect()
-    status = say_threw(context);
-  }
-  // A fence that was completed with a failure meanwhile must not be unexpected as well.
-  if (status != HEDDLE_OK && devices.answers().withdraw(c.step)) scheduler.unexpect();
-  return status;
+  c.services().failures.note(c.step, HEDDLE_ERROR_INTERNAL, "is of a kind that no step should be");
+  return HEDDLE_ERROR_INTERNAL;
 }
 
 }  // namespace
@@ -149,16 +62,21 @@ StepContexts::~StepContexts() = default;
 Step StepContexts::step_for(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
   heddle_run_context* const context = &abi_[index];
-  if (step.on_device) return {step.on_device->kind == DeviceWork::Kind::fence ? run_nothing : enqueue, context, 1};
-  if (step.suspends && (step.late || step.tiles > 0)) return {run_resuming, context, 1};
-  if (step.late) return {run_late, context, step.asynchronous() ? 1 : late_[index]->tiles()};
-  if (step.asynchronous() && step.tiles > 0) {
-    services_.pending.set(index, step.kernel->kernel, context);
-    return {start, context, 1};
+  const StepEntry* const entry = find_entry(traits_of(step));
+  assert(entry && "a step that impossible_steps() excludes");
+  if (!entry) return {refuse, context, 1};
+  // A late step finds its kernel when it starts.
+  if ((services_.plan.graph.flags[index] & step_async) != 0 && !step.late) services_.pending.set(index, step.kernel->kernel, context);
+  const heddle_run_function run = entry->run ? entry->run : step.kernel->kernel->run;
+  switch (entry->tiles) {
+    case StepEntry::Tiles::one:
+      return {run, context, 1};
+    case StepEntry::Tiles::planned:
+      return {run, context, step.tiles};
+    case StepEntry::Tiles::late:
+      break;
   }
-  if (step.tiles > 1 && (step.cost_ns <= 0 || step.cost_ns >= long_step_ns)) return {run_in_ranges, context, step.tiles};
-  if (step.tiles == 0) return {run_nothing, context, 1};
-  return {step.reads_extents ? run_with_extents : step.kernel->kernel->run, context, step.tiles};
+  return {run, context, late_[index]->tiles()};
 }
 
 void StepContexts::move() {

@@ -1,7 +1,7 @@
 // StepContexts: the steps of a plan as the scheduler calls them in one context: a function and a heddle_run_context for each.
 //
-// The function is the kernel's own wherever possible; some steps have a function of the runtime that calls the kernel (late steps, steps on
-// devices, kernels that read extents, long steps). Belongs to one Execution; its addresses last as long as it does.
+// The function is the kernel's own wherever possible; some steps have a function of the runtime that calls the kernel
+// (run/step_entries.h). Belongs to one Execution; its addresses last as long as it does.
 #pragma once
 
 #include <cstdint>

@@ -256,15 +256,12 @@ Status LateStep::close(heddle_status status) {
 }
 
 // REQUIRES: no tile has run; called by one thread.
-Status LateStep::resolve() {
-  HEDDLE_CHECK(find_extents());
-  resolved_in_ = services_.scope.run();
-  return {};
-}
-
-heddle_status LateStep::resolve_noted() {
-  const Status status = resolve();
-  if (status.ok()) return HEDDLE_OK;
+heddle_status LateStep::resolve() {
+  const Status status = find_extents();
+  if (status.ok()) {
+    resolved_in_ = services_.scope.run();
+    return HEDDLE_OK;
+  }
   services_.failures.note_cause(context_.step, status);
   return status_of(status.code());
 }
@@ -272,7 +269,7 @@ heddle_status LateStep::resolve_noted() {
 // Runs the tiles of the kernel that map to [begin, end) of tiles(). Whatever their number, each lies in one range.
 heddle_status LateStep::run(int64_t begin, int64_t end) {
   if (resolved_in_ != services_.scope.run()) {  // all tiles in one call
-    if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;
+    if (const heddle_status status = resolve(); status != HEDDLE_OK) return status;
   }
   const TileSpan own = tiles_behind({begin, end}, tiles(), made_.tiles);
   if (own.begin == own.end) return HEDDLE_OK;
@@ -281,7 +278,7 @@ heddle_status LateStep::run(int64_t begin, int64_t end) {
 }
 
 heddle_status LateStep::run_whole(bool resumed) {
-  const heddle_status status = resumed ? HEDDLE_OK : resolve_noted();
+  const heddle_status status = resumed ? HEDDLE_OK : resolve();
   if (status != HEDDLE_OK || made_.tiles == 0) return status;
   call_.resumed = resumed ? 1 : 0;
   return call_run({made_.kernel->kernel->run, &call_, 1}, 0, made_.tiles);
@@ -317,7 +314,7 @@ Status LateStep::start(PendingSteps& pending) {
 }
 
 heddle_status LateStep::enqueue(bool fenced) {
-  if (const heddle_status status = resolve_noted(); status != HEDDLE_OK) return status;
+  if (const heddle_status status = resolve(); status != HEDDLE_OK) return status;
   const DeviceWorker::StepKernel kernel = {made_.kernel ? made_.kernel->kernel : nullptr, made_.tiles, scratch_.bytes(),
                                            thread_scratch_at_};
   heddle_status status = services_.devices->worker().enqueue(context_.step, &call_, kernel, fenced);

@@ -41,9 +41,9 @@ class LateStep {
 
   // Call it when the context has moved to another workspace, whose streams have resources of their own. Not while running.
   void move() { bound_ = false; }
-  // Does everything between its inputs' true extents and the first tile: infers, places, prepares. Errors: those of inference and of
-  // preparing kernels; out_of_memory.
-  Status resolve();
+  // Does everything between its inputs' true extents and the first tile: infers, places, prepares. The reason of a failure is noted for
+  // the step. Errors: those of inference and of preparing kernels; out_of_memory.
+  heddle_status resolve();
   // The number of tiles that the scheduler sees, whatever the extents: a function of the plan.
   int64_t tiles() const { return plan_.max_threads > 1 ? int64_t{4} * plan_.max_threads : 1; }
   // Runs tiles [begin, end); a call for all of them resolves the step first. The reason of a failure is noted for the step.
@@ -70,7 +70,6 @@ class LateStep {
     GrowingBuffer memory;
     Shape shape;  // true extents; the view's dims point here
   };
-  heddle_status resolve_noted();
   Status infer_outputs();
   Status place_outputs();
   Status prepare();
