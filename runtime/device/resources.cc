@@ -356,11 +356,11 @@ void ResourceTable::drop(const std::string& plugin) {
 }
 
 ResourceTable& StreamResources::of(const std::shared_ptr<ResourceTable>& session) {
-  constexpr long own_uses = 1;  // the one in the table here
-  std::erase_if(tables_, [&](const auto& table) { return table->wider() != session && table->wider().use_count() == own_uses; });
-  for (const auto& table : tables_)
-    if (table->wider() == session) return *table;
-  return *tables_.emplace_back(std::make_unique<ResourceTable>(ResourceHolder::workspace, session));
+  std::erase_if(tables_, [](const OfSession& one) { return one.table->wider() && one.session.expired(); });
+  for (const OfSession& one : tables_)
+    if (one.table->wider() == session) return *one.table;
+  const std::shared_ptr<ResourceTable> not_owned(std::shared_ptr<void>(), session.get());
+  return *tables_.emplace_back(OfSession{session, std::make_unique<ResourceTable>(ResourceHolder::workspace, not_owned)}).table;
 }
 
 }  // namespace heddle

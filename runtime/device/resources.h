@@ -129,12 +129,16 @@ class ResourceTable {
 // synchronised: of() is called while no run works in the workspace.
 class StreamResources {
  public:
-  // Returns the table of the session whose table is `session`, which may be null; valid as long as someone else holds `session`. Makes it
-  // on first use, and drops the tables of sessions that are closed.
+  // Returns the table of the session whose table is `session`, which may be null; it does not own `session`, and is valid as long as that.
+  // Makes it on first use, and drops the tables of sessions that are closed.
   ResourceTable& of(const std::shared_ptr<ResourceTable>& session);
 
  private:
-  std::vector<std::unique_ptr<ResourceTable>> tables_;
+  struct OfSession {
+    std::weak_ptr<ResourceTable> session;
+    std::unique_ptr<ResourceTable> table;
+  };
+  std::vector<OfSession> tables_;
 };
 
 }  // namespace heddle

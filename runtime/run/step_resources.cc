@@ -41,6 +41,10 @@ Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
 // Finds the workspace's table while nothing runs: late steps on several threads then only read the pointer.
 Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
   if (uses_workspace()) of_workspace_ = &workspace.stream_resources().of(plan_.resources);
+  {  // the resources of another workspace's streams are not this context's any more
+    const std::lock_guard lock(mutex_);
+    std::erase_if(fragile_, [](const Fragile& one) { return one.holder == ResourceHolder::workspace; });
+  }
   for (uint32_t i = 0; i < pointers_.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
     const std::vector<ResourceSlot>* const slots = step.resources.get();
@@ -55,23 +59,25 @@ Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
   return {};
 }
 
-void StepResources::note(const std::shared_ptr<const Resource>& resource) {
+void StepResources::note(const std::shared_ptr<const Resource>& resource, ResourceHolder holder) {
   if (!resource->may_break()) return;
   const MutexLock lock(mutex_);
-  if (std::find(fragile_.begin(), fragile_.end(), resource) == fragile_.end()) fragile_.push_back(resource);
+  const auto known = [&](const Fragile& one) { return one.resource.lock() == resource; };
+  if (std::none_of(fragile_.begin(), fragile_.end(), known)) fragile_.push_back({resource, holder});
   may_break_.store(true, std::memory_order_relaxed);
 }
 
 Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot& slot, void* stream) {
+  const ResourceHolder holder = holder_of(slot.scope, step.on_device != nullptr);
   if (!slot.of_stream()) {
-    note(slot.made);
+    note(slot.made, holder);
     return slot.made->object();
   }
   ResourcePlace place = {plan_.device_of(step), nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
   ResourceTable& table = table_of(slot.scope, step.on_device != nullptr);
   HEDDLE_TRY(const std::shared_ptr<const Resource> made, table.of_stream(plan_.registry, *slot.need, place));
-  note(made);
+  note(made, holder);
   return made->object();
 }
 
@@ -100,9 +106,9 @@ Status StepResources::poll() const {
     {
       const MutexLock lock(mutex_);
       if (i >= fragile_.size()) return {};
-      resource = fragile_[i];
+      resource = fragile_[i].resource.lock();
     }
-    HEDDLE_CHECK(resource->poll());
+    if (resource) HEDDLE_CHECK(resource->poll());
   }
 }
 

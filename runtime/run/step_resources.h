@@ -57,7 +57,7 @@ class StepResources {
   ResourceTable& table_of(ResourceScope scope, bool on_device);
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
   bool uses_workspace() const;
-  void note(const std::shared_ptr<const Resource>& resource);
+  void note(const std::shared_ptr<const Resource>& resource, ResourceHolder holder);
 
   const Plan& plan_;
   StepResources* const outer_;
@@ -66,7 +66,12 @@ class StepResources {
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
   std::atomic<bool> may_break_{false};
   mutable Mutex mutex_;  // late steps and subnets add to the members below
-  std::vector<std::shared_ptr<const Resource>> fragile_ HEDDLE_GUARDED_BY(mutex_);
+  // Resources that can break. Their holders own them, so that those of a workspace's streams are destroyed before the streams.
+  struct Fragile {
+    std::weak_ptr<const Resource> resource;
+    ResourceHolder holder;
+  };
+  std::vector<Fragile> fragile_ HEDDLE_GUARDED_BY(mutex_);
   std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_ HEDDLE_GUARDED_BY(mutex_);  // by step
 };
 

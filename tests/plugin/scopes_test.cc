@@ -144,30 +144,37 @@ TEST(Scopes, EachHasItsOwnSharers) {
   EXPECT_EQ(watch.gone.size(), watch.done.size());
 }
 
+Runtime runtime_with_sim() {
+  RuntimeOptions options;
+  options.default_plugins = false;
+  options.threads = 1;
+  options.plugins = {test_plugin("shared0"), HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+Net net_on_sim(Watch& watch, const std::string& resource) {
+  NetBuilder b("streams");
+  const ValueId n = number(b, "n", watch, resource);
+  b.net()[b.net()[n].producer].device = "sim:0";
+  b.output(n);
+  return b.finish();
+}
+
+std::vector<int64_t> in_a_context(Session& session) {
+  auto context = session.prepare();
+  EXPECT_TRUE(context.ok()) << context.status().text();
+  return context.ok() ? numbers(*context) : std::vector<int64_t>();
+}
+
 // The stream of a device and its resource are the workspace's: contexts that use it one after the other share both, those at once do not.
 TEST(Scopes, AStreamOfADeviceKeepsItsResourceFromContextToContext) {
   Watch watch;
   {
-    RuntimeOptions options;
-    options.default_plugins = false;
-    options.threads = 1;
-    options.plugins = {test_plugin("shared0"), HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
-    const auto runtime = Runtime::create(options);
-    ASSERT_TRUE(runtime.ok()) << runtime.status().text();
-    const auto net = [&] {
-      NetBuilder b("streams");
-      const ValueId n = number(b, "n", watch, "pool");
-      b.net()[b.net()[n].producer].device = "sim:0";
-      b.output(n);
-      return b.finish();
-    };
-    const auto in_a_context = [](Session& session) {
-      auto context = session.prepare();
-      EXPECT_TRUE(context.ok()) << context.status().text();
-      return context.ok() ? numbers(*context) : std::vector<int64_t>();
-    };
-    std::optional<Session> one = testing_nets::open(*runtime, net());
-    Session two = testing_nets::open(*runtime, net());
+    const Runtime runtime = runtime_with_sim();
+    std::optional<Session> one = testing_nets::open(runtime, net_on_sim(watch, "pool"));
+    Session two = testing_nets::open(runtime, net_on_sim(watch, "pool"));
     const std::vector<int64_t> first = in_a_context(*one);
     ASSERT_EQ(first.size(), 1u);
     EXPECT_EQ(in_a_context(*one), first) << "the same workspace";
@@ -180,14 +187,31 @@ TEST(Scopes, AStreamOfADeviceKeepsItsResourceFromContextToContext) {
       EXPECT_NE(numbers(*a), numbers(*b)) << "two workspaces at once";
     }
     one.reset();
-    for (int i = 0; i < 2; ++i) {  // in both workspaces
-      auto a = two.prepare(), b = two.prepare();
-      ASSERT_TRUE(a.ok() && b.ok()) << b.status().text();
-      EXPECT_NE(numbers(*a), numbers(*b));
-    }
+    Session three = testing_nets::open(runtime, net_on_sim(watch, "pool"));
+    auto a = three.prepare(), b = three.prepare();  // in both workspaces
+    ASSERT_TRUE(a.ok() && b.ok()) << b.status().text();
     EXPECT_EQ(watch.gone_so_far(), 2) << "those of a closed session go when another one uses the workspace";
   }
   EXPECT_EQ(watch.gone.size(), watch.done.size());
+}
+
+// An idle context, which the session keeps for the next one, does not keep the resource of a stream that is destroyed.
+TEST(Scopes, AResourceGoesWithItsStreamAlsoIfItCanBreak) {
+  Watch watch;
+  const Runtime runtime = runtime_with_sim();
+  Session session = testing_nets::open(runtime, net_on_sim(watch, "fragile"));
+  const std::vector<int64_t> first = in_a_context(session);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(watch.gone_so_far(), 0);
+  Runtime(runtime).trim();
+  EXPECT_EQ(watch.gone_so_far(), 1);
+  EXPECT_NE(in_a_context(session), first);
+  watch.peers_lost = true;
+  auto context = session.prepare();
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  const Status status = context->run();
+  EXPECT_EQ(status.code(), Code::device_failed) << status.text();
+  EXPECT_NE(status.text().find("it is broken"), std::string::npos) << status.text();
 }
 
 std::string refusal(const Runtime& runtime, NetBuilder& b) {

@@ -70,6 +70,13 @@ class Group : public Watched {
   std::map<const heddle_call*, Completion> waiting_;
 };
 
+// A resource of a stream that can break.
+class Fragile : public Watched {
+ public:
+  using Watched::Watched;
+  Status poll_error() const { return watch_ && watch_->lost(watch_) ? invalid("it is broken") : Status(); }
+};
+
 // A resource of the runtime that requests one of a session: refused.
 class Greedy : public Shared {
  public:
@@ -138,14 +145,15 @@ Op op(const char* name) {
 }  // namespace
 
 HEDDLE_PLUGIN(test_plugin_name, "1.0", plugin) {
-  static const std::string names[] = {prefix + "runtime", prefix + "device", prefix + "session",
-                                      prefix + "group",   prefix + "pool",   prefix + "greedy"};
+  static const std::string names[] = {prefix + "runtime", prefix + "device", prefix + "session", prefix + "group",
+                                      prefix + "pool",    prefix + "greedy", prefix + "fragile"};
   plugin.resource<Watched, Shared>(names[0].c_str(), HEDDLE_SCOPE_RUNTIME, 2);
   plugin.resource<Watched, Shared>(names[1].c_str(), HEDDLE_SCOPE_DEVICE, 1, "cpu");
   plugin.resource<Watched, Shared>(names[2].c_str(), HEDDLE_SCOPE_SESSION, 1);
   plugin.resource<Group, Shared>(names[3].c_str(), HEDDLE_SCOPE_COMMUNICATOR, 1);
   plugin.resource<Watched, Shared>(names[4].c_str(), HEDDLE_SCOPE_STREAM, 1, "cpu");
   plugin.resource<Watched, Shared>(names[4].c_str(), HEDDLE_SCOPE_STREAM, 1, "sim");
+  plugin.resource<Fragile, Shared>(names[6].c_str(), HEDDLE_SCOPE_STREAM, 1, "sim");
   plugin.resource<Greedy, Shared>(names[5].c_str(), HEDDLE_SCOPE_RUNTIME, 1);
   plugin.add(op("Number").cpu<Number>());
   plugin.add(op("Waits").cpu<Waits>());
