@@ -42,7 +42,7 @@ Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
 Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
   if (uses_workspace()) of_workspace_ = &workspace.stream_resources().of(plan_.resources);
   {  // the resources of another workspace's streams are not this context's any more
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(fragile_, [](const Fragile& one) { return one.holder == ResourceHolder::workspace; });
   }
   for (uint32_t i = 0; i < pointers_.size(); ++i) {
