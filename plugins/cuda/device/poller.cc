@@ -122,6 +122,7 @@ bool Poller::look_at(cudaStream_t stream, std::unique_lock<std::mutex>& lock) {
 bool Poller::look(std::unique_lock<std::mutex>& lock) {
   bool any = false;
   looked_at_.clear();
+  looked_at_.reserve(waiting_.size());  // also for the streams that wait for nothing now
   for (const auto& [stream, queue] : waiting_)
     if (!queue.empty()) looked_at_.push_back(stream);
   for (const cudaStream_t stream : looked_at_) any = look_at(stream, lock) || any;

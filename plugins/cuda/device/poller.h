@@ -39,10 +39,11 @@ class Poller {
     heddle_stream_callback callback;
     void* user;
   };
-  // The callbacks of one stream, in order. It keeps its memory, so that once as many were requested at a time calling back allocates
-  // nothing.
+  // The callbacks of one stream, in order. It has memory for more of them than a run requests at a time, since how many wait at once
+  // depends on how fast the device is.
   class Queue {
    public:
+    Queue() { waiting_.reserve(2 * max_passed); }
     bool empty() const { return first_ == waiting_.size(); }
     const Waiting& front() const { return waiting_[first_]; }
     void push(const Waiting& waiting) { waiting_.push_back(waiting); }
