@@ -5,6 +5,8 @@
 #include "base/exceptions.h"
 #include "base/threads/clock.h"
 #include "heddle/limits.h"
+#include "schedule/run_stop.h"
+#include "schedule/step_call.h"
 #include "schedule/worker.h"
 
 namespace heddle {
@@ -40,12 +42,84 @@ class Hosting {
   const uint32_t worker_;
 };
 
+// The extras that a run requests beside its results; without any, the plain loop is used.
+struct SerialExtras {
+  RunControl& control;
+  float* cost_ns = nullptr;        // set to how long each step took, nanoseconds
+  AwaitedStep* awaited = nullptr;  // null: the run is not observed, or has no asynchronous steps
+  uint64_t deadline_ticks = 0;
+  bool tail = false;      // in the update phase
+  bool given_up = false;  // set when an asynchronous step was given up
+  bool timed() const { return cost_ns || control.profile || deadline_ticks != 0; }
+  bool none() const { return !timed() && !control.outer_stops && !control.seen; }
+};
+
+// Runs steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it is the current step when a step throws.
+using SerialLoop = heddle_status (*)(const StepGraph&, const Step*, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop, SerialExtras&);
+
+// The reference for every other way to run: steps in plan order on the calling thread. No atomics beyond reading the stop word, no locks,
+// no allocation. The checks of a loop are decided once per run: each combination is a loop of its own.
+template <bool finishes>
+heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop, SerialExtras&) {
+  uint32_t i = s;
+  heddle_status status = HEDDLE_OK;
+  for (; i < end; ++i) {
+    s = i;
+    if (stop.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      return HEDDLE_OK;
+    status = steps[i].run(steps[i].context, 0, steps[i].tiles);
+    if (status != HEDDLE_OK) [[unlikely]]
+      return status;
+    if constexpr (finishes) {
+      if (graph.finish[i]) status = graph.finish[i](steps[i].context);
+      if (status != HEDDLE_OK) [[unlikely]]
+        return status;
+    }
+  }
+  s = end;
+  return HEDDLE_OK;
+}
+
+heddle_status run_step(const StepGraph& graph, const Step* steps, uint32_t s, SerialExtras& extras) {
+  const bool waits = extras.awaited && (graph.flags[s] & step_async) != 0;
+  if (waits) extras.awaited->begin();
+  heddle_status status = steps[s].run(steps[s].context, 0, steps[s].tiles);
+  if (status == HEDDLE_OK && waits) status = extras.awaited->wait(extras.control, extras.tail, &extras.given_up);
+  if (status == HEDDLE_OK && !graph.finish.empty() && graph.finish[s]) status = graph.finish[s](steps[s].context);
+  return status;
+}
+
+heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
+                           SerialExtras& extras) {
+  const double scale = ns_per_tick();
+  RunControl& control = extras.control;
+  const bool timed = extras.timed();
+  uint64_t before = timed ? ticks() : 0;
+  for (; s < end; ++s) {
+    if (control.outer_stops && control.outer_stops(control.user)) request_stop(stop, stop_cancelled);
+    if (extras.deadline_ticks != 0 && before >= extras.deadline_ticks) request_stop(stop, stop_deadline);
+    if (stop.load(std::memory_order_relaxed) != 0) return HEDDLE_OK;
+    const heddle_status status = run_step(graph, steps, s, extras);
+    uint64_t after = timed ? ticks() : 0;
+    if (control.profile) control.profile[s] = {before, after, 1};
+    if (status != HEDDLE_OK) return status;
+    if (extras.cost_ns) extras.cost_ns[s] = static_cast<float>(static_cast<double>(after - before) * scale);
+    if (control.seen) {
+      if (!control.seen(control.user, s) && !extras.tail) return HEDDLE_OK;
+      after = timed ? ticks() : 0;  // the observer's time is no step's
+    }
+    before = after;
+  }
+  return HEDDLE_OK;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const StepGraph& graph, Executor* executor, const SchedulerOptions& options, Scheduler* outer)
-    : graph_(graph), options_(options), outer_(outer), serial_(graph), threads_(thread_count(executor, options, outer)) {
+    : graph_(graph), options_(options), outer_(outer), threads_(thread_count(executor, options, outer)) {
   if (threads_ == 1 && options.shuffle_seed == 0 && !has_steps(graph, step_async | step_awaited | step_suspends)) return;
   ns_per_tick();
+  if (has_steps(graph, step_async)) awaited_ = std::make_unique<AwaitedStep>();
   engine_ = std::make_shared<ParallelEngine>(graph, threads_ > 1 && !outer ? executor : nullptr, threads_, options.shuffle_seed);
   if (outer) engine_->set_outer(outer->engine_.get());
   hosts_ = threads_ > 1 && has_steps(graph, step_hosts);
@@ -75,9 +149,28 @@ void Scheduler::run(const Step* steps, RunControl& control) noexcept {
     last_complete_ = engine_->run(steps, control, cost_ns);
     last_given_up_ = engine_->given_up();
   } else {
-    const SerialRun::End end = serial_.run(steps, control, cost_ns);
-    last_complete_ = end.complete;
-    last_given_up_ = end.given_up;
+    SerialExtras extras = {control, cost_ns, awaited_.get(), control.deadline_ticks};
+    const SerialLoop loop = !extras.none() ? watched_loop : graph_.finish.empty() ? plain_loop<false> : plain_loop<true>;
+    uint32_t s = 0;
+    heddle_status status = HEDDLE_OK;
+    try {
+      status = loop(graph_, steps, s, graph_.tail_begin, control.stop, extras);
+      if (s < graph_.count && s == graph_.tail_begin && update_phase_begins(control)) {
+        // From here on neither cancellation nor deadline stops the updates of variables.
+        extras.deadline_ticks = 0;
+        extras.tail = true;
+        std::atomic<uint32_t> tail_stop{0};
+        status = loop(graph_, steps, s, graph_.count, tail_stop, extras);
+      }
+    } catch (...) {
+      status = say_threw(steps[s].context);
+    }
+    if (status != HEDDLE_OK) {
+      if (control.failed) control.failed(control.user, s, status);
+      request_stop(control.stop, stop_failed);
+    }
+    last_complete_ = s == graph_.count;
+    last_given_up_ = extras.given_up;
   }
   if (choice.timed && last_complete_) learn(choice, steps, ticks_to_ns(ticks() - begin));
 }

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "heddle/executor.h"
+#include "schedule/awaited_step.h"
 #include "schedule/parallel.h"
 #include "schedule/run_control.h"
 #include "schedule/run_mode.h"
-#include "schedule/serial_run.h"
 #include "schedule/worker.h"
 
 namespace heddle {
@@ -71,7 +71,7 @@ class Scheduler {
   // [any thread] Completes step `step`: one with step_async that the current run has started, exactly once for each whose function returned
   // HEDDLE_OK, possibly before it did; or one that is expected. With HEDDLE_PENDING: one with step_suspends must be run again.
   void complete(uint32_t step, heddle_status status) noexcept {
-    if (observed_) return serial_.complete(status);
+    if (observed_) return awaited_->complete(status);
     engine_->complete(step, status);
   }
   // [any thread] Wakes the sleeping caller of run(), so that it reads control.stop. Call it after setting that from outside.
@@ -113,7 +113,6 @@ class Scheduler {
   const StepGraph& graph_;
   const SchedulerOptions options_;
   Scheduler* const outer_;
-  SerialRun serial_;
   uint32_t threads_ = 1;
   bool hosts_ = false;  // its steps host other runs, on several threads
   bool prepared_ = false;
@@ -122,6 +121,7 @@ class Scheduler {
   bool last_given_up_ = false;
   bool last_parallel_ = false;
   std::shared_ptr<ParallelEngine> engine_;  // null: only the serial loop is used
+  std::unique_ptr<AwaitedStep> awaited_;    // for observed runs; null: there are no asynchronous steps
   std::unique_ptr<RunMode> run_mode_;       // null: the mode is fixed and nothing is measured
 };
 
