@@ -1,4 +1,4 @@
-// What is checked of every table of states (base/threads/state_machine.h).
+// The checks of every table of states (base/threads/state_machine.h).
 #pragma once
 
 #include <gtest/gtest.h>

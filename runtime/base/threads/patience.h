@@ -13,7 +13,7 @@ namespace heddle {
 
 class Patience {
  public:
-  // What whoever waits must do now.
+  // Names what the caller of look() must do now.
   enum class Act : uint8_t {
     wait,      // nothing
     tell,      // signal the work to end, except what may not be interrupted yet, and look again
