@@ -1,6 +1,6 @@
 #!/bin/bash
-# tools/check_locks.sh [SOURCE...]: has clang check the thread annotations of runtime/base/threads/mutex.h, in all sources of runtime/ that
-# can name a lock: those that include this header, or a header which does. Needs no build. Ends with 1 where a guarded member is used
+# tools/check_locks.sh [SOURCE...]: has clang check the thread annotations of runtime/base/threads/mutex.h, in the sources of runtime/ that
+# include this header, or a header which does. Needs no build. Ends with 1 where a guarded member is used
 # without its lock, with 77 where there is no clang.
 set -euo pipefail
 cd "$(dirname "$0")/.."

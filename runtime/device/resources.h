@@ -101,13 +101,12 @@ class ResourceTable {
   ~ResourceTable();
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
-  ResourceHolder holder() const { return holder_; }
   const std::shared_ptr<ResourceTable>& wider() const { return wider_; }
   // Makes the resource on first use, unless it is of stream scope. Errors: missing_resource (no plugin publishes it, or an older version;
   // it could not be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
   Result<ResourceSlot> bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need, const ResourcePlace& place);
-  // Returns the one of stream scope for `place.stream`, made on first use. REQUIRES: holder_of() names this table's holder for such a
-  // place. Errors: as bind.
+  // Returns the one of stream scope for `place.stream`, made on first use. REQUIRES: the table's holder is that of stream scope
+  // (holder_of) for such a place. Errors: as bind.
   Result<std::shared_ptr<const Resource>> of_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                                     const ResourcePlace& place);
   // Forgets the resources of a plugin that is about to be unloaded; each is destroyed when it is no longer in use.

@@ -119,7 +119,7 @@ class HostCall : public heddle_call {
   template <class Answer>
   heddle_status ask_about(const heddle_subnet* subnet, Views inputs, const Answer& answer) noexcept;
   CallServices* const services_;
-  Mutex mutex_;  // guards `error` during the call
+  Mutex mutex_;  // guards `error` during the call, and what calls of runs add
 };
 
 // A call with a context of the ABI. Each call has its own copy: changes to it affect this call alone.

@@ -224,7 +224,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   state_.on_alone(RunRules::Event::begin);
 }
 
-// Does everything that comes before the first step. If it returns Ok, the caller must call close().
+// Does everything that comes before the first step. If it returns Ok, the caller must call close(), or end the run with an Ending.
 Status Execution::open(const RunSettings& settings) {
   if (!state_.try_on(RunRules::Event::ask)) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
   Ending ending(*this);
@@ -240,7 +240,7 @@ Status Execution::open(const RunSettings& settings) {
   if (devices_) {
     Status refused;
     try {
-      refused = devices_->worker().follow_callers(settings.streams);
+      refused = devices_->worker().wait_for_callers(settings.streams);
       if (refused.ok()) refused = devices_->worker().send_state(scope_.state(), variables_);
     } catch (...) {  // enqueued work is waited for in this case too
       refused = status_of_exception();

@@ -164,7 +164,7 @@ constexpr StepEntry entries[] = {
     {{  kernel, yes,  no,      no,    no,       some  }, one,     enqueue<true>},
     {{  copy,   no,   any,     no,    no,       some  }, one,     enqueue<false>},
     {{  copy,   yes,  no,      no,    no,       some  }, one,     enqueue<true>},
-    {{  fence,  no,   no,      no,    no,       some  }, one,     run_nothing},  // never called: the device completes it
+    {{  fence,  no,   no,      no,    no,       some  }, one,     run_nothing},  // called in observed runs alone: elsewhere the device completes it
 };
 
 constexpr ImpossibleStep impossible[] = {

@@ -1,4 +1,4 @@
-// StepEntries: the table of how the scheduler calls a step, by the traits of the step: the function, and the tiles that it is given.
+// The table of how the scheduler calls a step, by the traits of the step: the function, and the tiles that it is given.
 //
 // A row is chosen when a context is made (StepContexts); nothing is looked up during a run. The function is the kernel's own where nothing
 // has to be done before or after it.
@@ -16,9 +16,12 @@ namespace heddle {
 // Where a step works: on the host, or on a stream that a kernel or a copy is enqueued on. A fence is done when its stream has completed the
 // step before it.
 enum class StepSite : uint8_t { host, kernel, copy, fence };
-// How much there is to do, as far as it is planned: no tiles, or some, or several that together cost 10 ms or more, or an unknown amount.
-// The last are run in ranges, so that a long step can stop in between.
-enum class StepWork : uint8_t { none, some, ranges };
+// How much there is to do, as far as it is planned.
+enum class StepWork : uint8_t {
+  none,    // no tiles
+  some,    // one tile, or several that together cost less than 10 ms
+  ranges,  // several tiles that cost more, or an unknown amount: they are run in ranges, so that a long step can stop in between
+};
 
 struct StepTraits {
   StepSite site = StepSite::host;
@@ -57,7 +60,7 @@ const StepEntry* find_entry(const StepTraits& traits);
 // The rows, which do not overlap, and the traits that no step has together. Each combination is in one of the two lists.
 struct ImpossibleStep {
   StepPattern of;
-  std::string_view stage;  // the file in runtime/ that refuses or excludes it
+  std::string_view file;  // the file in runtime/ that refuses or excludes it
   std::string_view why;
 };
 std::span<const StepEntry> step_entries();

@@ -8,18 +8,10 @@
 
 namespace heddle {
 
-// Returns the table that serves a slot of `scope` for a step on the host or `on_device`.
-ResourceTable& StepResources::table_of(ResourceScope scope, bool on_device) {
-  switch (holder_of(scope, on_device)) {
-    case ResourceHolder::runtime:  // by the session's table, which asks it
-    case ResourceHolder::session:
-      return *plan_.resources;
-    case ResourceHolder::workspace:
-      return *of_workspace_;
-    case ResourceHolder::context:
-      break;
-  }
-  return outer_ ? outer_->table_of(scope, on_device) : of_context_;
+// Returns the table for resources of stream scope of a step on the host or `on_device`. The outermost context holds those of the host.
+ResourceTable& StepResources::table_of_streams(bool on_device) {
+  if (holder_of(ResourceScope::stream, on_device) == ResourceHolder::workspace) return *of_workspace_;
+  return outer_ ? outer_->table_of_streams(on_device) : of_context_;
 }
 
 // Whether any step needs, or may find during the run that it needs, a resource of a device's stream.
@@ -75,7 +67,7 @@ Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot&
   }
   ResourcePlace place = {plan_.device_of(step), nullptr, stream};
   if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
-  ResourceTable& table = table_of(slot.scope, step.on_device != nullptr);
+  ResourceTable& table = table_of_streams(step.on_device != nullptr);
   HEDDLE_TRY(const std::shared_ptr<const Resource> made, table.of_stream(plan_.registry, *slot.need, place));
   note(made, holder);
   return made->object();

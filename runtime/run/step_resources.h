@@ -1,6 +1,6 @@
 // StepResources: the resources of the steps of one context, as their kernels see them: a pointer for each slot. Resources of session scope
 // or wider exist already, and the plan's slots hold them. Resources of stream scope are made here, one for each stream on which a step
-// requests it, in the table that table_of() names. On the host a context is a stream, and its resources are destroyed with the context;
+// requests it, in the table of its holder (holder_of). On the host a context is a stream, and its resources are destroyed with the context;
 // resources of a device's streams belong to the workspace, as the streams do, whichever plans use them.
 //
 // Belongs to one Execution. Threads: bind(), poll(), may_break() and abort() are called by the threads of its run and by those that stop
@@ -49,12 +49,12 @@ class StepResources {
   Status poll() const;
   // Aborts the resources of a step that is under way and was signalled to end.
   void abort(uint32_t step, const std::string& why) const noexcept;
-  // Destroys the resources that the context holds, and forgets those of the workspace's streams. Call it before the context ends: the
-  // streams may be destroyed then.
+  // Destroys the resources that the context holds, and forgets those of the workspace's streams: after this call the streams may be
+  // destroyed. Call it before the context ends.
   void let_go();
 
  private:
-  ResourceTable& table_of(ResourceScope scope, bool on_device);
+  ResourceTable& table_of_streams(bool on_device);
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
   bool uses_workspace() const;
   void note(const std::shared_ptr<const Resource>& resource, ResourceHolder holder);

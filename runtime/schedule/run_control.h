@@ -44,8 +44,8 @@ struct RunControl {
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
   // Reports a failed step (its text was left with the step's context). Called by any executing thread, which holds no lock.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
-  // Signals asynchronous steps under way, and suspended runs inside steps, to end, because the run was requested to stop; those of the
-  // update phase only with `all`. Called by the thread that waits for them; null: there are none.
+  // Signals asynchronous steps under way, suspended runs inside steps, and devices to end, because the run was requested to stop; those of
+  // the update phase only with `all`. Called by the thread that waits for them; null: there is nothing to signal.
   void (*end_soon)(void* user, bool all) = nullptr;
   // Decides whether the update phase begins. Called when all steps before it are done and nothing is under way. Null: it begins unless the
   // run was requested to stop.

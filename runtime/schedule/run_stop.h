@@ -1,4 +1,4 @@
-// How a run is stopped, for the serial loop and the engine alike: who requested it, and how long asynchronous steps then have.
+// How a run is stopped: who requested it, and how long asynchronous steps then have.
 #pragma once
 
 #include <atomic>
@@ -34,10 +34,10 @@ inline bool update_phase_begins(RunControl& control) noexcept {
   return control.tail_begins ? control.tail_begins(control.user) : !told_to_end(control);
 }
 
-// Looks at a wait for asynchronous steps: signals them to end if that is due, and returns true if they are to be given up. `ends`: whether
+// For a wait for asynchronous steps: signals them to end if that is due, and returns true if they are to be given up. `ends`: whether
 // the run was requested to stop. In the update phase (`tail`) variables are at stake, and a failed step is no evidence against the steps
 // that still run: they have more time, and are signalled last.
-inline bool is_out_of_patience(Patience& patience, RunControl& control, bool ends, bool tail) noexcept {
+inline bool tell_or_give_up(Patience& patience, RunControl& control, bool ends, bool tail) noexcept {
   const bool patient = tail || control.stop.load(std::memory_order_relaxed) == stop_failed;
   const Patience::Limits limits = {patient ? answer_after_failure_ns : answer_after_stop_ns, tail ? answer_after_stop_ns : 0};
   for (;;) {

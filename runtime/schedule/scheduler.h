@@ -54,7 +54,8 @@ class Scheduler {
   // update phase runs to its end once it has begun. Asynchronous steps that do not complete within some time after the run was requested to
   // stop, or after its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; an
   // exception from its function counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles must be the same in each run. Nothing is written to shared
-  // state. A run that is observed (control.seen) is serial whatever the mode; it starts no step with step_awaited and suspends none.
+  // state. A run that is observed (control.seen) is serial whatever the mode; steps with step_awaited are called like others, and none
+  // suspends.
   void run(const Step* steps, RunControl& control) noexcept;
 
   // Like run(), but gives the calling thread back when only asynchronous steps are left. True: the run is over. False: it has left the
@@ -82,7 +83,8 @@ class Scheduler {
   uint32_t worker_here() const noexcept { return worker_index(standing_for()); }
   // Makes the calling thread the only executing thread, for running the steps without run().
   WorkerScope alone() const noexcept { return {0, standing_for()}; }
-  // Whether all asynchronous steps that the last run gave up have completed. No run may begin before that.
+  // Whether all asynchronous steps that the last run of the engine gave up have completed. No run may begin before that. Of an observed run
+  // PendingSteps knows it.
   bool answered() noexcept { return !engine_ || engine_->answered(); }
 
   // Whether every step of the last run ran and none failed. (A cancellation that came too late changes nothing.)

@@ -13,7 +13,7 @@ namespace heddle {
 enum : uint8_t {
   // run() only starts the step; Scheduler::complete(step, status) is called later, on any thread (device notifications).
   step_async = 1,
-  // Never run by the scheduler: its one predecessor calls Scheduler::expect(step) in its run(), and the device's notify calls complete()
+  // Not run by the engine: its one predecessor calls Scheduler::expect(step) in its run(), and the device's notify calls complete()
   // later, on any thread. Its successors wait for the work that the predecessor started, while other successors of that continue.
   step_awaited = 2,
   // Its tiles are known only when it is begun: run(context, 0, 0) resolves them before any tile is run. A call that runs all tiles at once

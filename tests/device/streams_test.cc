@@ -93,6 +93,7 @@ HEDDLE_DEVICE_SUITE(StreamStates);
 // Every row is taken by runs of real nets, every other event is refused.
 TEST_P(StreamStates, EveryTransitionIsTaken) {
   HEDDLE_DEVICE_NEEDS(has_faults());
+  HEDDLE_NEEDS_ASSERTIONS();
   const RowsTaken<StreamRules> taken;
   const FaultyStep faulty(FaultyStep::When::later, 1);
   NetBuilder b("faulty");

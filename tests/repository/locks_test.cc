@@ -80,7 +80,7 @@ struct Counter {
 }
 
 TEST(Locks, OfTheRuntimeAreAnnotated) {
-  // The files that may name the standard library's locks, by how their names begin.
+  // The files that may name the standard library's locks.
   const std::map<std::string, std::string> exceptions = {
       {"runtime/base/threads/mutex.h", "wraps them"},
   };

@@ -56,7 +56,7 @@ TEST(StepEntries, EachRowAndEachReasonIsForSomeCombination) {
   for (const StepEntry& entry : step_entries()) EXPECT_TRUE(some(entry)) << "row " << &entry - step_entries().data();
   for (const ImpossibleStep& one : impossible_steps()) {
     EXPECT_TRUE(some(one)) << one.why;
-    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(HEDDLE_SOURCE_DIR) / "runtime" / one.stage)) << one.stage;
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(HEDDLE_SOURCE_DIR) / "runtime" / one.file)) << one.file;
   }
 }
 

@@ -8,8 +8,8 @@
 // Allocates nothing. A thread that enters a mutex which it holds already, directly or as a helper of a run that holds it, gets
 // Outcome::held instead of a deadlock.
 //
-// It has no thread annotations: a hold is entered on one condition of several, and a run that leaves its thread ends it on another; clang
-// can follow neither. Functions that need a hold say so in their comments ("REQUIRES: a turn").
+// It has no thread annotations: clang cannot follow a hold that is entered under one condition and left under another, or on another
+// thread. Functions that need a hold say so in their comments ("REQUIRES: a turn").
 #pragma once
 
 #include <atomic>
@@ -69,7 +69,7 @@ class FairSharedMutex {
  private:
   struct Waiter {
     Use use = Use::shared;
-    bool admitted = false;  // like `next` it is used under mutex_, which a type of its own can not name
+    bool admitted = false;  // like `next` used under mutex_; no annotation: a nested type cannot name a member of the class around it
     Condition called;
     Waiter* next = nullptr;
   };

@@ -1,5 +1,5 @@
-// Patience: how long work that is under way is waited for once an end was requested. It is first signalled to end; if it has not completed
-// in time it is signalled once more, together with the work that was spared the first time; in the end it is given up.
+// Patience: how long to wait for work once an end was requested. The work is signalled to end. If it has not completed in time, it is
+// signalled again, together with the work that was spared the first time; then the wait is given up.
 //
 // Has no clock and does not wait: whoever waits calls look() with the time of base/threads/clock.h, does what the result says, and sleeps
 // until until() at the latest. Used by one thread at a time.
@@ -28,7 +28,7 @@ class Patience {
 
   // Begins a wait.
   void begin() { *this = Patience(); }
-  // `ends`: whether an end was requested. `limits` are those that hold now: a limit begins with its signal and does not change afterwards.
+  // `ends`: whether an end was requested. `limits` sets the limit of a signal that is due now; limits of earlier signals stay.
   Act look(uint64_t now, bool ends, const Limits& limits) {
     if (state_ == State::waiting) {
       if (!ends) return Act::wait;

@@ -1,8 +1,8 @@
 // StateMachine: a state that changes only as a table of transitions says, by events that any thread may bring.
 //
-// The table is the one place that lists which events may come in which state. In builds with assertions an event that may not come ends
-// the process with a message that names both, and the machine counts which transitions were taken, so that tests can tell which of them
-// they have reached; without assertions such an event changes nothing.
+// The table is the one place that lists which events may come in which state. An event that may not come changes nothing, and try_on()
+// says so. Where that is a mistake of the caller, on() and on_alone() end the process in builds with assertions, with a message that names
+// both; these builds also count which transitions were taken, so that tests can tell which of them they have reached.
 #pragma once
 
 #include <array>
@@ -47,7 +47,8 @@ class StateMachine {
     note(before, event);
     return after;
   }
-  // Like on(), but costs no more than a store. REQUIRES: no other thread brings an event meanwhile.
+  // Like on(), but costs no more than a store. REQUIRES: no event of another thread may come in this state, or all threads that bring one
+  // hold the same mutex.
   State on_alone(Event event) noexcept {
     const State before = state_.load(std::memory_order_relaxed), after = next(before, event);
     if (after == State::count) [[unlikely]]

@@ -13,7 +13,7 @@ namespace heddle {
 
 // ---------------------------------------------------------------- before the first step
 
-Status DeviceWorker::follow_callers(std::span<const CallerStream> streams) {
+Status DeviceWorker::wait_for_callers(std::span<const CallerStream> streams) {
   streams_.forget_adopted();
   for (const CallerStream& option : streams) {
     HEDDLE_TRY(DeviceStreams::Adopted* const adopted, streams_.adopt(option));

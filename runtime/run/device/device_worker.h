@@ -1,6 +1,6 @@
 // DeviceWorker: enqueues the work of one context on its streams: steps, copies, the run's state, and waits for streams of the caller.
 //
-// Part of a DeviceRun. Threads: as for DeviceStreams. Allocates nothing, except where follow_callers() adopts a stream.
+// Part of a DeviceRun. Threads: as for DeviceStreams. Allocates nothing, except where wait_for_callers() adopts a stream.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class DeviceWorker {
   DeviceWorker(const DeviceWorker&) = delete;
   DeviceWorker& operator=(const DeviceWorker&) = delete;
 
-  // Once the run has begun: makes all of its work wait for the work that these streams of the caller have been given so far. Errors:
+  // After DeviceRun::begin(): makes all work of the run wait for the work that these streams of the caller have been given so far. Errors:
   // invalid_argument (no such device in the plan), device_failed.
-  Status follow_callers(std::span<const CallerStream> streams);
-  // Once the run has begun: enqueues copies of the run's state to where steps on streams read it; `state` must not change until the run is
-  // over. The step is copied from the variable where that device counts it. Errors: device_failed; then the run must be drained and not
-  // begun.
+  Status wait_for_callers(std::span<const CallerStream> streams);
+  // Enqueues copies of the run's state to where steps on streams read it; `state` must not change until the run is over. The step is copied
+  // from the variable where that device counts it. Call it after DeviceRun::begin(). Errors: device_failed; then the caller drains the
+  // streams and runs no step.
   Status send_state(const heddle_run_state& state, const RunVariables& variables);
 
   // The kernel that the step runs: as planned, or as a late step has found out. Copies use none of it.

@@ -12,7 +12,7 @@ struct LeaveRules {
   enum class State : uint8_t {
     none,           // no run of a subnet is under way
     running,        // it works on the step's thread
-    running_woken,  // likewise, and something to do has come up for it, although it is about to leave the thread
+    running_woken,  // it was woken between its decision to leave the thread and the event `leave`
     left,           // it has left the thread; the step's kernel has not returned yet
     left_woken,     // likewise, and there is something to do for it
     suspended,      // the kernel has returned, and nothing is to do
@@ -53,7 +53,7 @@ struct LeaveRules {
 
 class LeaveState final : public StateMachine<LeaveRules> {
  public:
-  // Whether the run is suspended, or the kernel has yet to request it again.
+  // Whether the run is not on the thread of the kernel's current call: it has left it, or has not been requested again.
   bool is_away() const noexcept { return has_left() || state() == State::recalled; }
   // Whether the run has left its thread in the current call of the kernel.
   bool has_left() const noexcept { return state() == State::left || state() == State::left_woken; }

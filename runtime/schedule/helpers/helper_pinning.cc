@@ -45,7 +45,7 @@ struct HelperPinning::Table {
     explicit Place(int at) : processor(at), set(at) {}
   };
   explicit Table(const std::vector<int>& processors) : places(processors.begin(), processors.end()) {}
-  Mutex mutex;  // guards who the helpers of places are; a type of its own can not name it
+  Mutex mutex;  // guards Place::helper; no annotation: the type comes before it
   std::vector<Place> places;
 
   void put(Place& place, pid_t thread) HEDDLE_REQUIRES(mutex) {
