@@ -16,7 +16,7 @@
 #include "base/threads/mutex.h"
 #include "device/device.h"
 #include "device/resources.h"
-#include "device/unanswered.h"
+#include "device/outstanding_work.h"
 #include "heddle/status.h"
 
 namespace heddle {

@@ -49,7 +49,8 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
 
 Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
                      std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options)
-    : plan_(std::move(plan)),
+    : Kept(new_busy_name()),
+      plan_(std::move(plan)),
       variables_(*plan_, std::move(variables)),
       scope_(plan_->graph, options.outer, options.outer_step),
       failures_(*plan_),

@@ -17,6 +17,7 @@
 #include "context/context_memory.h"
 #include "context/run_variables.h"
 #include "context/value_views.h"
+#include "device/outstanding_work.h"
 #include "heddle/executor.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
@@ -55,13 +56,13 @@ struct ExecutionOptions {
   uint32_t subnet = 0;
 };
 
-class Execution {
+class Execution final : public OutstandingWork::Kept {
  public:
   // `variables` may be null when the plan has none. Errors: out_of_memory, invalid_argument (transient buffer too small or unaligned),
   // device_failed.
   static Result<std::unique_ptr<Execution>> create(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables,
                                                    const ExecutionOptions& options);
-  ~Execution();
+  ~Execution() override;
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
@@ -119,15 +120,9 @@ class Execution {
   // write what the execution holds, which must stay alive with its workspace and variables and cannot run. Ok once the work has completed.
   Status answered();
   // [one thread at a time] Queries the devices again; true if no work is outstanding. Needs no memory.
-  bool look_for_answers() noexcept;
-  // For an execution in quarantine: its workspace, and the next execution of the chain. Set by the quarantine.
-  struct Kept {
-    std::shared_ptr<Workspace> workspace;
-    std::unique_ptr<Execution> next;
-  };
-  Kept& kept() { return kept_; }
+  bool look_for_answers() noexcept override;
   // The outstanding work, as it blocks other users of the same memory or variables; null: there is none.
-  std::shared_ptr<const Unanswered> unanswered() const;
+  std::shared_ptr<const Unanswered> unanswered() const override;
   // Returns the bytes of unplanned values (dynamic extents) on the host.
   int64_t unplanned_bytes() const { return steps_.unplanned_bytes(0); }
   // Returns the bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, memory of subnets.
@@ -203,7 +198,6 @@ class Execution {
   std::optional<StreamAnswers::Failure> failure_outside_;
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   RunState state_;
-  Kept kept_;
   FairSharedMutex::Hold turn_;                                 // the turn with the variables of the run that is under way
   const std::function<Status(uint32_t)>* observer_ = nullptr;  // RunSettings::seen of the run that is under way
   Status refused_;                                             // by the observer, which is not called again

@@ -14,7 +14,7 @@
 
 #include "base/lasting_tokens.h"
 #include "compile/plan.h"
-#include "device/unanswered.h"
+#include "device/outstanding_work.h"
 #include "heddle/abi.h"
 #include "run/failure_log.h"
 #include "run/step_resources.h"

@@ -100,7 +100,8 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
 
 void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace) {
   if (!execution->look_for_answers()) {
-    runtime->quarantine.keep(std::move(execution), std::move(workspace));
+    runtime->outstanding->sweep();
+    runtime->outstanding->keep(std::move(execution), std::move(workspace));
     return;
   }
   execution->unbind();
@@ -113,7 +114,7 @@ void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execu
 
 Session::Impl::~Impl() {
   plans.clear();
-  runtime->quarantine.sweep();
+  runtime->outstanding->sweep();
   runtime->devices.sweep();
   if (--runtime->sessions == 0) runtime->workspaces.trim(0);
 }

@@ -10,6 +10,7 @@
 #include "base/threads/mutex.h"
 #include "compile/prepack.h"
 #include "device/device_manager.h"
+#include "device/outstanding_work.h"
 #include "heddle/session.h"
 #include "heddle/training.h"
 #include "memory/workspace.h"
@@ -19,13 +20,17 @@
 #include "session/forked.h"
 #include "session/observation.h"
 #include "session/pipeline.h"
-#include "session/quarantine.h"
 #include "session/spare_findings.h"
 #include "state/variables.h"
 
 namespace heddle {
 
 struct Runtime::Impl {
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  // Work that is outstanding then is left behind with all that it needs.
+  ~Impl() { outstanding->leave_behind(); }
   MadeInThisProcess made;
   Registry registry{read_rewrite_rule};
   DeviceManager devices;
@@ -35,7 +40,7 @@ struct Runtime::Impl {
   int threads = 1;
   WorkspacePool workspaces;
   std::atomic<int64_t> sessions{0};  // the number of open nets: the last one frees the idle workspaces
-  Quarantine quarantine;
+  const std::shared_ptr<OutstandingWork> outstanding = std::make_shared<OutstandingWork>();
 };
 
 // A plan and its idle executions, without memory; the cache holds it while it is recently used, contexts while they live.
@@ -95,7 +100,7 @@ struct Session::Impl {
   Result<std::shared_ptr<PlanEntry>> find_plan_to_run(const TensorView* inputs, size_t count, const Interruption& interruption = {});
   // Returns an execution of the plan in that memory, with nothing bound.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
-  // Keeps the execution for the next take(). One with outstanding work is moved to the quarantine, with its workspace.
+  // Keeps the execution for the next take(). One with outstanding work is kept until that has completed, with its workspace.
   void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);
   ExecutionOptions execution_options() const;
 

@@ -15,7 +15,7 @@
 #include "base/threads/fair_shared_mutex.h"
 #include "base/threads/mutex.h"
 #include "device/device.h"
-#include "device/unanswered.h"
+#include "device/outstanding_work.h"
 #include "heddle/limits.h"
 #include "heddle/status.h"
 #include "net/net.h"

@@ -149,15 +149,15 @@ TEST_P(Unanswered, HandlesMayGoAndTheRestStaysUntilTheDeviceAnswers) {
     auto prepared = prepare(runtime, on_the_host(mixed_net()), silent());
     ASSERT_TRUE(prepared.ok() && prepared->context.run().ok());
   }
-  EXPECT_EQ(Internals::of(runtime).quarantine.size(), 1u);
+  EXPECT_EQ(Internals::of(runtime).outstanding->kept(), 1u);
   gate.open();
-  while (Internals::of(runtime).quarantine.size() != 0) {
+  while (Internals::of(runtime).outstanding->kept() != 0) {
     Runtime(runtime).trim();
     std::this_thread::yield();
   }
 }
 
-TEST_P(Unanswered, ARuntimeThatGoesLeavesTheQuarantineBehindAndSaysSo) {
+TEST_P(Unanswered, ARuntimeThatGoesLeavesOutstandingWorkBehindAndSaysSo) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
   std::vector<std::string> lines;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/threads/mutex.h"
-#include "device/unanswered.h"
+#include "device/outstanding_work.h"
 #include "run/device/device_streams.h"
 #include "run/device/stream_state.h"
 

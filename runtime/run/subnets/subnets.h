@@ -20,7 +20,7 @@
 
 #include "compile/plan.h"
 #include "context/context_memory.h"
-#include "device/unanswered.h"
+#include "device/outstanding_work.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
 #include "run/failure_log.h"
