@@ -67,16 +67,20 @@ heddle_status Device::ask(const heddle_call* call, Function&& function) noexcept
   return status;
 }
 
-Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle)
-    : plugin_(std::move(plugin)), backend_(backend), name_(fmt::format("{}:{}", backend.kind, index)), handle_(handle) {}
+Device::Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle,
+               std::shared_ptr<OutstandingWork> outstanding)
+    : plugin_(std::move(plugin)),
+      backend_(backend),
+      name_(fmt::format("{}:{}", backend.kind, index)),
+      handle_(handle),
+      outstanding_(std::move(outstanding)) {}
 
 Device::~Device() {
-  // No other thread has the device any more: no lock is needed.
+  // No other thread has the device any more, and no copy that was given up: no lock is needed.
   const std::span<void* const> streams(idle_streams_);
-  const bool all_answered = given_up_copies_.empty();
   quietly(name_, [&] {
     for (void* const stream : streams) backend_.destroy_stream(handle_, stream);
-    if (all_answered) backend_.close(handle_);
+    backend_.close(handle_);
   });
 }
 
@@ -102,7 +106,7 @@ Status Device::runs() const {
 }
 
 Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend,
-                                             int32_t index) {
+                                             int32_t index, std::shared_ptr<OutstandingWork> outstanding) {
   HostCall call;
   void* handle = nullptr;
   const heddle_status status = guarded(&call, [&] { return backend.open(index, &handle, &call); });
@@ -113,7 +117,7 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<const LoadedPlugin>
   // If there is no memory for the object that closes the device, it is closed here, while its plugin is loaded.
   const auto close = [&](void* opened) { backend.close(opened); };
   std::unique_ptr<void, decltype(close)> held(handle, close);
-  std::unique_ptr<Device> owner(new Device(plugin, backend, index, handle));
+  std::unique_ptr<Device> owner(new Device(plugin, backend, index, handle, std::move(outstanding)));
   static_cast<void>(held.release());
   std::shared_ptr<Device> device(std::move(owner));
   HEDDLE_CHECK(device->ask_properties());

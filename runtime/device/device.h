@@ -16,6 +16,7 @@
 
 #include "base/threads/interruption.h"
 #include "base/threads/mutex.h"
+#include "device/outstanding_work.h"
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "net/net.h"
@@ -69,9 +70,9 @@ struct CopyWait {
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // Errors: device_failed or out_of_memory with the backend's reason.
+  // `outstanding` takes the copies that are given up. Errors: device_failed or out_of_memory with the backend's reason.
   static Result<std::shared_ptr<Device>> open(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend,
-                                              int32_t index);
+                                              int32_t index, std::shared_ptr<OutstandingWork> outstanding);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -113,10 +114,8 @@ class Device : public std::enable_shared_from_this<Device> {
   // Returns device memory with a blob's bytes, shared by all callers with the same content and alive as long as one of them holds it.
   // Errors: out_of_memory, and those of write.
   Result<std::shared_ptr<const DeviceMemory>> upload(const std::shared_ptr<const Blob>& blob, const Interruption& until);
-  // Releases the memory kept for copies that were given up and have completed since.
-  void sweep();
   // Copies that are done when they return. Errors: device_failed; deadline_exceeded and cancelled: the device may still be copying, and
-  // other copies fail with busy until it is done.
+  // other copies fail with busy until it is done. A copy that was given up keeps the device open, and what `wait` says, until it completes.
   Status write(void* device_memory, const void* host, int64_t bytes, const CopyWait& wait = {});
   Status read(void* host, const void* device_memory, int64_t bytes, const CopyWait& wait = {});
   Status copy_within(void* destination, const void* source, int64_t bytes, const CopyWait& wait = {});
@@ -137,20 +136,11 @@ class Device : public std::enable_shared_from_this<Device> {
   friend void destroy_device_event(Device& device, void* event);
   friend void release_pinned_memory(Device& device, void* memory);
   friend void unregister_host_memory(Device& device, void* memory);
-  Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle);
-  struct Arrival;
-  struct DeleteArrival {
-    void operator()(Arrival* arrival) const noexcept;
-  };
-  // A copy that was given up, kept until it completes.
-  struct GivenUpCopy {
-    void* stream = nullptr;
-    std::unique_ptr<Arrival, DeleteArrival> arrival;
-    std::shared_ptr<const void> keep, keep_host;
-  };
+  Device(std::shared_ptr<const LoadedPlugin> plugin, const heddle_device_backend& backend, int32_t index, void* handle,
+         std::shared_ptr<OutstandingWork> outstanding);
+  class Arrival;
   Status copy_now(void* destination, const void* source, int64_t bytes, int32_t kind, const CopyWait& wait);
   Result<void*> take_stream();
-  std::vector<GivenUpCopy> take_answered() HEDDLE_REQUIRES(mutex_);
   Result<void*> make_stream(int32_t stream_class, void* adopted);
   Status ask_properties();
   template <class Function>
@@ -163,11 +153,12 @@ class Device : public std::enable_shared_from_this<Device> {
   const std::string name_;
   void* const handle_;
   heddle_device_properties properties_ = {};
+  const BusyName busy_name_ = new_busy_name();  // kept busy by copies that were given up
+  const std::shared_ptr<OutstandingWork> outstanding_;
   std::atomic<bool> retired_{false}, lost_{false};
   Mutex mutex_;
   std::vector<void*> idle_streams_ HEDDLE_GUARDED_BY(mutex_);  // streams of blocking copies; has room for all of them
   size_t copy_streams_ HEDDLE_GUARDED_BY(mutex_) = 0;          // the number of streams made for them
-  std::vector<GivenUpCopy> given_up_copies_ HEDDLE_GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::weak_ptr<const DeviceMemory>> uploads_ HEDDLE_GUARDED_BY(mutex_);  // by content
 };
 

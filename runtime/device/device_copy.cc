@@ -5,98 +5,97 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
-#include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
 #include "base/threads/mutex.h"
 #include "base/threads/patience.h"
 #include "device/device.h"
+#include "device/outstanding_work.h"
 
 namespace heddle {
 
-// The argument of the callback, which may come long after the copy was given up, or, where it failed, not at all.
-struct Device::Arrival {
-  Device& device;
-  void* stream = nullptr;
-  Mutex mutex;
-  Condition changed;
-  bool arrived HEDDLE_GUARDED_BY(mutex) = false;
-
-  explicit Arrival(Device& of) : device(of) {}
+// A copy under way, and the argument of its callback, which may come long after the copy was given up, or, where it failed, not at all.
+class Device::Arrival final : public OutstandingWork::Kept {
+ public:
+  explicit Arrival(Device& device)
+      : Kept(device.busy_name_),
+        device_(device),
+        item_(std::make_shared<Unanswered>(std::make_shared<Unanswered::Count>(1),
+                                           fmt::format("device {} still works on a copy that was given up", quoted(device.name_)),
+                                           std::vector<BusyName>{device.busy_name_}, "wait until the device answers")) {}
   static void come(void* user, heddle_status, const char*, size_t) {
     auto& arrival = *static_cast<Arrival*>(user);
-    const MutexLock lock(arrival.mutex);
-    arrival.arrived = true;
-    arrival.changed.notify_all();  // under the lock: once it is released this may be destroyed
-  }
-  // Once this returns true no callback comes any more.
-  bool is_there() {
-    {
-      const MutexLock lock(mutex);
-      if (arrived) return true;
-    }
-    return device.query(stream) != HEDDLE_PENDING;
+    const MutexLock lock(arrival.mutex_);
+    arrival.arrived_ = true;
+    arrival.item_->answer();
+    arrival.changed_.notify_all();  // under the lock: once it is released this may be destroyed
   }
   // Returns false if the deadline passed, or the wait was cancelled, and the callback did not come in the time that devices then have to
   // answer.
   bool wait(const Interruption& until) {
     constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(5);
     Patience patience;
-    MutexLock lock(mutex);
-    while (!arrived) {
+    MutexLock lock(mutex_);
+    while (!arrived_) {
       const bool interrupted = until.cancelled() || (until.deadline_ticks() != 0 && ticks() >= until.deadline_ticks());
       if (patience.is_over(ticks(), interrupted, answer_after_stop_ns)) return false;
       const uint64_t next = patience.told() ? patience.until() : until.deadline_ticks();
       const std::chrono::nanoseconds slice = next != 0 ? std::min(look_again, left_until(next)) : look_again;
-      if (changed.wait_for(mutex, slice) || !device.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
+      if (changed_.wait_for(mutex_, slice) || !device_.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) continue;
       lock.unlock();
       if (is_there()) return true;
       lock.lock();
     }
     return true;
   }
-};
+  // Moves the copy, which is on `stream` and uses what `wait` keeps, to the list of outstanding work. Needs no memory.
+  static void give_up(std::unique_ptr<Arrival> arrival, const CopyWait& wait) noexcept {
+    arrival->open_ = arrival->device_.shared_from_this();
+    arrival->keep_ = wait.keep;
+    arrival->keep_host_ = wait.keep_host;
+    OutstandingWork& outstanding = *arrival->device_.outstanding_;
+    outstanding.add(arrival->item_);
+    outstanding.keep(std::move(arrival), nullptr);
+  }
+  bool look_for_answers() noexcept override {
+    if (!is_there()) return false;
+    item_->answer();                                          // the callback may have been dropped
+    static_cast<void>(device_.synchronize(stream, nullptr));  // the copy was reported when it was given up
+    device_.give_back_stream(stream);
+    return true;
+  }
+  std::shared_ptr<const Unanswered> unanswered() const override { return item_; }
+  void* stream = nullptr;
 
-void Device::DeleteArrival::operator()(Arrival* arrival) const noexcept {
-  delete arrival;
-}
-
-// Removes and returns the given-up copies that have completed by now; their streams are idle again. The caller must destroy the result
-// after releasing mutex_: the memory they kept may be memory of this device.
-std::vector<Device::GivenUpCopy> Device::take_answered() {
-  std::vector<GivenUpCopy> answered;
-  answered.reserve(given_up_copies_.size());
-  for (GivenUpCopy& copy : given_up_copies_)
-    if (copy.arrival->is_there()) {
-      static_cast<void>(synchronize(copy.stream, nullptr));  // the copy was reported when it was given up
-      idle_streams_.push_back(copy.stream);
-      answered.push_back(std::move(copy));
+ private:
+  // Once this returns true no callback comes any more.
+  bool is_there() noexcept {
+    {
+      const MutexLock lock(mutex_);
+      if (arrived_) return true;
     }
-  std::erase_if(given_up_copies_, [](const GivenUpCopy& copy) { return !copy.arrival; });
-  return answered;
-}
-
-void Device::sweep() {
-  std::vector<GivenUpCopy> answered;
-  without_exceptions([&] {  // the next sweep takes the copies that this one had no memory for
-    const MutexLock lock(mutex_);
-    answered = take_answered();
-  });
-}
+    return device_.query(stream) != HEDDLE_PENDING;
+  }
+  Device& device_;
+  const std::shared_ptr<Unanswered> item_;
+  Mutex mutex_;
+  Condition changed_;
+  bool arrived_ HEDDLE_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const void> open_, keep_, keep_host_;  // once it is given up; the first keeps the device open
+};
 
 // Fails with busy while a given-up copy is outstanding: it may still write, and no other copy may overtake it.
 Result<void*> Device::take_stream() {
-  std::vector<GivenUpCopy> answered;
+  outstanding_->sweep(busy_name_);
+  HEDDLE_CHECK(outstanding_->busy(busy_name_));
   const MutexLock lock(mutex_);
-  answered = take_answered();
-  if (!given_up_copies_.empty())
-    return Status(Code::busy, fmt::format("device {} still works on a copy that was given up", quoted(name_)),
-                  "wait until the device answers");
   if (idle_streams_.empty()) {
-    // The room is reserved now: when the stream is given back, or its copy is given up, running out of memory could not be reported.
+    // The room is reserved now: when the stream is given back, running out of memory could not be reported.
     idle_streams_.reserve(copy_streams_ + 1);
-    given_up_copies_.reserve(copy_streams_ + 1);
     HEDDLE_TRY(void* const made, make_stream(HEDDLE_STREAM_COMPUTE, nullptr));
     ++copy_streams_;
     return made;
@@ -119,7 +118,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
     return {};
   }
   HostCall call, end_call;
-  std::unique_ptr<Arrival, DeleteArrival> arrival(new Arrival(*this));
+  auto arrival = std::make_unique<Arrival>(*this);
   HEDDLE_TRY(void* const stream, take_stream());
   arrival->stream = stream;
   const heddle_copy copy = {sizeof(copy), kind, destination, source, static_cast<uint64_t>(bytes), nullptr};
@@ -129,8 +128,7 @@ Status Device::copy_now(void* destination, const void* source, int64_t bytes, in
   leave();
   // A stream that accepts no copy has failed, and does not keep synchronize waiting.
   if (status == HEDDLE_OK && !arrival->wait(wait.until)) {
-    const MutexLock lock(mutex_);
-    given_up_copies_.push_back({stream, std::move(arrival), wait.keep, wait.keep_host});
+    Arrival::give_up(std::move(arrival), wait);
     const bool cancelled = wait.until.cancelled();
     return {cancelled ? Code::cancelled : Code::deadline_exceeded, fmt::format("device {} did not answer a copy in time", quoted(name_)),
             "allow more time, or look what keeps the device busy"};

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "base/device_name.h"
-#include "base/exceptions.h"
 #include "base/text/option_names.h"
 #include "base/text/text.h"
 #include "base/threads/mutex.h"
@@ -88,7 +87,7 @@ Result<std::shared_ptr<Device>> DeviceManager::open(const RegistrySnapshot& regi
     devices_.erase(it);
   }
   HEDDLE_TRY(const Found found, find(registry, name));
-  HEDDLE_TRY(std::shared_ptr<Device> device, Device::open(found.plugin, *found.backend, found.index));
+  HEDDLE_TRY(std::shared_ptr<Device> device, Device::open(found.plugin, *found.backend, found.index, outstanding_));
   devices_.emplace(name, device);
   return device;
 }
@@ -100,15 +99,6 @@ void DeviceManager::drop(const std::string& plugin) {
     if (goes) entry.second->retire();
     return goes;
   });
-}
-
-void DeviceManager::sweep() noexcept {
-  std::vector<std::shared_ptr<Device>> open_devices;
-  without_exceptions([&] {  // devices that there is no memory to list are swept the next time
-    const MutexLock lock(mutex_);
-    for (const auto& [name, device] : devices_) open_devices.push_back(device);
-  });
-  for (const auto& device : open_devices) device->sweep();
 }
 
 }  // namespace heddle

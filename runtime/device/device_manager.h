@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/threads/mutex.h"
 #include "device/device.h"
+#include "device/outstanding_work.h"
 #include "heddle/device_plugin.h"
 #include "heddle/status.h"
 #include "plugin/registry.h"
@@ -32,14 +34,16 @@ Status describe_devices(const RegistrySnapshot& registry, const std::string& kin
 // Thread-safe. A device stays open until the manager is destroyed or its plugin is dropped, and as long as anything made on it exists.
 class DeviceManager {
  public:
+  // `outstanding` takes the copies that the devices give up; never null.
+  explicit DeviceManager(std::shared_ptr<OutstandingWork> outstanding = std::make_shared<OutstandingWork>())
+      : outstanding_(std::move(outstanding)) {}
   // Errors: as check_device and Device::open. Opening is tried again at the next call for a device that failed to open.
   Result<std::shared_ptr<Device>> open(const RegistrySnapshot& registry, const std::string& name);
   // Forgets the devices of a plugin that is about to be unloaded.
   void drop(const std::string& plugin);
-  // Calls Device::sweep for all open devices. [destructors]
-  void sweep() noexcept;
 
  private:
+  const std::shared_ptr<OutstandingWork> outstanding_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Device>> devices_ HEDDLE_GUARDED_BY(mutex_);
 };

@@ -144,7 +144,7 @@ size_t OutstandingWork::kept() const {
   return kept_;
 }
 
-void OutstandingWork::leave_behind() noexcept {
+void OutstandingWork::abandon() noexcept {
   // Kept reachable by the process, though never freed.
   static Mutex left_mutex;
   static Kept* left_behind HEDDLE_GUARDED_BY(left_mutex) = nullptr;
@@ -172,7 +172,7 @@ void OutstandingWork::leave_behind() noexcept {
 }
 
 OutstandingWork::~OutstandingWork() {
-  leave_behind();
+  abandon();
   destroy(std::move(first_), &Unanswered::next_);
 }
 

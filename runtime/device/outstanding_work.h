@@ -70,7 +70,7 @@ class OutstandingWork {
   OutstandingWork() = default;
   OutstandingWork(const OutstandingWork&) = delete;
   OutstandingWork& operator=(const OutstandingWork&) = delete;
-  // Does what leave_behind() does.
+  // Does what abandon() does.
   ~OutstandingWork();
 
   // Adds `item`, which is in no list. It stays until all of it has completed. Needs no memory.
@@ -111,7 +111,7 @@ class OutstandingWork {
   void sweep(BusyName name) noexcept { sweep_those(&name); }
   // Gives up the objects that are kept: those whose work has not completed are never freed, and each is reported in the log. Called when
   // the runtime goes, because objects in the list may own the list.
-  void leave_behind() noexcept;
+  void abandon() noexcept;
   // The number of objects that are kept, and that of items that have not completed.
   size_t kept() const;
   size_t items() const;

@@ -202,7 +202,6 @@ Status Runtime::unload_plugin(const std::string& name) try {
 void Runtime::trim(int64_t keep_bytes) {
   if (!impl_->made.holds()) return;
   impl_->outstanding->sweep();
-  impl_->devices.sweep();
   impl_->workspaces.trim(keep_bytes);
 }
 std::vector<PluginInfo> Runtime::plugins() const {

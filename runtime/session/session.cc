@@ -115,7 +115,6 @@ void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execu
 Session::Impl::~Impl() {
   plans.clear();
   runtime->outstanding->sweep();
-  runtime->devices.sweep();
   if (--runtime->sessions == 0) runtime->workspaces.trim(0);
 }
 

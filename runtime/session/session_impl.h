@@ -29,18 +29,18 @@ struct Runtime::Impl {
   Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
-  // Work that is outstanding then is left behind with all that it needs.
-  ~Impl() { outstanding->leave_behind(); }
+  // Work that is outstanding then stays outstanding: all that it needs is never freed.
+  ~Impl() { outstanding->abandon(); }
   MadeInThisProcess made;
   Registry registry{read_rewrite_rule};
-  DeviceManager devices;
+  const std::shared_ptr<OutstandingWork> outstanding = std::make_shared<OutstandingWork>();
+  DeviceManager devices{outstanding};
   std::shared_ptr<ResourceTable> resources = std::make_shared<ResourceTable>(ResourceHolder::runtime);
   std::unique_ptr<Executor> own_executor;
   Executor* executor = nullptr;  // null: the calling thread alone
   int threads = 1;
   WorkspacePool workspaces;
   std::atomic<int64_t> sessions{0};  // the number of open nets: the last one frees the idle workspaces
-  const std::shared_ptr<OutstandingWork> outstanding = std::make_shared<OutstandingWork>();
 };
 
 // A plan and its idle executions, without memory; the cache holds it while it is recently used, contexts while they live.

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "device_support.h"
+#include "device/device_support.h"
 
 namespace heddle {
 namespace {

@@ -149,7 +149,7 @@ TEST(OutstandingWork, HoldsNoLockWhenObjectsGo) {
 }
 
 TEST(OutstandingWork, LeavesBehindWhatNeverAnswersAndSaysSo) {
-  static std::vector<std::string> gone;  // what is left behind may refer to it for good
+  static std::vector<std::string> gone;  // objects that are never destroyed refer to it
   std::vector<std::string> lines;
   set_log_function(
       [](void* user, int, const char* text, size_t length) { static_cast<std::vector<std::string>*>(user)->emplace_back(text, length); },
@@ -161,7 +161,7 @@ TEST(OutstandingWork, LeavesBehindWhatNeverAnswersAndSaysSo) {
     work.keep(std::make_unique<Waiting>(new_busy_name(), "first", gone), memory_of("memory", gone));
     work.keep(std::move(done), nullptr);
     work.keep(std::make_unique<Waiting>(new_busy_name(), "second", gone), nullptr);
-    work.leave_behind();
+    work.abandon();
     EXPECT_EQ(work.kept(), 0u);
   }
   set_log_function(nullptr, nullptr);
