@@ -75,8 +75,9 @@ void RunVariables::mark_torn() {
         store_->mark_torn(plan_.values[out.value.index].place.index);
 }
 
-void RunVariables::block(const std::shared_ptr<const Unanswered>& until) {
-  if (store_ && plan_.has_variable_updates) store_->block(until);
+std::optional<BusyName> RunVariables::busy_name() const {
+  if (!store_ || !plan_.has_variable_updates) return std::nullopt;
+  return store_->busy_name();
 }
 
 }  // namespace heddle

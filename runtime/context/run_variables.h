@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/threads/fair_shared_mutex.h"
 #include "base/threads/interruption.h"
 #include "compile/plan.h"
+#include "device/outstanding_work.h"
 #include "heddle/status.h"
 #include "state/variables.h"
 
@@ -35,8 +37,8 @@ class RunVariables {
   const void* step_counter_on(uint8_t device) const;
   // Marks the variables that the plan updates as torn: the updates of the run were begun and not all made. REQUIRES: a turn.
   void mark_torn();
-  // Blocks the variables: a device has outstanding work of the run, and may write those that it updates. REQUIRES: a turn.
-  void block(const std::shared_ptr<const Unanswered>& until);
+  // The name of the variables that the plan updates, which outstanding work of a run may still write; nullopt: it updates none.
+  std::optional<BusyName> busy_name() const;
 
  private:
   struct Use {

@@ -74,8 +74,11 @@ std::shared_ptr<const Unanswered> OutstandingWork::item(BusyName name) const noe
   {
     const MutexLock lock(mutex_);
     completed = take_completed();
-    for (const std::shared_ptr<Unanswered>* at = &first_; *at && !found; at = &(*at)->next_)
-      if ((*at)->keeps_busy(name)) found = *at;
+    for (const std::shared_ptr<Unanswered>* at = &first_; *at; at = &(*at)->next_) {
+      const bool own = (*at)->names_.front() == name;
+      if (own || (!found && (*at)->keeps_busy(name))) found = *at;
+      if (own) break;
+    }
   }
   destroy(std::move(completed), &Unanswered::next_);
   return found;

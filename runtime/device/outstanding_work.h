@@ -29,14 +29,12 @@ class Unanswered {
   using Count = std::atomic<uint32_t>;
   static constexpr const char* default_hint = "use another context, or wait until it answers";
   // `left`: how many streams, steps or copies have not completed, counted down by the thread that learns of it. `message` names the device
-  // or step, and what it runs. `names`: what the work keeps busy. `hint`: what users are told to do; a literal.
+  // or step, and what it runs. `names`: what the work keeps busy; first whose work it is. `hint`: what users are told to do; a
+  // literal.
   Unanswered(std::shared_ptr<Count> left, std::string message, std::vector<BusyName> names, const char* hint = default_hint)
       : left_(std::move(left)), message_(std::move(message)), names_(std::move(names)), hint_(hint) {}
-  Unanswered(uint32_t left, std::string message, std::vector<BusyName> names = {})
+  Unanswered(uint32_t left, std::string message, std::vector<BusyName> names)
       : Unanswered(std::make_shared<Count>(left), std::move(message), std::move(names)) {}
-  // For work that is in no list. `others`: other work of the same run.
-  Unanswered(std::shared_ptr<Count> left, std::string message, std::shared_ptr<const Unanswered> others)
-      : left_(std::move(left)), message_(std::move(message)), hint_(default_hint), others_(std::move(others)) {}
   // Called when one of them has completed. Does nothing once all have.
   void answer() noexcept {
     uint32_t left = left_->load(std::memory_order_relaxed);
@@ -48,11 +46,6 @@ class Unanswered {
   // The error for a caller that needs what the work keeps busy.
   Status busy() const { return {Code::busy, message_, hint_}; }
   bool keeps_busy(BusyName name) const noexcept;
-  // busy() for the first of this and `others` that has not completed; ok: all have.
-  Status status() const {
-    if (!completed()) return busy();
-    return others_ ? others_->status() : Status();
-  }
 
  private:
   friend class OutstandingWork;
@@ -60,7 +53,6 @@ class Unanswered {
   const std::string message_;
   const std::vector<BusyName> names_;
   const char* const hint_;
-  const std::shared_ptr<const Unanswered> others_;
   std::shared_ptr<Unanswered> next_;  // in the list; accessed under its lock
 };
 
@@ -79,7 +71,8 @@ class OutstandingWork {
   void remove(const Unanswered* item) noexcept;
   // Returns busy if something keeps `name` busy: the error of item(). Takes no lock while nothing at all is outstanding.
   Status busy(BusyName name) const;
-  // Returns the work that keeps `name` busy, of several the one that was added last; null: none does. Drops what has completed.
+  // Returns the work that keeps `name` busy; null: none does. Of several it is one whose first name that is, and the one that was added
+  // last. Drops what has completed.
   std::shared_ptr<const Unanswered> item(BusyName name) const noexcept;
 
   // An object that has to stay alive while work of it is outstanding.
@@ -91,7 +84,7 @@ class OutstandingWork {
     Kept& operator=(const Kept&) = delete;
     virtual ~Kept() = default;
     BusyName name() const { return name_; }
-    // [one thread at a time] Queries the devices; true if no work is outstanding. Needs no memory, and may fail without it.
+    // [one thread at a time] Queries the devices; true if no work is outstanding. Without memory it may not find that out.
     virtual bool look_for_answers() noexcept = 0;
     // Returns the work that is outstanding, for the log; null: none is.
     virtual std::shared_ptr<const Unanswered> unanswered() const = 0;

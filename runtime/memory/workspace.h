@@ -15,8 +15,8 @@
 #include "base/threads/fair_shared_mutex.h"
 #include "base/threads/mutex.h"
 #include "device/device.h"
-#include "device/resources.h"
 #include "device/outstanding_work.h"
+#include "device/resources.h"
 #include "heddle/status.h"
 
 namespace heddle {
@@ -53,10 +53,14 @@ class Workspace {
   // Changes whenever any of its memory moves; no two workspaces have the same; 0: never held anything.
   uint64_t generation() const { return generation_; }
   FairSharedMutex& turns() { return turns_; }
-  // The caller must hold turns(). Notes that a device with outstanding work may still read and write the memory. No other run may use it
-  // before that work completes.
-  void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
-  Status answered() const { return unanswered_ ? unanswered_->status() : Status(); }
+  // The name under which outstanding work keeps the memory busy, because a device may still read and write it.
+  BusyName busy_name() const { return busy_name_; }
+  // Runs that use it from now on register such work in `list`, the one of their runtime. REQUIRES: turns() is held, and answered() is ok.
+  void register_in(const std::shared_ptr<const OutstandingWork>& list) {
+    if (list_ != list) list_ = list;
+  }
+  // Returns busy while no other run may use the memory. REQUIRES: turns() is held.
+  Status answered() const { return list_ ? list_->busy(busy_name_) : Status(); }
 
  private:
   static constexpr size_t stream_classes = HEDDLE_STREAM_FROM_DEVICE + 1;
@@ -71,7 +75,8 @@ class Workspace {
   Side& side_of(const std::shared_ptr<Device>& device);
 
   FairSharedMutex turns_;
-  std::shared_ptr<const Unanswered> unanswered_;
+  const BusyName busy_name_ = new_busy_name();
+  std::shared_ptr<const OutstandingWork> list_;  // null: no runs share the memory
   std::shared_ptr<const Blob> memory_;
   HostRegistration registration_;  // registers the end of memory_
   PinnedMemory pinned_;            // instead of memory_, where a device can't register

@@ -20,6 +20,11 @@ SchedulerOptions scheduling(const Plan& plan, const ExecutionOptions& options) {
   return made;
 }
 
+std::shared_ptr<OutstandingWork> list_of(const ExecutionOptions& options) {
+  if (options.outstanding) return options.outstanding;
+  return options.outer_left ? options.outer_left->list() : std::make_shared<OutstandingWork>();
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- made and moved
@@ -55,11 +60,12 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
       scope_(plan_->graph, options.outer, options.outer_step),
       failures_(*plan_),
       memory_(std::move(memory)),
+      left_(list_of(options), name(), memory_, variables_.busy_name(), options.outer_left),
       views_(*plan_, memory_, variables_.store()),
       bindings_(*plan_, memory_, views_),
       scheduler_(plan_->graph, scheduling(*plan_, options).max_threads > 1 ? options.executor : nullptr, scheduling(*plan_, options),
                  options.outer_scheduler),
-      subnets_(*plan_, memory_, scope_, failures_, scheduler_, *resources, devices.get()),
+      subnets_(*plan_, memory_, scope_, failures_, scheduler_, *resources, devices.get(), left_),
       resources_(std::move(resources)),
       pending_(*plan_, *resources_, step_done, this),
       steps_({*plan_, memory_, scope_, failures_, subnets_, pending_, *resources_, scheduler_, devices.get()}, views_),
@@ -229,7 +235,10 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
 Status Execution::open(const RunSettings& settings) {
   if (!state_.try_on(RunRules::Event::ask)) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
   Ending ending(*this);
-  if (devices_ || pending_.any() || !subnets_.empty()) HEDDLE_CHECK(answered());
+  if (state_.state() == RunState::State::looking) {
+    HEDDLE_CHECK(drained());
+    state_.on_alone(RunRules::Event::answer);
+  }
   HEDDLE_CHECK(admit());
   if (devices_) HEDDLE_CHECK(devices_->streams().usable());
   if (!devices_ && !settings.streams.empty()) return DeviceStreams::stream_without_work(settings.streams.front());
@@ -248,8 +257,10 @@ Status Execution::open(const RunSettings& settings) {
     }
     if (!refused.ok()) {
       devices_->answers().end_aborts(true);
-      devices_->answers().drain(answer_after_failure_ns);
-      return unanswered() ? std::move(refused).during(unanswered()->message()) : refused;
+      without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
+      note_streams();
+      const auto left = unanswered();
+      return left ? std::move(refused).during(left->message()) : refused;
     }
   }
   ending.release();
@@ -262,7 +273,10 @@ Status Execution::close(bool complete) {
   // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
   Status status = end(complete, std::move(refused_));
-  if (aborted && complete) devices_->answers().drain(answer_after_failure_ns);  // the abort came when all steps were done
+  if (aborted && complete) {  // the abort came when all steps were done
+    without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
+    note_streams();
+  }
   return status;
 }
 
@@ -311,114 +325,6 @@ bool Execution::resume(Status* status) {
   if (!scheduler_.resume()) return false;
   *status = close(scheduler_.last_run_complete());
   return true;
-}
-
-// True if the update phase had begun when the run ended early.
-bool Execution::updates_begun() const {
-  const uint32_t tail = plan_->graph.tail_begin;
-  if (tail == plan_->graph.count) return true;  // updates are made among the other steps
-  return state_.state() == RunState::State::updating && (unanswered() || gave_up() || failures_.reported_from(tail));
-}
-
-// True if asynchronous steps of the run did not complete in the time that they had.
-bool Execution::gave_up() const {
-  return pending_.any() && scheduler_.last_run_given_up();
-}
-
-// Copies outputs out, or returns why the run did not complete. If a cancellation came too late, the run is complete.
-Status Execution::end(bool complete, Status stopped) {
-  try {
-    if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
-    if (complete && stopped.ok()) [[likely]]
-      return copy_outputs();
-  } catch (...) {
-    stopped = status_of_exception();
-  }
-  settle(complete);
-  try {
-    return why(std::move(stopped));
-  } catch (...) {
-    return status_of_exception();
-  }
-}
-
-// Cleans up after a run that did not complete: notes failures and outstanding work, marks torn variables. Works without memory too.
-void Execution::settle(bool complete) noexcept {
-  if (gave_up()) without_exceptions([&] { pending_.note_unanswered(nullptr); });
-  if (devices_) without_exceptions([&] { note_device_failures(); });
-  if (gave_up()) {
-    if (devices_) without_exceptions([&] { pending_.note_unanswered(devices_->answers().unanswered()); });
-    // Late completions are absorbed, so that the next run begins with none.
-    while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
-  }
-  if (!complete && plan_->has_variable_updates && updates_begun()) variables_.mark_torn();
-  if (unanswered()) variables_.block(unanswered());
-}
-
-bool Execution::told_from_outside() {
-  return scope_.is_subnet() && scope_.outer_should_stop();
-}
-
-Status Execution::why(Status stopped) {
-  Status status = stopped.ok() ? failures_.error(scope_.stop_reason(), told_from_outside()) : std::move(stopped);
-  const bool told = scope_.stop_reason() == stop_deadline || scope_.stop_reason() == stop_cancelled;
-  if (devices_ && told && aborted_at_ && !unanswered()) {
-    const PlanStep& at = plan_->steps[*aborted_at_];
-    status = std::move(status).during(fmt::format("while {} was at {}", plan_->device_of(at), quoted(at.name)));
-  }
-  return unanswered() ? std::move(status).during(unanswered()->message()) : status;
-}
-
-// ---------------------------------------------------------------- devices
-
-// Afterwards nothing is in flight, or the execution has outstanding work. A failed fence only means that something before it failed: the
-// actual failure is reported in its place.
-void Execution::note_device_failures() {
-  const uint32_t stop = scope_.stop_reason();
-  const bool impatient = stop == stop_deadline || stop == stop_cancelled;
-  const double ns = scheduler_.last_run_given_up() ? 0 : impatient ? answer_after_stop_ns : answer_after_failure_ns;
-  const std::vector<StreamAnswers::Failure> failures = devices_->answers().drain(ns);
-  while (!unanswered() && !scheduler_.answered()) std::this_thread::yield();
-  failure_outside_.reset();
-  aborted_at_.reset();
-  std::string abort_text;
-  for (const StreamAnswers::Failure& found : failures) {
-    if (found.of_the_outer) {
-      failure_outside_ = found;
-      continue;
-    }
-    failures_.forget_fences(plan_->steps[found.step].on_device->device);
-    // An aborted step ended because the run did.
-    if (found.status == HEDDLE_ERROR_CANCELLED)
-      aborted_at_ = found.step, abort_text = found.text;
-    else
-      failures_.report(found.step, found.status, found.text);
-  }
-  // Nothing requested the step to stop: its kernel reports a cancellation by mistake.
-  if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !told_from_outside())
-    failures_.report(*aborted_at_, HEDDLE_ERROR_CANCELLED, abort_text);
-}
-
-bool Execution::look_for_answers() noexcept {
-  if (!unanswered()) return true;
-  return without_exceptions([&] { static_cast<void>(answered()); }) && !unanswered();
-}
-
-// The failures that drain() returns here are dropped: the run has been reported already.
-Status Execution::answered() {
-  if (!unanswered()) return {};
-  subnets_.look();
-  if (devices_) devices_->answers().drain(0);
-  if (pending_.unanswered()) pending_.note_unanswered(devices_ ? devices_->answers().unanswered() : nullptr);
-  if (unanswered()) return {Code::busy, unanswered()->message(), "use another context, or wait until it answers"};
-  while (!scheduler_.answered()) std::this_thread::yield();  // other threads of the run absorb the completions
-  return {};
-}
-
-std::shared_ptr<const Unanswered> Execution::unanswered() const {
-  if (pending_.unanswered()) return pending_.unanswered();
-  if (devices_ && devices_->answers().unanswered()) return devices_->answers().unanswered();
-  return subnets_.unanswered();
 }
 
 }  // namespace heddle

@@ -23,6 +23,7 @@
 #include "memory/workspace.h"
 #include "run/device/device_run.h"
 #include "run/failure_log.h"
+#include "run/left_work.h"
 #include "run/pending_steps.h"
 #include "run/run_scope.h"
 #include "run/run_settings.h"
@@ -44,11 +45,15 @@ struct ExecutionOptions {
   Workspace* workspace = nullptr;
   void* transient = nullptr;  // for the host's part: a buffer of the caller of at least plan.context_bytes(), 64-byte aligned
   int64_t transient_bytes = 0;
+  // The runtime's list, in which it registers the work that its runs leave outstanding. Null: a list of its own, or, for a subnet, that of
+  // the outer context.
+  std::shared_ptr<OutstandingWork> outstanding;
   // For a subnet: the run whose step `outer_step` runs it. Null: this is no subnet. Must outlive the execution.
   RunScope* outer = nullptr;
   uint32_t outer_step = 0;
   Scheduler* outer_scheduler = nullptr;      // of that run
   StepResources* outer_resources = nullptr;  // of that context
+  const LeftWork* outer_left = nullptr;      // likewise
   // For a subnet of a step on a device: the devices of the outer run, the device's part of the subnet's memory, and which of the step's
   // subnets it is. Null: its operator runs on the host.
   const DeviceRun* outer_devices = nullptr;
@@ -119,10 +124,12 @@ class Execution final : public OutstandingWork::Kept {
   // [one thread at a time] Returns Busy, naming device and step, if work of the last run is outstanding: the device may still read and
   // write what the execution holds, which must stay alive with its workspace and variables and cannot run. Ok once the work has completed.
   Status answered();
-  // [one thread at a time] Queries the devices again; true if no work is outstanding. Needs no memory.
+  // [one thread at a time] Queries the devices again; true if no work is outstanding.
   bool look_for_answers() noexcept override;
-  // The outstanding work, as it blocks other users of the same memory or variables; null: there is none.
-  std::shared_ptr<const Unanswered> unanswered() const override;
+  // Returns what is outstanding of it and of subnets in it, from the list; null: nothing is.
+  std::shared_ptr<const Unanswered> unanswered() const override { return left_.item(); }
+  // Whether the last run has left work that answered() was not asked for since, or that it has found outstanding.
+  bool left_work() const { return state_.state() == RunState::State::unanswered; }
   // Returns the bytes of unplanned values (dynamic extents) on the host.
   int64_t unplanned_bytes() const { return steps_.unplanned_bytes(0); }
   // Returns the bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, memory of subnets.
@@ -141,7 +148,8 @@ class Execution final : public OutstandingWork::Kept {
     ~Ending() {
       if (!execution_) return;
       execution_->turn_.leave();
-      execution_->state_.on_alone(execution_->unanswered() ? RunRules::Event::give_up : RunRules::Event::end);
+      const bool looking = execution_->state_.state() == RunState::State::looking;
+      execution_->state_.on_alone(looking || execution_->has_left_work() ? RunRules::Event::give_up : RunRules::Event::end);
     }
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
@@ -159,6 +167,10 @@ class Execution final : public OutstandingWork::Kept {
   Status send();
   Status end(bool complete, Status stopped);
   void settle(bool complete) noexcept;
+  // Whether a part of it says that work of the run which ends now is outstanding. Without memory to register that, it is waited for first.
+  bool has_left_work() const { return pending_.left_work() || (devices_ && devices_->answers().left_work()) || subnets_.left_work(); }
+  void note_streams() noexcept;
+  Status drained();
   Status why(Status stopped);
   bool told_from_outside();
   Status copy_outputs();
@@ -184,6 +196,7 @@ class Execution final : public OutstandingWork::Kept {
   RunScope scope_;
   FailureLog failures_;
   ContextMemory memory_;
+  const LeftWork left_;
   ValueViews views_;
   Bindings bindings_;
   Scheduler scheduler_;

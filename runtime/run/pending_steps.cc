@@ -131,16 +131,20 @@ void PendingSteps::blame(FailureLog& failures, const std::string& text) const {
   }
 }
 
-void PendingSteps::note_unanswered(std::shared_ptr<const Unanswered> next) {
-  unanswered_ = nullptr;
-  if (count_->load(std::memory_order_acquire) == 0) return;
-  const auto open = [&](uint32_t i) {
-    return (of(i).slot->state.load() & (TokenSlot::under_way | TokenSlot::published)) == TokenSlot::under_way;
-  };
-  const auto found = std::find_if(steps_.begin(), steps_.end(), open);
-  // If the last one is being published right now, any step may be named.
-  const PlanStep& step = plan_.steps[found == steps_.end() ? steps_.front() : *found];
-  unanswered_ = std::make_shared<Unanswered>(count_, fmt::format("{} has not completed", name_of(step)), std::move(next));
+// The count is that of the next run, too: an item of this one must not stay in the list.
+void PendingSteps::note_unanswered(const LeftWork& left) {
+  std::shared_ptr<Unanswered> noted;
+  if (count_->load(std::memory_order_acquire) != 0) {
+    const auto open = [&](uint32_t i) {
+      return (of(i).slot->state.load() & (TokenSlot::under_way | TokenSlot::published)) == TokenSlot::under_way;
+    };
+    const auto found = std::find_if(steps_.begin(), steps_.end(), open);
+    // If the last one is being published right now, any step may be named.
+    const PlanStep& step = plan_.steps[found == steps_.end() ? steps_.front() : *found];
+    noted = left.add(count_, fmt::format("{} has not completed", name_of(step)));
+  }
+  if (unanswered_) left.remove(*unanswered_);
+  unanswered_ = std::move(noted);
 }
 
 }  // namespace heddle

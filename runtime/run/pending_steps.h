@@ -14,9 +14,9 @@
 
 #include "base/lasting_tokens.h"
 #include "compile/plan.h"
-#include "device/outstanding_work.h"
 #include "heddle/abi.h"
 #include "run/failure_log.h"
+#include "run/left_work.h"
 #include "run/step_resources.h"
 
 namespace heddle {
@@ -55,10 +55,11 @@ class PendingSteps {
   // [any thread] Reports `text` as the failure of the first step that is under way.
   void blame(FailureLog& failures, const std::string& text) const;
 
-  // Records, after a run that was given up, what is still under way; unanswered() is null if nothing is. `next`: the outstanding work of
-  // other parts of the same run.
-  void note_unanswered(std::shared_ptr<const Unanswered> next);
-  const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
+  // Registers, after a run that was given up, what is still under way, in place of what it registered before. Throws std::bad_alloc unless
+  // all steps have completed; what was registered before then stays.
+  void note_unanswered(const LeftWork& left);
+  // Whether steps were under way when note_unanswered() was called last.
+  bool left_work() const { return unanswered_ != nullptr; }
 
  private:
   struct Pending {

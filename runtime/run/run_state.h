@@ -13,7 +13,8 @@ struct RunRules {
     opening,     // a run was requested: it is checked, and waits for its turn with the variables
     computing,   // steps before the update phase may be under way
     updating,    // steps of the update phase may be under way: neither cancellation nor deadline stops them
-    unanswered,  // no run is under way, but work of the last one still is: a run may begin only when that has completed
+    unanswered,  // no run is under way, but work of the last one was when it ended: a run may begin only when that has completed
+    looking,     // a run was requested in that state: devices are queried whether the work has completed
     count,
   };
   enum class Event : uint8_t {
@@ -21,19 +22,22 @@ struct RunRules {
     begin,    // the run may begin
     update,   // the update phase begins
     end,      // the run is over, and so is all its work; or it was refused
-    give_up,  // the run is over, and some of its work is not
+    give_up,  // the run is over, or was refused, and some work is not
+    answer,   // the work of the last run has completed, and its streams are drained
     count,
   };
   static constexpr const char* name = "Execution";
-  static constexpr std::array<const char*, 5> state_names = {"idle", "opening", "computing", "updating", "unanswered"};
-  static constexpr std::array<const char*, 5> event_names = {"ask", "begin", "update", "end", "give_up"};
+  static constexpr std::array<const char*, 6> state_names = {"idle", "opening", "computing", "updating", "unanswered", "looking"};
+  static constexpr std::array<const char*, 6> event_names = {"ask", "begin", "update", "end", "give_up", "answer"};
   // A second run that is requested meanwhile finds no row for `ask`, and is refused.
-  static constexpr std::array<Transition<State, Event>, 10> table = {{
+  static constexpr std::array<Transition<State, Event>, 12> table = {{
       {State::idle, Event::ask, State::opening},
-      {State::unanswered, Event::ask, State::opening},
+      {State::unanswered, Event::ask, State::looking},
+      {State::unanswered, Event::answer, State::idle},
+      {State::looking, Event::answer, State::opening},
+      {State::looking, Event::give_up, State::unanswered},
       {State::opening, Event::begin, State::computing},
       {State::opening, Event::end, State::idle},
-      {State::opening, Event::give_up, State::unanswered},
       {State::computing, Event::update, State::updating},
       {State::computing, Event::end, State::idle},
       {State::computing, Event::give_up, State::unanswered},

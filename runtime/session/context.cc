@@ -70,7 +70,7 @@ struct Context::State::Async : HelperTask, std::enable_shared_from_this<Context:
     return state->execution->start(settings, {submit, this}, status);
   }
   void end(Status status) {
-    state->leave(turn, status);
+    state->leave(turn);
     const std::function<void(Status)> callback = std::move(done);
     {
       const MutexLock lock(mutex);
@@ -147,21 +147,21 @@ Context::~Context() {
   if (!state_->shared && state_->workspace) session.runtime->workspaces.give_back(std::move(state_->workspace));
 }
 
-Status enter_shared(Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until) {
+Status enter_shared(const Runtime::Impl& runtime, Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until) {
   HEDDLE_CHECK(turn_status(turn.enter(workspace.turns(), FairSharedMutex::Use::alone, until), "shared memory"));
-  return workspace.answered();
+  HEDDLE_CHECK(workspace.answered());
+  workspace.register_in(runtime.outstanding);
+  return {};
 }
 
 Status Context::State::enter(FairSharedMutex::Hold& turn, const RunSettings& settings) {
   if (!shared) return {};
-  HEDDLE_CHECK(enter_shared(*workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
+  HEDDLE_CHECK(enter_shared(*session->runtime, *workspace, turn, Interruption(settings.deadline(), settings.cancelled)));
   HEDDLE_CHECK(reserve(*workspace, *entry->plan));
   return execution->follow(*workspace);
 }
 
-void Context::State::leave(FairSharedMutex::Hold& turn, const Status& status) {
-  if (shared && !status.ok())
-    if (auto until = execution->unanswered()) workspace->block(std::move(until));
+void Context::State::leave(FairSharedMutex::Hold& turn) {
   turn.leave();
   observation.end();
 }
@@ -170,7 +170,7 @@ Status Context::State::run_in_turn(const RunSettings& settings) {
   FairSharedMutex::Hold turn;
   Status status = enter(turn, settings);
   if (status.ok()) status = execution->run(settings);
-  leave(turn, status);
+  leave(turn);
   return status;
 }
 

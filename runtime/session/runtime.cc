@@ -299,7 +299,8 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
   }
   const auto packs = std::make_shared<PackCache>();
   const auto resources = std::make_shared<ResourceTable>(ResourceHolder::session, shared->resources);
-  HEDDLE_TRY(const std::shared_ptr<VariableStore> variables, VariableStore::create(resolved, options.seed, options.limits));
+  HEDDLE_TRY(const std::shared_ptr<VariableStore> variables,
+             VariableStore::create(resolved, options.seed, options.limits, shared->outstanding));
   for (const auto& net : model->nets) {
     net->packs = packs;
     net->resources = resources;

@@ -71,6 +71,7 @@ ExecutionOptions Session::Impl::execution_options() const {
   o.executor = runtime->executor;
   o.max_threads = runtime->threads;
   o.scheduler = scheduler;
+  o.outstanding = runtime->outstanding;
   return o;
 }
 
@@ -216,7 +217,7 @@ Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vecto
   state->workspace = Internals::workspace(memory);
   state->shared = true;
   FairSharedMutex::Hold turn;
-  HEDDLE_CHECK(enter_shared(*state->workspace, turn));
+  HEDDLE_CHECK(enter_shared(*impl_->runtime, *state->workspace, turn));
   HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
   state->session = impl_;
   state->entry = std::move(entry);

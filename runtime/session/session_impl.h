@@ -157,7 +157,7 @@ struct Context::State {
   Status enter(FairSharedMutex::Hold& turn, const RunSettings& settings = {});
   RunSettings settings(const RunOptions& options);
   // Call it after a run, or in its place if enter() failed: leaves the turn and ends the observation.
-  void leave(FairSharedMutex::Hold& turn, const Status& status);
+  void leave(FairSharedMutex::Hold& turn);
   // Runs during this context's turn in shared memory, if it is shared; waits for the turn.
   Status run_in_turn(const RunSettings& settings);
   Observation observation;  // of the run that settings() was called for
@@ -165,8 +165,8 @@ struct Context::State {
   struct Async;
   std::shared_ptr<Async> async;
 };
-// Takes a turn in memory that contexts share. Errors: as Context::State::enter.
-Status enter_shared(Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until = {});
+// Takes a turn in memory that contexts share, also of other runtimes. Errors: as Context::State::enter.
+Status enter_shared(const Runtime::Impl& runtime, Workspace& workspace, FairSharedMutex::Hold& turn, const Interruption& until = {});
 
 // Returns when a call with these options that begins now has to end, in ticks; 0: never.
 uint64_t deadline_of(const RunOptions& options);

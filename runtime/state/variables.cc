@@ -64,7 +64,8 @@ Status check_agreement(const Net& net, const Variable& variable, const Shared& o
 
 }  // namespace
 
-Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets, uint64_t seed, const Limits& limits) {
+Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets, uint64_t seed, const Limits& limits,
+                                                             std::shared_ptr<const OutstandingWork> outstanding) {
   std::vector<Shared> all;
   std::unordered_map<std::string_view, size_t> known;
   for (const Net* net : nets)
@@ -80,6 +81,7 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
     }
   auto store = std::make_shared<VariableStore>();
   store->seed_ = seed;
+  store->outstanding_ = std::move(outstanding);
   // A file of some bytes may ask for any number of them.
   int64_t by_rule = 0;
   for (const Shared& shared : all) {
@@ -138,7 +140,7 @@ Status VariableStore::fill(const Interruption& until) const {
 Status VariableStore::enter(FairSharedMutex::Hold& hold, FairSharedMutex::Use use, const Interruption& until) const {
   HEDDLE_CHECK(fill(until));
   HEDDLE_CHECK(turn_status(hold.enter(turns_, use, until), "the session's variables"));
-  return unanswered_ ? unanswered_->status() : Status();
+  return outstanding_ ? outstanding_->busy(busy_name_) : Status();
 }
 
 Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interruption& until) {

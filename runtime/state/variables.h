@@ -26,9 +26,11 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
   // Makes buffers for the variables of all `nets`, in the order in which their names come first. A buffer is filled with the content of the
   // first net that has any, or in fill() by the initializer of the first net that has one, from `seed`: a net that is only inspected fills
-  // nothing. Errors: weights_missing if no net has either; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, if two
-  // disagree; limit_exceeded (plan_bytes), for all variables together that have no content.
-  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0, const Limits& limits = {});
+  // nothing. `outstanding`: the list in which runs register work that keeps the variables busy; null: no runs use them. Errors:
+  // weights_missing if no net has either; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, if two disagree;
+  // limit_exceeded (plan_bytes), for all variables together that have no content.
+  static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0, const Limits& limits = {},
+                                                       std::shared_ptr<const OutstandingWork> outstanding = nullptr);
   // [any thread] Fills the variables that have no content but an initializer, once. Called before a context is made and before a turn is
   // taken. Errors: deadline_exceeded, cancelled, between two variables: the next call continues.
   Status fill(const Interruption& until = {}) const;
@@ -76,8 +78,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   // REQUIRES: the turn alone.
   void mark_torn(size_t i) { entries_[i].torn = true; }
   void mark_trained(size_t i) { entries_[i].trained = true; }
-  // A device with outstanding work may still write some variables: turns are busy until it completes. REQUIRES: the turn alone.
-  void block(std::shared_ptr<const Unanswered> until) { unanswered_ = std::move(until); }
+  // The name under which outstanding work keeps the variables busy, because a device may still write some of them: turns are busy then.
+  BusyName busy_name() const { return busy_name_; }
   // Returns Ok, or Code::hazard naming the torn variable; device_lost if the newest content was lost with a device.
   Status whole() const;
 
@@ -113,7 +115,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   mutable Mutex homes_mutex_;        // guards the homes of entries and what is stale; a type of its own can not name it
   mutable FairSharedMutex copying_;  // held during copies between the host and homes
   mutable FairSharedMutex turns_;
-  std::shared_ptr<const Unanswered> unanswered_;
+  const BusyName busy_name_ = new_busy_name();
+  std::shared_ptr<const OutstandingWork> outstanding_;  // null: none can be
 };
 
 }  // namespace heddle

@@ -54,7 +54,8 @@ TEST(Profile, OfAFailedRunGoesAsFarAsTheRunCame) {
 }
 
 TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {
-  Session session = open(runtime(1), convolution_net());
+  const Runtime r = runtime(1);
+  Session session = open(r, convolution_net());
   const SharedMemory memory;
   auto context = session.prepare_on(memory);
   ASSERT_TRUE(context.ok()) << context.status().text();
@@ -66,7 +67,7 @@ TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {
   ASSERT_TRUE(context->run(options).ok());
   EXPECT_TRUE(profile.steps.front().ran());
   FairSharedMutex::Hold turn;
-  ASSERT_TRUE(enter_shared(*Internals::workspace(memory), turn).ok());
+  ASSERT_TRUE(enter_shared(Internals::of(r), *Internals::workspace(memory), turn).ok());
   EXPECT_EQ(context->run(options).code(), Code::busy);
   for (const StepTime& time : profile.steps) EXPECT_FALSE(time.ran());
 }

@@ -6,6 +6,7 @@
 // any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "device/outstanding_work.h"
 #include "run/device/device_streams.h"
 #include "run/device/stream_state.h"
+#include "run/left_work.h"
 
 namespace heddle {
 
@@ -65,12 +67,16 @@ class StreamAnswers {
     heddle_status status = HEDDLE_OK;
     std::string text;
   };
-  // Waits at most `ns` until nothing is in flight, and makes every stream that has completed its work usable again. Returns the failures by
-  // stream. Where a device does not know what failed there is one failure for all of its streams, since streams that wait for a failed
-  // one fail too.
-  std::vector<Failure> drain(double ns);
-  // The outstanding work after drain(); null if every stream has completed.
-  const std::shared_ptr<Unanswered>& unanswered() const { return unanswered_; }
+  // Waits at most `ns` until nothing is in flight, and makes every stream that has completed its work usable again. Registers in `left`
+  // what has not. Returns the failures by stream. Where a device does not know what failed there is one failure for all of its streams,
+  // since streams that wait for a failed one fail too. Throws std::bad_alloc: see noted().
+  std::vector<Failure> drain(double ns, const LeftWork& left);
+  // Whether streams have to be drained before the next run: they have outstanding work, or have completed it since drain() looked.
+  bool left_work() const {
+    return std::any_of(answers_.begin(), answers_.end(), [](const Answer& answer) { return answer.state.has_callback(); });
+  }
+  // False if drain() had no memory to register what it has left.
+  bool noted() const { return unanswered_ || !left_work(); }
 
   // [any thread] Aborts the work in flight, on devices that support it: streams end soon, as cancelled. Does nothing once disabled by
   // end_aborts() and before the first run, when another context may use the streams. REQUIRES: RunControl::stop is set.
@@ -122,7 +128,7 @@ class StreamAnswers {
   Failure blame(std::vector<uint32_t> suspects, Failure failure) const;
   std::vector<uint32_t> steps_after(const Answer& answer) const;
   std::vector<uint32_t> steps_on(uint32_t device) const;
-  void note_unanswered();
+  void note_unanswered(const LeftWork& left);
   std::string first_unanswered() const;
 
   const DeviceStreams& streams_;
@@ -137,7 +143,7 @@ class StreamAnswers {
   std::atomic<bool> aborted_{false};        // a call of abort() has taken effect in this run
   Mutex mutex_;                             // protects the answers, except their states, which are read without it
   Condition changed_;                       // a stream has answered
-  std::shared_ptr<Unanswered> unanswered_;  // written under mutex_, by the thread that runs
+  std::shared_ptr<Unanswered> unanswered_;  // what drain() has registered; written under mutex_, by the thread that runs
 };
 
 }  // namespace heddle

@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-std::vector<StreamAnswers::Failure> StreamAnswers::drain(double ns) {
+std::vector<StreamAnswers::Failure> StreamAnswers::drain(double ns, const LeftWork& left) {
   for (Answer& answer : answers_)
     if (answer.state.state() == StreamState::State::worked) ask(answer);
   if (!wait_for_all(ns) && ns > 0) {
@@ -22,7 +22,7 @@ std::vector<StreamAnswers::Failure> StreamAnswers::drain(double ns) {
   }
   std::vector<Failure> failures;
   for (uint32_t d = 1; d <= streams_.device_count(); ++d) drain_device(d, failures);
-  note_unanswered();
+  note_unanswered(left);
   return failures;
 }
 
@@ -86,18 +86,15 @@ std::vector<uint32_t> StreamAnswers::steps_on(uint32_t device) const {
   return steps;
 }
 
-// Notes streams with a callback that were not synchronised since. Some may have completed by now: the next drain synchronises them.
-void StreamAnswers::note_unanswered() {
+// Registers streams whose callback was not called. Others may have completed by now, too: the next drain synchronises them.
+void StreamAnswers::note_unanswered(const LeftWork& left) {
   const MutexLock lock(mutex_);
-  uint32_t left = 0, missing = 0;
-  for (const Answer& answer : answers_) {
-    left += answer.state.has_callback() ? 1 : 0;
-    missing += answer.state.state() == StreamState::State::asked ? 1 : 0;
-  }
-  if (left == 0)
+  const auto missing = std::count_if(answers_.begin(), answers_.end(),
+                                     [](const Answer& answer) { return answer.state.state() == StreamState::State::asked; });
+  if (missing == 0)
     unanswered_ = nullptr;
   else if (!unanswered_)
-    unanswered_ = std::make_shared<Unanswered>(missing, first_unanswered());
+    unanswered_ = left.add(std::make_shared<Unanswered::Count>(static_cast<uint32_t>(missing)), first_unanswered());
 }
 
 std::string StreamAnswers::first_unanswered() const {

@@ -54,7 +54,7 @@ heddle_status Subnets::call(uint32_t step, heddle_status (*kernel)(const heddle_
   if (leave.mistake == HEDDLE_OK) return settle(leave, kernel(context, recalled));
   Status ignored;
   if (!resume(leave, &ignored)) return settle(leave, HEDDLE_PENDING);
-  if (leave.execution->unanswered()) unanswered_.store(true);
+  if (leave.execution->left_work()) left_work_.store(true);
   return std::exchange(leave.mistake, HEDDLE_OK);
 }
 

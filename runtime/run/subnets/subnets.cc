@@ -66,8 +66,15 @@ struct Subnets::Compiled {
 };
 
 Subnets::Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
-                 StepResources& resources, DeviceRun* devices)
-    : plan_(plan), memory_(memory), scope_(scope), failures_(failures), scheduler_(scheduler), resources_(resources), devices_(devices) {}
+                 StepResources& resources, DeviceRun* devices, const LeftWork& left)
+    : plan_(plan),
+      memory_(memory),
+      scope_(scope),
+      failures_(failures),
+      scheduler_(scheduler),
+      resources_(resources),
+      devices_(devices),
+      left_(left) {}
 Subnets::~Subnets() = default;
 
 ExecutionOptions Subnets::options_inside(uint32_t step) {
@@ -76,6 +83,7 @@ ExecutionOptions Subnets::options_inside(uint32_t step) {
   options.outer_step = step;
   options.outer_scheduler = &scheduler_;
   options.outer_resources = &resources_;
+  options.outer_left = &left_;
   options.max_threads = static_cast<int>(scheduler_.max_threads());
   options.scheduler = scheduler_.options();
   return options;
@@ -117,18 +125,11 @@ Status Subnets::move() {
   return {};
 }
 
-std::shared_ptr<const Unanswered> Subnets::unanswered() const {
-  if (!unanswered_.load()) return nullptr;
-  for (const OfStep& of : steps_)
-    for (const auto& subnet : of.compiled)
-      if (auto unanswered = subnet->execution->unanswered()) return unanswered;
-  return nullptr;
-}
-
 void Subnets::look() {
+  bool left = false;
   for (const OfStep& of : steps_)
-    for (const auto& subnet : of.compiled) static_cast<void>(subnet->execution->answered());
-  if (!unanswered()) unanswered_.store(false);
+    for (const auto& subnet : of.compiled) left = !subnet->execution->answered().ok() || left;
+  left_work_.store(left);
 }
 
 int64_t Subnets::allocated_bytes() const {
@@ -389,7 +390,7 @@ heddle_status Subnets::go_on(const Call& call, Leave& leave) {
 
 heddle_status Subnets::finish(const Call& call, Compiled& subnet, Status status) {
   if (status.ok()) return hand_back(call, subnet);
-  if (subnet.execution->unanswered()) unanswered_.store(true);
+  if (subnet.execution->left_work()) left_work_.store(true);
   if (status.code() == Code::cancelled) return refuse(call, HEDDLE_ERROR_CANCELLED, "cancelled");
   return fail(call, from_outside(call.step, *call.net, std::move(status)));
 }

@@ -20,7 +20,6 @@
 
 #include "compile/plan.h"
 #include "context/context_memory.h"
-#include "device/outstanding_work.h"
 #include "heddle/abi.h"
 #include "heddle/status.h"
 #include "run/failure_log.h"
@@ -32,6 +31,7 @@ namespace heddle {
 class DeviceRun;
 class Execution;
 struct ExecutionOptions;
+class LeftWork;
 struct RunSettings;
 class Scheduler;
 class StepResources;
@@ -41,9 +41,10 @@ class Subnets {
   using Inputs = std::span<const heddle_tensor* const>;
   using Outputs = std::span<heddle_tensor* const>;
 
-  // All arguments must outlive it. Failures are noted in `failures`. Runs of subnets find helpers among the threads of `scheduler`.
+  // All arguments must outlive it. Failures are noted in `failures`. Runs of subnets find helpers among the threads of `scheduler`, and
+  // register what they leave outstanding as part of `left`.
   Subnets(const Plan& plan, const ContextMemory& memory, RunScope& scope, FailureLog& failures, Scheduler& scheduler,
-          StepResources& resources, DeviceRun* devices);
+          StepResources& resources, DeviceRun* devices, const LeftWork& left);
   ~Subnets();
   Subnets(const Subnets&) = delete;
   Subnets& operator=(const Subnets&) = delete;
@@ -72,8 +73,8 @@ class Subnets {
   void tell(bool all);
 
   bool empty() const { return steps_.empty(); }
-  // The outstanding work of asynchronous steps of subnet runs that were given up; null: none. look() drops work that has completed.
-  std::shared_ptr<const Unanswered> unanswered() const;
+  // Whether subnet runs were given up whose work was outstanding when look() was called last, which queries them.
+  bool left_work() const { return left_work_.load(); }
   void look();
 
   // Call it when the context's memory has moved.
@@ -139,11 +140,12 @@ class Subnets {
   FailureLog& failures_;
   Scheduler& scheduler_;
   StepResources& resources_;
-  DeviceRun* const devices_;             // null: everything runs on the host
-  std::vector<OfStep> steps_;            // by step; empty when there can be no subnets
-  std::atomic<bool> unanswered_{false};  // a subnet may have outstanding work
-  bool any_leave_ = false;               // some step may suspend
-  bool may_leave_ = false;               // steps may suspend in this run
+  DeviceRun* const devices_;   // null: everything runs on the host
+  std::vector<OfStep> steps_;  // by step; empty when there can be no subnets
+  const LeftWork& left_;
+  std::atomic<bool> left_work_{false};
+  bool any_leave_ = false;  // some step may suspend
+  bool may_leave_ = false;  // steps may suspend in this run
   enum class Told : uint8_t { nothing, to_end, to_end_updates };
   std::atomic<Told> told_{Told::nothing};  // what tell() has signalled in this run
 };

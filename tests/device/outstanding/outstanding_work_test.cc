@@ -90,6 +90,18 @@ TEST(OutstandingWork, DropsItemsThatHaveCompleted) {
   EXPECT_EQ(work.items(), 1u);
 }
 
+TEST(OutstandingWork, TellsOfOwnWorkFirst) {
+  OutstandingWork work;
+  const BusyName name = new_busy_name(), inner = new_busy_name();
+  const auto own = item_of(1, "own", {name}), inside = item_of(1, "inside", {inner, name});
+  work.add(own);
+  work.add(inside);
+  EXPECT_EQ(work.item(name), own);
+  EXPECT_EQ(work.item(inner), inside);
+  own->answer();
+  EXPECT_EQ(work.item(name), inside);
+}
+
 TEST(OutstandingWork, TellsOfTheWorkThatWasAddedLast) {
   OutstandingWork work;
   const BusyName name = new_busy_name();

@@ -204,6 +204,32 @@ TEST_P(Unanswered, SharedMemoryIsBusyUntilTheDeviceAnswers) {
   EXPECT_TRUE(first->run().ok());
 }
 
+// The memory may be shared by contexts of several runtimes, each of which has a list of its own.
+TEST_P(Unanswered, MemorySharedByTwoRuntimesIsBusyForBoth) {
+  HEDDLE_DEVICE_NEEDS(can_be_held);
+  const Gate gate;
+  const Runtime runtime = device_runtime(1), other = device_runtime(1);
+  auto one = runtime.open(mixed_net(), silent()), two = other.open(on_the_host(mixed_net()), silent());
+  ASSERT_TRUE(one.ok() && two.ok());
+  const SharedMemory memory;
+  auto first = one->prepare_on(memory), second = two->prepare_on(memory);
+  ASSERT_TRUE(first.ok() && second.ok()) << second.status().text();
+  const auto inputs = inputs_of(*one);
+  ASSERT_TRUE(first->bind_input(0, inputs[0]->data).ok() && second->bind_input(0, inputs[0]->data).ok());
+  ASSERT_TRUE(first->run().ok() && second->run().ok());
+  gate.close();
+  EXPECT_EQ(first->run(within(soon)).code(), Code::deadline_exceeded);
+  for (int i = 0; i < 2; ++i) {
+    const Status status = second->run();
+    EXPECT_EQ(status.code(), Code::busy) << status.text();
+    EXPECT_NE(status.text().find(still_runs()), std::string::npos) << status.text();
+  }
+  gate.open();
+  while (second->run().code() == Code::busy) std::this_thread::yield();
+  EXPECT_TRUE(second->run().ok());
+  EXPECT_TRUE(first->run().ok());
+}
+
 // w += x on the device.
 Net counting_net() {
   NetBuilder b("counting");
