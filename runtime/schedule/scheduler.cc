@@ -83,10 +83,9 @@ heddle_status plain_loop(const StepGraph& graph, const Step* steps, uint32_t& s,
 heddle_status run_step(const StepGraph& graph, const Step* steps, uint32_t s, SerialExtras& extras) {
   const bool waits = extras.awaited && (graph.flags[s] & step_async) != 0;
   if (waits) extras.awaited->begin();
-  heddle_status status = steps[s].run(steps[s].context, 0, steps[s].tiles);
+  heddle_status status = call_run(steps[s], 0, steps[s].tiles);
   if (status == HEDDLE_OK && waits) status = extras.awaited->wait(extras.control, extras.tail, &extras.given_up);
-  if (status == HEDDLE_OK && !graph.finish.empty() && graph.finish[s]) status = graph.finish[s](steps[s].context);
-  return status;
+  return status == HEDDLE_OK ? call_finish(graph, steps[s], s) : status;
 }
 
 heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,

@@ -23,7 +23,13 @@ bool Subnets::start(Leave& leave, const RunSettings& settings, Status* status) {
     if (l.state.on(LeaveRules::Event::wake) == LeaveState::State::due) l.all.scheduler_.complete(l.step, HEDDLE_PENDING);
   };
   leave.state.on(LeaveRules::Event::start);
-  const bool over = leave.execution->start(settings, {woken, &leave}, status);
+  bool over = true;
+  try {
+    over = leave.execution->start(settings, {woken, &leave}, status);
+  } catch (...) {  // without memory to open the run, which has not begun
+    end(leave);
+    throw;
+  }
   return over ? end(leave) : leave_thread(leave);
 }
 
@@ -35,7 +41,8 @@ bool Subnets::resume(Leave& leave, Status* status) {
 // Marks the run as suspended. It does not continue before the kernel has returned.
 bool Subnets::leave_thread(Leave& leave) {
   leave.state.on(LeaveRules::Event::leave);
-  if (told_.load() == Told::to_end_updates) leave.execution->end_with_outer(true);  // the run may have begun after tell()
+  // The run may have begun after tell(), which then has not seen it.
+  if (const Told told = told_.load(); told != Told::nothing) leave.execution->end_with_outer(told == Told::to_end_updates);
   return false;
 }
 
