@@ -189,8 +189,8 @@ class Execution final : public OutstandingWork::Kept {
   static bool tail_begins(void* self);
   static bool seen(void* self, uint32_t step);
 
-  // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last although other parts use it,
-  // because it has to be destroyed first.
+  // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last of the parts although others use
+  // it, because it has to be destroyed before them.
   const std::shared_ptr<const Plan> plan_;
   RunVariables variables_;
   RunScope scope_;

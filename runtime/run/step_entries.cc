@@ -118,7 +118,7 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   if (fence < 0 || devices.streams().observed()) return enqueue(false);
   const auto awaited = static_cast<uint32_t>(fence);
   scheduler.expect(awaited);
-  devices.answers().await(c.step, {fence_passed, &(*c.all)[awaited]});
+  devices.answers().expect_fence(c.step, {fence_passed, &(*c.all)[awaited]});
   heddle_status status = HEDDLE_OK;
   try {
     status = enqueue(true);

@@ -40,7 +40,7 @@ class DeviceWorker {
   StepKernel planned_kernel(uint32_t step) const;
   // Enqueues a kernel or copy step: waits for events, does the work, records an event. In a traced run it also waits until the work is
   // done, or until the run is requested to stop and the work has not completed in time. The text of a failure is left with `context`.
-  // `fenced`: StreamAnswers::await() was called for the step.
+  // `fenced`: StreamAnswers::expect_fence() was called for the step.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, bool fenced);
   // Enqueues a copy on the step's stream, while its kernel runs.
   heddle_status move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call);

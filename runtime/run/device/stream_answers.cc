@@ -46,7 +46,7 @@ void StreamAnswers::begin(bool (*stops)(void* user), void* user) {
 
 // ---------------------------------------------------------------- fences
 
-void StreamAnswers::await(uint32_t step, const Fence& fence) {
+void StreamAnswers::expect_fence(uint32_t step, const Fence& fence) {
   Awaited& awaited = awaited_[step];
   awaited.step = static_cast<uint32_t>(plan_.steps[step].on_device->fence);
   awaited.fence = fence;
@@ -58,12 +58,12 @@ bool StreamAnswers::withdraw(uint32_t step) {
 }
 
 void StreamAnswers::fence_reached(void* awaited, heddle_status failed, const char*, size_t) {
-  Awaited& told = *static_cast<Awaited*>(awaited);
-  told.answers->tell(told, failed);
+  Awaited& reached = *static_cast<Awaited*>(awaited);
+  reached.answers->complete(reached, failed);
 }
 
 // After this the run may be over and this object destroyed.
-void StreamAnswers::tell(Awaited& awaited, heddle_status failed) {
+void StreamAnswers::complete(Awaited& awaited, heddle_status failed) {
   if (!awaited.open.exchange(false, std::memory_order_acq_rel)) return;
   const DeviceWork& planned = *plan_.steps[awaited.step].on_device;
   if (failed == HEDDLE_OK) answer_of(planned).passed.store(awaited.step + 1, std::memory_order_relaxed);
@@ -80,15 +80,15 @@ void StreamAnswers::look() {
   for (const Answer& answer : answers_) {
     if (!device_of(answer).has(HEDDLE_DEVICE_DROPS_CALLBACKS) || answer.state.state() == StreamState::State::idle) continue;
     const heddle_status status = device_of(answer).query(stream_of(answer));
-    if (status != HEDDLE_OK && status != HEDDLE_PENDING) tell_fences(answer, status);
+    if (status != HEDDLE_OK && status != HEDDLE_PENDING) fail_fences(answer, status);
   }
 }
 
 // Completes the fences of a stream that has ended without calling back.
-void StreamAnswers::tell_fences(const Answer& of, heddle_status status) {
+void StreamAnswers::fail_fences(const Answer& of, heddle_status status) {
   for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
     const DeviceWork* work = plan_.steps[i].on_device.get();
-    if (work && work->device == of.device && work->stream == of.stream && work->fence >= 0) tell(awaited_[i], status);
+    if (work && work->device == of.device && work->stream == of.stream && work->fence >= 0) complete(awaited_[i], status);
   }
 }
 
@@ -115,7 +115,7 @@ bool StreamAnswers::end_aborts(bool all) {
 
 // Enqueues a callback on the stream, unless one is enqueued already.
 void StreamAnswers::ask(Answer& answer) {
-  if (answer.state.has_callback()) return;
+  if (answer.state.was_asked()) return;
   answer.state.on_alone(StreamRules::Event::ask);
   heddle_work callback = {};
   callback.callback = answered;
@@ -148,22 +148,22 @@ void StreamAnswers::query_asked() {
 }
 
 // Where devices may drop callbacks, the wait is cut into slices, with a query before each.
-template <class Given>
-bool StreamAnswers::wait_for(double ns, const Given& given) {
+template <class Done>
+bool StreamAnswers::wait_for(double ns, const Done& done) {
   constexpr std::chrono::nanoseconds look_again = std::chrono::milliseconds(2);
   const bool looks = must_look();
   for (auto left = std::chrono::nanoseconds(static_cast<int64_t>(ns));;) {
     if (looks) query_asked();
     const auto slice = looks ? std::min(left, look_again) : left;
     const MutexLock lock(mutex_);
-    if (changed_.wait_for(mutex_, slice, given)) return true;
+    if (changed_.wait_for(mutex_, slice, done)) return true;
     left -= slice;
     if (left.count() <= 0) return false;
   }
 }
 
 bool StreamAnswers::wait_for_stream(double ns, const Answer& answer) {
-  return wait_for(ns, [&] { return answer.state.state() == StreamState::State::given; });
+  return wait_for(ns, [&] { return answer.state.state() == StreamState::State::answered; });
 }
 
 bool StreamAnswers::wait_for_all(double ns) {

@@ -1,9 +1,9 @@
 // StreamAnswers: what the streams of one context report: when a step's work is done, when a stream has completed all of its work, and which
 // step has failed.
 //
-// Part of a DeviceRun. Threads: note_work(), await(), withdraw(), call_back() and wait_for_answer() are called by the thread that enqueues
-// on the step's stream; abort() by any thread, also from inside callbacks; the others by the thread that runs. Device callbacks may come on
-// any thread.
+// Part of a DeviceRun. Threads: note_work(), expect_fence(), withdraw(), call_back() and wait_for_answer() are called by the thread that
+// enqueues on the step's stream; abort() by any thread, also from inside callbacks; the others by the thread that runs. Device callbacks
+// may come on any thread.
 #pragma once
 
 #include <algorithm>
@@ -43,11 +43,11 @@ class StreamAnswers {
     void* user = nullptr;
   };
   // Registers the callback of a step that has a fence. Call it before the step is enqueued; not in a traced run.
-  void await(uint32_t step, const Fence& fence);
+  void expect_fence(uint32_t step, const Fence& fence);
   // After the step could not be enqueued: unregisters the callback. False: it has been called already, since look() may find at any time
   // that the stream has failed.
   bool withdraw(uint32_t step);
-  // Makes `work` call back when it is done. REQUIRES: it is the last work of the step, for which await() was called.
+  // Makes `work` call back when it is done. REQUIRES: it is the last work of the step, for which expect_fence() was called.
   void call_back(uint32_t step, heddle_work& work) {
     work.callback = fence_reached;
     work.user = &awaited_[step];
@@ -67,13 +67,14 @@ class StreamAnswers {
     heddle_status status = HEDDLE_OK;
     std::string text;
   };
-  // Waits at most `ns` until nothing is in flight, and makes every stream that has completed its work usable again. Registers in `left`
-  // what has not. Returns the failures by stream. Where a device does not know what failed there is one failure for all of its streams,
-  // since streams that wait for a failed one fail too. Throws std::bad_alloc: see noted().
+  // Waits at most `ns` until nothing is in flight; then aborts what is, and waits a little more (answer_after_stop_ns). Makes every stream
+  // that has completed its work usable again, and registers in `left` what has not. Returns the failures by stream. Where a device does not
+  // know what failed there is one failure for all of its streams, since streams that wait for a failed one fail too. Throws
+  // std::bad_alloc: see noted().
   std::vector<Failure> drain(double ns, const LeftWork& left);
   // Whether streams have to be drained before the next run: they have outstanding work, or have completed it since drain() looked.
   bool left_work() const {
-    return std::any_of(answers_.begin(), answers_.end(), [](const Answer& answer) { return answer.state.has_callback(); });
+    return std::any_of(answers_.begin(), answers_.end(), [](const Answer& answer) { return answer.state.was_asked(); });
   }
   // False if drain() had no memory to register what it has left.
   bool noted() const { return unanswered_ || !left_work(); }
@@ -82,7 +83,7 @@ class StreamAnswers {
   // end_aborts() and before the first run, when another context may use the streams. REQUIRES: RunControl::stop is set.
   void abort(bool all);
   // Disables abort(). Call it with `all` false before the update phase, which disables abort(false) alone, and with `all` true after the
-  // last step. Blocks until concurrent calls of abort() have returned. True: an abort() was not ignored in this run.
+  // last step. Blocks until concurrent calls of abort() have returned. Returns true if an abort() took effect in this run.
   bool end_aborts(bool all);
 
  private:
@@ -90,8 +91,8 @@ class StreamAnswers {
   struct Answer {
     StreamAnswers* answers = nullptr;
     uint32_t device = 1, stream = 0;
-    StreamState state;                 // becomes `given` under mutex_
-    heddle_status failed = HEDDLE_OK;  // valid once it is given; written under mutex_
+    StreamState state;                 // becomes `answered` under mutex_
+    heddle_status failed = HEDDLE_OK;  // valid once it has answered; written under mutex_
     std::atomic<uint32_t> passed{0};   // 1 + the last fence that succeeded
   };
   // A step's fence while it is awaited: completed by the device's callback or by look(), whichever comes first.
@@ -113,15 +114,15 @@ class StreamAnswers {
   Answer& answer_of(const DeviceWork& work) { return answers_[first_[work.device - 1u] + work.stream]; }
   std::span<Answer> answers_on(uint32_t device) { return {answers_.data() + first_[device - 1u], streams_.stream_count(device)}; }
 
-  void tell(Awaited& awaited, heddle_status failed);
-  void tell_fences(const Answer& of, heddle_status status);
+  void complete(Awaited& awaited, heddle_status failed);
+  void fail_fences(const Answer& of, heddle_status status);
   static void fence_reached(void* awaited, heddle_status failed, const char* text, size_t length);
   void ask(Answer& answer);
   static void answered(void* answer, heddle_status failed, const char* text, size_t length);
   void query_asked();
-  // Waits at most `ns` for `given()`, which is called under the lock; returns whether it was true in time.
-  template <class Given>
-  bool wait_for(double ns, const Given& given);
+  // Waits at most `ns` for `done()`, which is called under the lock; returns whether it was true in time.
+  template <class Done>
+  bool wait_for(double ns, const Done& done);
   bool wait_for_stream(double ns, const Answer& answer);
   bool wait_for_all(double ns);
   void drain_device(uint32_t device, std::vector<Failure>& failures);

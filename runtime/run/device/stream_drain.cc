@@ -16,7 +16,7 @@ std::vector<StreamAnswers::Failure> StreamAnswers::drain(double ns, const LeftWo
     if (answer.state.state() == StreamState::State::worked) ask(answer);
   if (!wait_for_all(ns) && ns > 0) {
     for (const Answer& answer : answers_)
-      if (device_of(answer).can_abort() && answer.state.has_callback() && !wait_for_stream(0, answer))
+      if (device_of(answer).can_abort() && answer.state.was_asked() && !wait_for_stream(0, answer))
         device_of(answer).abort(stream_of(answer));
     wait_for_all(answer_after_stop_ns);
   }
@@ -33,11 +33,11 @@ void StreamAnswers::drain_device(uint32_t device, std::vector<Failure>& failures
   bool known = false;  // then unknown failures of other streams follow from it
   std::vector<uint32_t> suspects;
   for (Answer& answer : answers_on(device)) {
-    if (!answer.state.has_callback() || !wait_for_stream(0, answer)) continue;
+    if (!answer.state.was_asked() || !wait_for_stream(0, answer)) continue;
     answer.state.on_alone(StreamRules::Event::synchronise);
     HostCall call;
     const heddle_status status = there.synchronize(stream_of(answer), &call);
-    if (there.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) tell_fences(answer, status);
+    if (there.has(HEDDLE_DEVICE_DROPS_CALLBACKS)) fail_fences(answer, status);
     if (status == HEDDLE_OK) continue;
     if (auto origin = streams_.origin_of(there.failed_label(stream_of(answer)))) {
       known = true;
@@ -99,7 +99,7 @@ void StreamAnswers::note_unanswered(const LeftWork& left) {
 
 std::string StreamAnswers::first_unanswered() const {
   for (const Answer& answer : answers_) {
-    if (!answer.state.has_callback()) continue;
+    if (!answer.state.was_asked()) continue;
     const std::vector<uint32_t> steps = steps_after(answer);
     return fmt::format("device {} still runs {}", quoted(device_of(answer).name()),
                        steps.empty() ? "what it was given" : quoted(plan_.steps[steps.front()].name));

@@ -9,10 +9,10 @@ namespace heddle {
 
 struct StreamRules {
   enum class State : uint8_t {
-    idle,    // nothing was enqueued since the stream was last synchronised, or since the run began
-    worked,  // work was enqueued, and no callback after it
-    asked,   // a callback is enqueued that reports when the work is done: the stream and its run must stay
-    given,   // the stream has answered: the callback was called or refused, or a query found the work done or failed
+    idle,      // nothing was enqueued since the stream was last synchronised, or since the run began
+    worked,    // work was enqueued, and no callback after it
+    asked,     // a callback is enqueued that reports when the work is done: the stream and its run must stay
+    answered,  // the callback was called or refused, or a query found the work done or failed
     count,
   };
   enum class Event : uint8_t {
@@ -25,23 +25,23 @@ struct StreamRules {
     count,
   };
   static constexpr const char* name = "stream";
-  static constexpr std::array<const char*, 4> state_names = {"idle", "worked", "asked", "given"};
+  static constexpr std::array<const char*, 4> state_names = {"idle", "worked", "asked", "answered"};
   static constexpr std::array<const char*, 6> event_names = {"work", "begin", "ask", "answer", "wait", "synchronise"};
   static constexpr std::array<Transition<State, Event>, 6> table = {{
       {State::idle, Event::work, State::worked},
       {State::worked, Event::begin, State::idle},
       {State::worked, Event::ask, State::asked},
-      {State::asked, Event::answer, State::given},  // asked is left by nothing else, even if another run begins
-      {State::given, Event::wait, State::worked},
-      {State::given, Event::synchronise, State::idle},
+      {State::asked, Event::answer, State::answered},  // asked is left by nothing else, even if another run begins
+      {State::answered, Event::wait, State::worked},
+      {State::answered, Event::synchronise, State::idle},
   }};
 };
 
-// In each state only one thread brings events, which is the one that enqueues or drains; answers come under a mutex of the user.
+// Events are brought by the thread that enqueues or drains. Answers come from any thread, under a mutex of the user.
 class StreamState final : public StateMachine<StreamRules> {
  public:
-  // True if a callback is enqueued, whether it was called or not.
-  bool has_callback() const noexcept { return state() >= State::asked; }
+  // True if a callback was enqueued, or refused, since the stream was last idle.
+  bool was_asked() const noexcept { return state() >= State::asked; }
 };
 
 }  // namespace heddle
