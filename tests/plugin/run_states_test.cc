@@ -53,9 +53,12 @@ void give_up_and_recover(Session& session, Crew& crew, bool again) {
   ASSERT_TRUE(context->bind_input(0, x.data()).ok());
   EXPECT_TRUE(context->run().ok());
   crew.fate = [](int64_t) { return Fate::held; };
-  RunOptions options;
-  options.deadline_ns = 2'000'000;
-  Status status = context->run(options);
+  std::thread canceller([&] {
+    wait_until([&] { return crew.under_way == 1; });
+    context->cancel();
+  });
+  Status status = context->run();
+  canceller.join();
   EXPECT_NE(status.text().find("has not completed"), std::string::npos) << status.text();
   status = context->run();
   EXPECT_EQ(status.code(), Code::busy) << status.text();
