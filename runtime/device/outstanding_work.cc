@@ -164,7 +164,7 @@ void OutstandingWork::abandon() noexcept {
   while (first) {
     without_exceptions([&] {
       if (const auto unanswered = first->unanswered())
-        log_line(HEDDLE_LOG_WARNING, fmt::format("{}: what it works with is left behind", unanswered->message()));
+        log_line(HEDDLE_LOG_WARNING, fmt::format("{}: what it works with is never freed", unanswered->message()));
     });
     const MutexLock lock(left_mutex);
     Kept* const left = first.release();

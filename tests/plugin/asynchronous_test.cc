@@ -288,9 +288,10 @@ TEST(Asynchronous, OneThatNeverCompletesIsGivenUp) {
   ASSERT_TRUE(context.ok()) << context.status().text();
   ASSERT_TRUE(context->bind_input(0, x.data()).ok());
   RunOptions options;
-  options.deadline_ns = 2'000'000;
+  options.deadline_ns = 100'000'000;
   Status status = context->run(options);
   EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
+  ASSERT_EQ(crew.under_way, 1) << "the deadline passed before the step began: the next run would wait for it for ever";
   EXPECT_NE(status.text().find("operator \"held\" (started::Started) has not completed"), std::string::npos) << status.text();
   status = context->run();
   EXPECT_EQ(status.code(), Code::busy) << status.text();

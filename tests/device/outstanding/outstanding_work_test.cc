@@ -179,7 +179,7 @@ TEST(OutstandingWork, LeavesBehindWhatNeverAnswersAndSaysSo) {
   set_log_function(nullptr, nullptr);
   EXPECT_EQ(gone, std::vector<std::string>{"done"});
   ASSERT_EQ(lines.size(), 2u);
-  for (const std::string& line : lines) EXPECT_NE(line.find("what it works with is left behind"), std::string::npos) << line;
+  for (const std::string& line : lines) EXPECT_NE(line.find("what it works with is never freed"), std::string::npos) << line;
 }
 
 TEST(OutstandingWork, ManyEntriesNeedNoStackWhenTheyGo) {
