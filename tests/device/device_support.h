@@ -141,6 +141,26 @@ inline Result<Prepared> prepare(const Runtime& runtime, Net net, const SessionOp
   return prepared;
 }
 
+// Two contexts that work in one memory, with their inputs bound, each of which has run once.
+struct Sharing {
+  SharedMemory memory;
+  Context first, second;
+  std::vector<std::shared_ptr<const Blob>> inputs;
+};
+
+inline Result<Sharing> share_memory(Result<Session>& one, Result<Session>& two) {
+  HEDDLE_CHECK(one.ok() ? two.status() : one.status());
+  SharedMemory memory;
+  HEDDLE_TRY(Context first, one->prepare_on(memory));
+  HEDDLE_TRY(Context second, two->prepare_on(memory));
+  Sharing sharing{std::move(memory), std::move(first), std::move(second), inputs_of(*one)};
+  for (Context* context : {&sharing.first, &sharing.second}) {
+    HEDDLE_CHECK(context->bind_input(0, sharing.inputs[0]->data));
+    HEDDLE_CHECK(context->run());
+  }
+  return sharing;
+}
+
 inline SessionOptions silent(int streams = 1) {
   SessionOptions options;
   options.copies = Copies::automatic;

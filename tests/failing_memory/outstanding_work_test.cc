@@ -25,13 +25,9 @@ TEST(FailingMemoryOfOutstandingWork, KeepsWhatItUsesBusy) {
   auto runtime = Runtime::create(options);
   ASSERT_TRUE(runtime.ok()) << runtime.status().text();
   auto one = runtime->open(mixed_net(), silent(2)), two = runtime->open(on_the_host(mixed_net()), silent());
-  ASSERT_TRUE(one.ok() && two.ok());
-  const SharedMemory memory;
-  auto first = one->prepare_on(memory), second = two->prepare_on(memory);
-  ASSERT_TRUE(first.ok() && second.ok()) << second.status().text();
-  const auto inputs = inputs_of(*one);
-  ASSERT_TRUE(first->bind_input(0, inputs[0]->data).ok() && second->bind_input(0, inputs[0]->data).ok());
-  ASSERT_TRUE(first->run().ok() && second->run().ok());
+  auto shared = share_memory(one, two);
+  ASSERT_TRUE(shared.ok()) << shared.status().text();
+  Context *const first = &shared->first, *const second = &shared->second;
   note_libraries();
   RunOptions soon;
   soon.deadline_ns = 20'000'000;
