@@ -159,7 +159,7 @@ void Execution::look(void* self) {
   without_exceptions([&] {  // on failure the next call comes soon
     if (execution.devices_) execution.devices_->answers().look();
     const Status broken = execution.resources_->poll();
-    if (broken.ok() || execution.scope_.told_to_end()) return;  // the run ends already, for a reason that is known
+    if (broken.ok() || execution.scope_.stop_requested()) return;  // the run ends already, for a reason that is known
     execution.pending_.blame(execution.failures_, broken.diagnostic().message);
     request_stop(execution.scope_.control().stop, stop_failed);
   });
@@ -178,7 +178,7 @@ bool Execution::tail_begins(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   if (execution.devices_) execution.devices_->answers().end_aborts(false);
   execution.check_update_indices();
-  if (heddle::told_to_end(execution.scope_.control())) return false;
+  if (heddle::stop_requested(execution.scope_.control())) return false;
   execution.state_.on_alone(RunRules::Event::update);
   return true;
 }
@@ -196,7 +196,7 @@ void Execution::check_update_indices() noexcept {
 
 // Shows the step to the observer. The update phase runs to its end without one that has refused: either all updates of variables are made
 // or none.
-bool Execution::seen(void* self, uint32_t step) {
+bool Execution::observe(void* self, uint32_t step) {
   auto& execution = *static_cast<Execution*>(self);
   if (!execution.refused_.ok()) return false;
   try {
@@ -207,8 +207,8 @@ bool Execution::seen(void* self, uint32_t step) {
   return execution.refused_.ok();
 }
 
-bool Execution::told_to_end(void* scope) {
-  return static_cast<RunScope*>(scope)->told_to_end();
+bool Execution::stop_requested(void* scope) {
+  return static_cast<RunScope*>(scope)->stop_requested();
 }
 
 Status Execution::admit() {
@@ -223,17 +223,17 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   failures_.clear();
   bindings_.begin_run();
   if (pending_.any()) pending_.begin();
-  observer_ = settings.seen;
+  observer_ = settings.observer;
   refused_ = {};
-  scope_.control().seen = settings.seen ? seen : nullptr;
-  if (may_leave()) subnets_.begin(!settings.seen);
-  if (devices_) devices_->begin(settings.seen != nullptr, told_to_end, &scope_);
+  scope_.control().observe = settings.observer ? observe : nullptr;
+  if (may_leave()) subnets_.begin(!settings.observer);
+  if (devices_) devices_->begin(settings.observer != nullptr, stop_requested, &scope_);
   state_.on_alone(RunRules::Event::begin);
 }
 
 // Does everything that comes before the first step. If it returns Ok, the caller must call close(), or end the run with an Ending.
 Status Execution::open(const RunSettings& settings) {
-  if (!state_.try_on(RunRules::Event::ask)) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
+  if (!state_.try_on(RunRules::Event::request)) return {Code::busy, "this context is running already", "use a context per thread, or wait"};
   Ending ending(*this);
   if (state_.state() == RunState::State::looking) {
     HEDDLE_CHECK(drained());
@@ -271,7 +271,7 @@ Status Execution::close(bool complete) {
   const Ending ending(*this);
   const bool aborted = devices_ && devices_->answers().end_aborts(true);
   // Updates that were made are kept; results that came too late are discarded.
-  if (complete && !plan_->has_variable_updates && scope_.told_to_end()) complete = false;
+  if (complete && !plan_->has_variable_updates && scope_.stop_requested()) complete = false;
   Status status = end(complete, std::move(refused_));
   if (aborted && complete) {  // the abort came when all steps were done
     without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
@@ -294,7 +294,7 @@ Status Execution::enqueue(const RunSettings& settings) {
   for (uint32_t i = 0; i < steps_.size() && status.ok(); ++i) {
     if (plan_->steps[i].on_device->kind == DeviceWork::Kind::fence) continue;
     const heddle_status failed = devices_->worker().enqueue(i, &steps_.abi(i), devices_->worker().planned_kernel(i), false);
-    if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed, told_from_outside());
+    if (failed != HEDDLE_OK) failures_.report(i, failed), status = failures_.error(stop_failed, outer_stop_requested());
   }
   return status.ok() ? copy_outputs() : status;
 }
@@ -309,7 +309,7 @@ Status Execution::copy_outputs() {
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
   // A run that has a turn keeps its thread: otherwise the threads that wait for the turn could be all those that it needs to continue.
   // The run of a subnet leaves its thread even if the outer run keeps its own.
-  if (settings.seen || !may_leave() || variables_.any() || (!scope_.is_subnet() && FairSharedMutex::held_here())) {
+  if (settings.observer || !may_leave() || variables_.any() || (!scope_.is_subnet() && FairSharedMutex::held_here())) {
     *status = run(settings);
     return true;
   }

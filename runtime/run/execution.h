@@ -100,7 +100,8 @@ class Execution final : public OutstandingWork::Kept {
 
   // Runs the plan once, on the calling thread and those of the executor. Waits for its turn with the session's variables, if the net has
   // any. Errors: busy (a run is under way, or a device has outstanding work); missing_input, shape_mismatch, invalid_argument (what is
-  // bound); hazard (a variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.seen` returns.
+  // bound); hazard (a variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.observer`
+  // returns.
   Status run(const RunSettings& settings);
   // Like run(), but gives the calling thread back while only asynchronous steps are left. A run that holds a turn, with variables or in
   // shared memory, keeps its thread; runs of subnets inside it do not. Returns true if the run is over, with its status. Returns false if
@@ -134,7 +135,8 @@ class Execution final : public OutstandingWork::Kept {
   int64_t unplanned_bytes() const { return steps_.unplanned_bytes(0); }
   // Returns the bytes that it holds now on the host or on a device of the plan: memory of its own, unplanned values, memory of subnets.
   int64_t allocated_bytes(uint8_t device = 0) const;
-  // Returns the bytes of a value on the host: those of view(), or a copy in `staging` if they lie on a device. Between runs or in `seen`.
+  // Returns the bytes of a value on the host: those of view(), or a copy in `staging` if they lie on a device. Between runs or in the
+  // observer.
   Result<void*> on_host(ValueId value, std::vector<std::byte>& staging) const;
   const Scheduler& scheduler() const { return scheduler_; }
 
@@ -172,7 +174,7 @@ class Execution final : public OutstandingWork::Kept {
   void note_streams() noexcept;
   Status drained();
   Status why(Status stopped);
-  bool told_from_outside();
+  bool outer_stop_requested();
   Status copy_outputs();
   void check_update_indices() noexcept;
   bool updates_begun() const;
@@ -185,9 +187,9 @@ class Execution final : public OutstandingWork::Kept {
   static void end_soon(void* self, bool all);
   static void look(void* self);
   static bool outer_stops(void* self);
-  static bool told_to_end(void* scope);
+  static bool stop_requested(void* scope);
   static bool tail_begins(void* self);
-  static bool seen(void* self, uint32_t step);
+  static bool observe(void* self, uint32_t step);
 
   // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last of the parts although others use
   // it, because it has to be destroyed before them.
@@ -212,7 +214,7 @@ class Execution final : public OutstandingWork::Kept {
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   RunState state_;
   FairSharedMutex::Hold turn_;                                 // the turn with the variables of the run that is under way
-  const std::function<Status(uint32_t)>* observer_ = nullptr;  // RunSettings::seen of the run that is under way
+  const std::function<Status(uint32_t)>* observer_ = nullptr;  // RunSettings::observer of the run that is under way
   Status refused_;                                             // by the observer, which is not called again
 };
 

@@ -61,12 +61,12 @@ void Execution::note_streams() noexcept {
   while (!devices_->answers().noted()) without_exceptions([&] { devices_->answers().drain(answer_after_stop_ns, left_); });
 }
 
-bool Execution::told_from_outside() {
+bool Execution::outer_stop_requested() {
   return scope_.is_subnet() && scope_.outer_should_stop();
 }
 
 Status Execution::why(Status stopped) {
-  Status status = stopped.ok() ? failures_.error(scope_.stop_reason(), told_from_outside()) : std::move(stopped);
+  Status status = stopped.ok() ? failures_.error(scope_.stop_reason(), outer_stop_requested()) : std::move(stopped);
   const bool told = scope_.stop_reason() == stop_deadline || scope_.stop_reason() == stop_cancelled;
   if (devices_ && told && aborted_at_ && !has_left_work()) {
     const PlanStep& at = plan_->steps[*aborted_at_];
@@ -102,7 +102,7 @@ void Execution::note_device_failures() {
       failures_.report(found.step, found.status, found.text);
   }
   // Nothing requested the step to stop: its kernel reports a cancellation by mistake.
-  if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !told_from_outside())
+  if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !outer_stop_requested())
     failures_.report(*aborted_at_, HEDDLE_ERROR_CANCELLED, abort_text);
 }
 

@@ -22,7 +22,7 @@ bool RunScope::should_stop(uint32_t step) {
   bool stop = false;
   for (RunScope* scope = this; scope; step = scope->outer_step_, scope = scope->outer_) {
     if (step >= scope->graph_.tail_begin) return false;
-    stop = scope->told_to_end() || stop;
+    stop = scope->stop_requested() || stop;
   }
   return stop;
 }

@@ -37,8 +37,9 @@ class RunScope {
     uint32_t running = 0;
     control_.stop.compare_exchange_strong(running, stop_cancelled);
   }
-  // Whether the run was requested to stop: its deadline has passed, it was cancelled, or a step failed.
-  bool told_to_end() {
+  // Whether the run was requested to stop: its deadline has passed, it was cancelled, or a step failed. Does not ask outer runs, unlike
+  // stop_requested(RunControl&) of the scheduler and should_stop().
+  bool stop_requested() {
     if (control_.deadline_ticks != 0) look_at_deadline();
     return stop_reason() != 0;
   }

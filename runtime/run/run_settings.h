@@ -25,7 +25,7 @@ struct RunSettings {
   const std::atomic<bool>* cancelled = nullptr;
   std::span<const CallerStream> streams;  // on which the caller produces the run's inputs; borrowed until the run is over
   // For dumps, numeric checks and comparisons: the steps run serially and this is called after each; a failing status ends the run.
-  const std::function<Status(uint32_t step)>* seen = nullptr;
+  const std::function<Status(uint32_t step)>* observer = nullptr;
   // Returns the deadline in ticks; 0: none.
   uint64_t deadline() const {
     if (deadline_ns <= 0) return deadline_ns < 0 ? 1 : 0;

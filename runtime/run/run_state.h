@@ -18,7 +18,7 @@ struct RunRules {
     count,
   };
   enum class Event : uint8_t {
-    ask,      // run(), start() or enqueue() was called
+    request,  // run(), start() or enqueue() was called
     begin,    // the run may begin
     update,   // the update phase begins
     end,      // the run is over, and so is all its work; or it was refused
@@ -28,11 +28,11 @@ struct RunRules {
   };
   static constexpr const char* name = "Execution";
   static constexpr std::array<const char*, 6> state_names = {"idle", "opening", "computing", "updating", "unanswered", "looking"};
-  static constexpr std::array<const char*, 6> event_names = {"ask", "begin", "update", "end", "give_up", "answer"};
-  // A second run that is requested meanwhile finds no row for `ask`, and is refused.
+  static constexpr std::array<const char*, 6> event_names = {"request", "begin", "update", "end", "give_up", "answer"};
+  // A second run that is requested meanwhile finds no row for `request`, and is refused.
   static constexpr std::array<Transition<State, Event>, 12> table = {{
-      {State::idle, Event::ask, State::opening},
-      {State::unanswered, Event::ask, State::looking},
+      {State::idle, Event::request, State::opening},
+      {State::unanswered, Event::request, State::looking},
       {State::unanswered, Event::answer, State::idle},
       {State::looking, Event::answer, State::opening},
       {State::looking, Event::give_up, State::unanswered},

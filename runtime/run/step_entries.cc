@@ -114,7 +114,7 @@ heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
     else
       return devices.worker().enqueue(c.step, context, devices.worker().planned_kernel(c.step), fenced);
   };
-  // A step of a traced run waits for its own work.
+  // A step of an observed run waits for its own work.
   if (fence < 0 || devices.streams().observed()) return enqueue(false);
   const auto awaited = static_cast<uint32_t>(fence);
   scheduler.expect(awaited);

@@ -20,7 +20,7 @@ heddle_status AwaitedStep::wait(RunControl& control, bool tail, bool* given_up) 
     if (changed_.wait_for(mutex_, look_again)) continue;
     lock.unlock();  // plugins are called, which may complete the step
     if (control.look) control.look(control.user);
-    const bool is_over = tell_or_give_up(patience, control, told_to_end(control), tail);
+    const bool is_over = tell_or_give_up(patience, control, stop_requested(control), tail);
     lock.lock();
     if (!is_over || over_) continue;
     *given_up = true;

@@ -150,7 +150,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool leave_thread(uint64_t until, bool told) noexcept;
   bool something_to_do(bool told) const noexcept;
   bool look_at_end() noexcept;
-  bool told_to_end() const noexcept;
+  bool stop_requested() const noexcept;
   bool give_up() noexcept;
   void gain_token() noexcept {
     if (table_.has_asynchronous()) at_work_.fetch_add(1);

@@ -298,12 +298,12 @@ uint32_t ParallelEngine::wait_as_caller() noexcept {
 bool ParallelEngine::look_at_end() noexcept {
   // Also after a request to stop: otherwise a failure that was not reported keeps the run for all the time that steps have to complete.
   if (control_->look) control_->look(control_->user);
-  return tell_or_give_up(patience_, *control_, told_to_end(), reached_tail()) && give_up();
+  return tell_or_give_up(patience_, *control_, stop_requested(), reached_tail()) && give_up();
 }
 
 // Whether the run was requested to stop, in the update phase too, whose steps still begin: steps that never complete end no other way.
-bool ParallelEngine::told_to_end() const noexcept {
-  return stop_->load() != 0 || heddle::told_to_end(*control_);
+bool ParallelEngine::stop_requested() const noexcept {
+  return stop_->load() != 0 || heddle::stop_requested(*control_);
 }
 
 // Gives up the asynchronous steps in flight. True: no thread is at work, only asynchronous steps are left, and the run is over without

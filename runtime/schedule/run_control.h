@@ -52,7 +52,7 @@ struct RunControl {
   bool (*tail_begins)(void* user) = nullptr;
   // Not null: the run is observed. Its steps run one after the other on the calling thread, which waits for each asynchronous step, and
   // this is called after each step. False: the run ends there, unless the update phase has begun.
-  bool (*seen)(void* user, uint32_t step) = nullptr;
+  bool (*observe)(void* user, uint32_t step) = nullptr;
   // Called now and then by the thread that waits for asynchronous steps: checks whether what they wait for is broken, and then sets `stop`,
   // or completes steps whose failure was not reported. Also called when the run was requested to stop. Null: nothing can break.
   void (*look)(void* user) = nullptr;

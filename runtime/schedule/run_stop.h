@@ -18,7 +18,7 @@ inline void request_stop(std::atomic<uint32_t>& stop, uint32_t reason) noexcept 
 }
 
 // Whether the run was requested to stop: by `stop`, by its outer run, or because its deadline has passed.
-inline bool told_to_end(RunControl& control) noexcept {
+inline bool stop_requested(RunControl& control) noexcept {
   if (control.stop.load() != 0) return true;
   if (control.outer_stops && control.outer_stops(control.user)) {
     request_stop(control.stop, stop_cancelled);
@@ -31,7 +31,7 @@ inline bool told_to_end(RunControl& control) noexcept {
 
 // Decides whether the update phase begins. Call it when all steps before that are done.
 inline bool update_phase_begins(RunControl& control) noexcept {
-  return control.tail_begins ? control.tail_begins(control.user) : !told_to_end(control);
+  return control.tail_begins ? control.tail_begins(control.user) : !stop_requested(control);
 }
 
 // For a wait for asynchronous steps: signals them to end if that is due, and returns true if they are to be given up. `ends`: whether

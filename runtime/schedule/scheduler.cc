@@ -51,7 +51,7 @@ struct SerialExtras {
   bool tail = false;      // in the update phase
   bool given_up = false;  // set when an asynchronous step was given up
   bool timed() const { return cost_ns || control.profile || deadline_ticks != 0; }
-  bool none() const { return !timed() && !control.outer_stops && !control.seen; }
+  bool none() const { return !timed() && !control.outer_stops && !control.observe; }
 };
 
 // Runs steps [s, end) until one fails or `stop` is set. `s` belongs to the caller, so that it is the current step when a step throws.
@@ -88,7 +88,7 @@ heddle_status run_step(const StepGraph& graph, const Step* steps, uint32_t s, Se
   return status == HEDDLE_OK ? call_finish(graph, steps[s], s) : status;
 }
 
-heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
+heddle_status checked_loop(const StepGraph& graph, const Step* steps, uint32_t& s, uint32_t end, std::atomic<uint32_t>& stop,
                            SerialExtras& extras) {
   const double scale = ns_per_tick();
   RunControl& control = extras.control;
@@ -103,8 +103,8 @@ heddle_status watched_loop(const StepGraph& graph, const Step* steps, uint32_t& 
     if (control.profile) control.profile[s] = {before, after, 1};
     if (status != HEDDLE_OK) return status;
     if (extras.cost_ns) extras.cost_ns[s] = static_cast<float>(static_cast<double>(after - before) * scale);
-    if (control.seen) {
-      if (!control.seen(control.user, s) && !extras.tail) return HEDDLE_OK;
+    if (control.observe) {
+      if (!control.observe(control.user, s) && !extras.tail) return HEDDLE_OK;
       after = timed ? ticks() : 0;  // the observer's time is no step's
     }
     before = after;
@@ -138,7 +138,7 @@ uint32_t Scheduler::worker_of_outer() const noexcept {
 void Scheduler::run(const Step* steps, RunControl& control) noexcept {
   const uint32_t host = worker_of_outer();
   const WorkerScope scope(0, standing_for());
-  observed_ = control.seen != nullptr;
+  observed_ = control.observe != nullptr;
   const RunMode::Choice choice = engine_ && !observed_ ? choose(steps) : RunMode::Choice();
   const uint64_t begin = choice.timed ? ticks() : 0;
   float* const cost_ns = choice.measure ? run_mode_->measured_ns() : nullptr;
@@ -149,7 +149,7 @@ void Scheduler::run(const Step* steps, RunControl& control) noexcept {
     last_given_up_ = engine_->given_up();
   } else {
     SerialExtras extras = {control, cost_ns, awaited_.get(), control.deadline_ticks};
-    const SerialLoop loop = !extras.none() ? watched_loop : graph_.finish.empty() ? plain_loop<false> : plain_loop<true>;
+    const SerialLoop loop = !extras.none() ? checked_loop : graph_.finish.empty() ? plain_loop<false> : plain_loop<true>;
     uint32_t s = 0;
     heddle_status status = HEDDLE_OK;
     try {

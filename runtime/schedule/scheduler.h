@@ -54,7 +54,7 @@ class Scheduler {
   // update phase runs to its end once it has begun. Asynchronous steps that do not complete within some time after the run was requested to
   // stop, or after its deadline, are given up: see answered(). A step that fails is reported to control.failed and sets control.stop; an
   // exception from its function counts as HEDDLE_ERROR_INTERNAL. steps[s].tiles must be the same in each run. Nothing is written to shared
-  // state. A run that is observed (control.seen) is serial whatever the mode; steps with step_awaited are called like others, and none
+  // state. A run that is observed (control.observe) is serial whatever the mode; steps with step_awaited are called like others, and none
   // suspends.
   void run(const Step* steps, RunControl& control) noexcept;
 

@@ -14,8 +14,10 @@ void Observation::ask(const RunOptions& options, const Execution& execution, Run
     settings.profile = spans_.data();
   }
   if (options.observer && *options.observer) {
-    seen_ = [reader = StepReader(execution), observer = options.observer](uint32_t step) mutable { return reader.show(*observer, step); };
-    settings.seen = &seen_;
+    observer_ = [reader = StepReader(execution), observer = options.observer](uint32_t step) mutable {
+      return reader.show(*observer, step);
+    };
+    settings.observer = &observer_;
   }
 }
 

@@ -26,7 +26,7 @@ class Observation {
 
   Profile* profile_ = nullptr;
   std::vector<StepSpan> spans_;
-  std::function<Status(uint32_t)> seen_;
+  std::function<Status(uint32_t)> observer_;
 };
 
 }  // namespace heddle

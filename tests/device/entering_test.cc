@@ -88,7 +88,7 @@ TEST_P(DeviceEntering, WhoWatchesTheStepsMayCallOtherDevices) {
     return Status();
   };
   RunSettings settings;
-  settings.seen = &seen;
+  settings.observer = &seen;
   const Status status = Internals::execution(prepared->context).run(settings);
   EXPECT_TRUE(status.ok()) << status.text();
 }

@@ -205,7 +205,7 @@ TEST_P(DeviceNets, StepsCanBeObserved) {
   uint32_t steps = 0;
   const std::function<Status(uint32_t)> seen = [&](uint32_t) { return ++steps, Status(); };
   RunSettings settings;
-  settings.seen = &seen;
+  settings.observer = &seen;
   ASSERT_TRUE(execution.run(settings).ok());
   EXPECT_EQ(steps, prepared->plan().steps.size());
   EXPECT_EQ(outputs(prepared->context), expected(net));

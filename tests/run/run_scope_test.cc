@@ -19,10 +19,10 @@ TEST(RunScope, EndsAtItsDeadlineOrWhenItIsCancelled) {
   RunScope scope(graph);
   scope.begin({}, 0, 3);
   EXPECT_EQ(scope.state().step, 3u);
-  EXPECT_FALSE(scope.told_to_end());
+  EXPECT_FALSE(scope.stop_requested());
   EXPECT_FALSE(scope.should_stop(0));
   scope.cancel();
-  EXPECT_TRUE(scope.told_to_end());
+  EXPECT_TRUE(scope.stop_requested());
   EXPECT_EQ(scope.stop_reason(), stop_cancelled);
   scope.begin({}, 1, 0);  // passed long ago
   EXPECT_TRUE(scope.should_stop(7));
@@ -61,7 +61,7 @@ TEST(RunScope, RunsOfSubnetsEndWithTheRunAroundThem) {
   outer.cancel();
   EXPECT_TRUE(inner.should_stop(0));
   EXPECT_TRUE(inner.outer_should_stop());
-  EXPECT_FALSE(inner.told_to_end());  // its own caller did not request it
+  EXPECT_FALSE(inner.stop_requested());  // its own caller did not request it
 }
 
 TEST(RunScope, CountsRunsOfSubnetsAtAnyDepthTogether) {

@@ -40,7 +40,7 @@ class DeviceStreams {
   // For the `subnet`-th subnet of step `step` on a device: moves to that step's stream, which nothing else uses while the step is being
   // enqueued. The work of the subnet counts as the step's.
   void follow(const DeviceStreams& outer, uint32_t step, uint32_t subnet, const ContextMemory& memory);
-  // Call it before each run. `observed`: the run is traced, so that other code is called between its steps.
+  // Call it before each run. `observed`: other code is called between its steps.
   void begin(bool observed) { observed_ = observed; }
   bool observed() const { return observed_; }
   // Errors: device_lost.

@@ -38,7 +38,7 @@ class DeviceWorker {
     int64_t thread_scratch_at = 0;  // for a launch: the offset of the thread scratch in its scratch
   };
   StepKernel planned_kernel(uint32_t step) const;
-  // Enqueues a kernel or copy step: waits for events, does the work, records an event. In a traced run it also waits until the work is
+  // Enqueues a kernel or copy step: waits for events, does the work, records an event. In an observed run it also waits until the work is
   // done, or until the run is requested to stop and the work has not completed in time. The text of a failure is left with `context`.
   // `fenced`: StreamAnswers::expect_fence() was called for the step.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, bool fenced);

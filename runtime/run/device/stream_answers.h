@@ -42,7 +42,7 @@ class StreamAnswers {
     void (*passed)(void* user, heddle_status failed) = nullptr;
     void* user = nullptr;
   };
-  // Registers the callback of a step that has a fence. Call it before the step is enqueued; not in a traced run.
+  // Registers the callback of a step that has a fence. Call it before the step is enqueued; not in an observed run.
   void expect_fence(uint32_t step, const Fence& fence);
   // After the step could not be enqueued: unregisters the callback. False: it has been called already, since look() may find at any time
   // that the stream has failed.
