@@ -103,6 +103,9 @@ Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
 Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events
 
+// Part of lay_out: the collectives of the plan and their communicators, once its steps are laid out.
+void lay_out_collectives(Draft& draft);
+
 // Return kernel entries of steps that the runtime carries out itself on a stream: no plugin's kernel runs.
 const KernelEntry* device_copy_kernel();
 const KernelEntry* fence_kernel();

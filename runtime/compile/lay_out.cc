@@ -185,6 +185,7 @@ Status lay_out(Draft& draft) {
     late->options.interruption = nullptr;
     plan.late = std::move(late);
   }
+  lay_out_collectives(draft);
   lay_out_values(draft);
   lay_out_graph(draft);
   plan.devices_alone = devices_alone(plan);

@@ -1,14 +1,19 @@
 // Order and dependences of the steps: data, control, and the hazards of variables (a reader of one version runs before the step that
 // overwrites it). With commit=late the updates of variables, and the steps that depend on them, form the update phase, the tail of the
-// plan; otherwise each is made as soon as it can be, so that what it reads, a gradient, needs no memory any longer.
+// plan; otherwise each is made as soon as it can be, so that what it reads, a gradient, needs no memory any longer. All collectives of one
+// device, whatever their communicators, are one chain in the given order: devices that run them in different orders wait for each other for
+// ever (the rule of NCCL for several communicators).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "base/text/text.h"
 #include "compile/draft.h"
+#include "resolve/collectives.h"
 #include "resolve/updates.h"
 
 namespace heddle::compiling {
@@ -27,6 +32,7 @@ class Orderer {
   NodeId producer(ValueId value) const;
   void data_edges();
   Status hazard_edges();
+  void collective_edges();
   void mark_tail();
   std::vector<uint32_t> crossings() const;
   Status sort();
@@ -99,6 +105,17 @@ Status Orderer::hazard_edges() {
       }
     }
   return {};
+}
+
+// The order is that of the net: it depends neither on threads nor on what else runs where.
+void Orderer::collective_edges() {
+  std::map<uint8_t, uint32_t> last;  // by device
+  for (uint32_t i = 0; i < draft_.order.size(); ++i) {
+    const NodeId id = draft_.order[i];
+    if (!has_collectives(net_[id])) continue;
+    const auto [at, first] = last.try_emplace(draft_.nodes[id.index].device, i);
+    if (!first) add_edge(std::exchange(at->second, i), i);
+  }
 }
 
 void Orderer::mark_tail() {
@@ -175,6 +192,7 @@ Status Orderer::run() {
   edges_.resize(draft_.order.size());
   data_edges();
   HEDDLE_CHECK(hazard_edges());
+  collective_edges();
   mark_tail();
   return sort();
 }

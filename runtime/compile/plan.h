@@ -187,10 +187,22 @@ struct KnownInput {
   std::shared_ptr<const Blob> content;
 };
 
+// An operator that works with the peers of a communicator.
+struct PlanCollective {
+  std::string name;    // of the operator; "node/operator" in a net inside a node
+  std::string device;  // where it runs
+  std::string communicator;
+  std::string signature;  // its type, the dtypes and numbers of elements of its inputs, its attributes
+};
+
 struct Plan {
   std::string net_name;
   std::shared_ptr<const RegistrySnapshot> registry;
   std::shared_ptr<ResourceTable> resources;  // resources that the states of kernels may point to; destroyed after them
+  // The collectives in the order of the net's operators, those of subnets included, and the communicators that runs use, by name.
+  std::vector<PlanCollective> collectives;
+  std::vector<PlanCommunicator> communicators;
+  std::vector<CommunicatorNeed> communicator_needs;  // the objects that are known before the run to be needed
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
   StepGraph graph;
@@ -232,6 +244,10 @@ struct Plan {
   bool only_enqueues = false;  // all steps are on one stream of one device: for a subnet that is run without waiting
 
   std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }
+  // Returns where resources of the step are needed; their stream is not known.
+  ResourcePlace place_of(const PlanStep& step) const {
+    return {device_of(step), step.on_device ? devices[step.on_device->device - 1u].device : nullptr, nullptr};
+  }
   // Bytes and offsets on the host.
   int64_t context_bytes() const { return staging_offset() + staging_bytes; }
   int64_t pinned_offset() const { return arena_bytes + thread_scratch_bytes * max_threads; }

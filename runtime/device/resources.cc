@@ -13,6 +13,7 @@
 #include "base/device_name.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "base/threads/clock.h"
 #include "base/threads/mutex.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
@@ -97,6 +98,21 @@ Status Resource::poll() const {
   return {Code::device_failed, fmt::format("resource {} is broken: {}", quoted(name_), call.reason())};
 }
 
+Result<std::vector<uint64_t>> Resource::exchange(uint64_t mine, size_t size, uint64_t deadline_ticks) const {
+  std::vector<uint64_t> all;
+  if (!definition_->exchange) return all;
+  all.resize(size);
+  HostCall call;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = definition_->exchange(object_, &mine, sizeof(mine), all.data(), steady_deadline_ns(deadline_ticks), &call);
+  } catch (...) {
+    call.error.text = "exchange threw an exception across the plugin boundary";
+  }
+  if (status == HEDDLE_OK) return all;
+  return Status(Code::device_failed, fmt::format("resource {} compared nothing with its peers: {}", quoted(name_), call.reason()));
+}
+
 void Resource::abort(const std::string& why) const noexcept {
   if (!definition_->abort || definition_->scope != HEDDLE_SCOPE_COMMUNICATOR) return;
   try {
@@ -130,7 +146,11 @@ struct ResourceTable::Entry final : Resource {
     explicit Call(Entry& made) : entry(made) {}
     heddle_status need(const heddle_resource_need& asked, uint32_t* slot) noexcept override;
     void* resource(uint32_t slot) noexcept override { return slot < entry.needs.size() ? entry.needs[slot]->object() : nullptr; }
+    bool cancelled() const noexcept override {
+      return run && (run->cancelled->load() || (run->deadline_ticks != 0 && ticks() >= run->deadline_ticks));
+    }
     Entry& entry;
+    const CommunicatorRequest* run = nullptr;  // of the run that needs a communicator
   };
 
   Entry(const heddle_resource& definition, ResourceNeed asked, ResourcePlace where)
@@ -144,8 +164,8 @@ struct ResourceTable::Entry final : Resource {
       }
   }
   int32_t scope() const { return definition_->scope; }
-  // Calls the plugin; the caller must hold no lock.
-  Status make();
+  // Calls the plugin; the caller must hold no lock. `communicator`: for communicator scope.
+  Status make(const CommunicatorRequest* communicator = nullptr);
 
   const ResourceNeed need;
   const AttributeTable options{need.options};  // as the plugin sees them
@@ -159,7 +179,7 @@ struct ResourceTable::Entry final : Resource {
   std::vector<const Entry*> waits_for HEDDLE_GUARDED_BY(mutex);  // while it is being made
 };
 
-Status ResourceTable::Entry::make() {
+Status ResourceTable::Entry::make(const CommunicatorRequest* communicator) {
   heddle_resource_request request = {};
   request.struct_size = sizeof(request);
   request.scope = scope();
@@ -172,6 +192,18 @@ Status ResourceTable::Entry::make() {
   request.device = of_device ? place.device.c_str() : "";
   request.device_handle = of_device && place.opened ? place.opened->handle() : nullptr;
   request.stream = place.stream;
+  request.rendezvous = "";
+  if (communicator) {
+    call.run = communicator;
+    request.rank = communicator->rank;
+    request.size = communicator->size;
+    request.attempt = communicator->attempt;
+    request.members = communicator->members.data();
+    request.member_count = static_cast<uint32_t>(communicator->members.size());
+    request.rendezvous = communicator->rendezvous;
+    request.timeout_ns = communicator->timeout_ns;
+    request.deadline_ns = steady_deadline_ns(communicator->deadline_ticks);
+  }
   request.options = options.data();
   request.option_count = options.size();
   void* object = nullptr;
@@ -247,25 +279,32 @@ ResourceTable::ResourceTable(ResourceHolder holder, std::shared_ptr<ResourceTabl
     : holder_(holder), wider_(std::move(wider)), state_(std::make_unique<State>()) {}
 ResourceTable::~ResourceTable() = default;
 
-// `asker`: the resource whose create makes the request; null: a kernel.
-Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry,
-                                                                  const ResourceNeed& need, const ResourcePlace& place) {
-  std::shared_ptr<const LoadedPlugin> owner;
+// Finds who publishes the resource. `asker`: the resource whose create makes the request; null: a kernel.
+Result<const heddle_resource*> ResourceTable::find_definition(const Entry* asker, const RegistrySnapshot& registry,
+                                                              const ResourceNeed& need, const ResourcePlace& place,
+                                                              std::shared_ptr<const LoadedPlugin>* owner) const {
   const std::string kind(device_kind(place.device));
-  const heddle_resource* const definition = registry->find_resource(need.name, kind, &owner);
+  const heddle_resource* const definition = registry.find_resource(need.name, kind, owner);
   if (!definition)
     return Status(Code::missing_resource, fmt::format("no loaded plugin publishes resource {} for {}", quoted(need.name), quoted(kind)),
                   "load the plugin that does");
   if (definition->interface_version < need.interface_version)
     return Status(Code::missing_resource,
-                  fmt::format("plugin {} publishes resource {} with interface {}, {} is needed", quoted(owner->name), quoted(need.name),
+                  fmt::format("plugin {} publishes resource {} with interface {}, {} is needed", quoted((*owner)->name), quoted(need.name),
                               definition->interface_version, need.interface_version),
                   "load a newer one");
-  if (asker && (asker->scope() < definition->scope || definition->scope == HEDDLE_SCOPE_STREAM))
+  if (asker && (asker->scope() < definition->scope || definition->scope >= HEDDLE_SCOPE_COMMUNICATOR))
     return Status(Code::missing_resource,
                   fmt::format("resource {} of scope {} needs {} of scope {}", quoted(asker->name()), scope_name(asker->scope()),
                               quoted(need.name), scope_name(definition->scope)),
-                  "ask for what has a wider scope, or the same but a stream's");
+                  "ask for what has a wider scope, or the same unless that is a communicator or a stream");
+  return definition;
+}
+
+Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                                  const ResourceNeed& need, const ResourcePlace& place) {
+  std::shared_ptr<const LoadedPlugin> owner;
+  HEDDLE_TRY(const heddle_resource* const definition, find_definition(asker, *registry, need, place, &owner));
   if (wider_ && holder_of(static_cast<ResourceScope>(definition->scope), place.opened != nullptr) < holder_)
     return wider_->find(asker, registry, need, place);
   const std::string key = key_of(*definition, need, place);
@@ -312,12 +351,33 @@ Result<std::shared_ptr<ResourceTable::Entry>> ResourceTable::find(Entry* asker, 
 Result<ResourceSlot> ResourceTable::bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                          const ResourcePlace& place) {
   std::shared_ptr<const LoadedPlugin> owner;
-  const heddle_resource* const definition = registry->find_resource(need.name, device_kind(place.device), &owner);
-  if (definition && definition->scope == HEDDLE_SCOPE_STREAM && definition->interface_version >= need.interface_version)
-    return ResourceSlot{ResourceScope::stream, nullptr, std::make_shared<const ResourceNeed>(need)};
+  HEDDLE_TRY(const heddle_resource* const definition, find_definition(nullptr, *registry, need, place, &owner));
+  const auto scope = static_cast<ResourceScope>(definition->scope);
+  if (scope == ResourceScope::communicator || scope == ResourceScope::stream)
+    return ResourceSlot{scope, nullptr, std::make_shared<const ResourceNeed>(need)};
   HEDDLE_TRY(std::shared_ptr<Entry> entry, find(nullptr, registry, need, place));
-  const auto scope = static_cast<ResourceScope>(entry->scope());
   return ResourceSlot{scope, std::move(entry), nullptr};
+}
+
+Result<std::shared_ptr<const Resource>> ResourceTable::make_communicator(const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                                         const ResourceNeed& need, const ResourcePlace& place,
+                                                                         const CommunicatorRequest& request) {
+  std::shared_ptr<const LoadedPlugin> owner;
+  HEDDLE_TRY(const heddle_resource* const definition, find_definition(nullptr, *registry, need, place, &owner));
+  assert(definition->scope == HEDDLE_SCOPE_COMMUNICATOR);
+  const auto entry = std::make_shared<Entry>(*definition, need, place);
+  entry->owner = std::move(owner);
+  entry->registry = registry;
+  entry->table = this;
+  Status status = entry->make(&request);
+  entry->table = nullptr;
+  entry->registry = nullptr;
+  {
+    const MutexLock lock(mutex);
+    entry->state = status.ok() ? Entry::State::made : Entry::State::failed;
+  }
+  if (!status.ok()) return status;
+  return std::shared_ptr<const Resource>(entry);
 }
 
 Result<uint32_t> BoundResources::bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry,

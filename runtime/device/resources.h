@@ -3,9 +3,10 @@
 // A plugin's create runs on the thread that requests the resource first, under no lock: other resources are found and made meanwhile, and
 // it may request others itself; other threads that request the same one wait. A resource that could not be made leaves nothing in the
 // table, and the next request tries again. A resource lives as long as its table or any user of it, and the resources it needs live as long
-// as it does.
+// as it does. Objects of communicator scope belong to runs, and are in no table (device/communicators.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -41,10 +42,14 @@ class Resource {
   virtual ~Resource() = default;
   void* object() const { return object_; }
   const std::string& name() const { return name_; }
+  bool of_communicator() const { return definition_->scope == HEDDLE_SCOPE_COMMUNICATOR; }
   // True if it can break; poll: device_failed with the plugin's message if it has.
   bool may_break() const { return definition_->poll_error != nullptr; }
   Status poll() const;
-  // For communicator scope: makes whatever waits in it fail soon.
+  // Gives `mine` to all ranks and returns what each gave, by rank. `size`: the number of ranks. Nothing if the plugin compares nothing.
+  // Waits until the deadline (ticks; 0: none) or until abort(). Errors: device_failed.
+  Result<std::vector<uint64_t>> exchange(uint64_t mine, size_t size, uint64_t deadline_ticks) const;
+  // For communicator scope: makes everything that waits in it fail soon. [any thread]
   void abort(const std::string& why) const noexcept;
 
  protected:
@@ -68,8 +73,11 @@ Result<ResourceNeed> need_from_abi(const heddle_resource_need& need);
 // The resource bound to one slot of a kernel.
 struct ResourceSlot {
   ResourceScope scope = ResourceScope::session;
-  std::shared_ptr<const Resource> made;      // of all scopes but stream
-  std::shared_ptr<const ResourceNeed> need;  // for stream scope: one is made for each stream that a step requests it on
+  std::shared_ptr<const Resource> made;  // of all scopes but communicator and stream
+  // For communicator scope, whose objects belong to runs, and for stream scope, where one is made for each stream that a step requests it
+  // on.
+  std::shared_ptr<const ResourceNeed> need;
+  bool of_communicator() const { return scope == ResourceScope::communicator; }
   bool of_stream() const { return scope == ResourceScope::stream; }
 };
 
@@ -78,6 +86,31 @@ struct ResourcePlace {
   std::string device;              // "cpu:0"
   std::shared_ptr<Device> opened;  // null on cpu
   void* stream = nullptr;          // for stream scope
+};
+
+// The part of heddle_resource_request that is for communicator scope; texts are valid during the call.
+struct CommunicatorRequest {
+  int rank = 0, size = 1;
+  uint32_t attempt = 0;
+  std::vector<const char*> members;
+  const char* rendezvous = "";
+  int64_t timeout_ns = 0;
+  uint64_t deadline_ticks = 0;  // base/threads/clock.h; 0: none
+  // Set once the run that needs the object has ended without it. Borrowed during the call.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+// A communicator that a plan uses, and the hash of its collectives, in order: equal on all ranks that work together.
+struct PlanCommunicator {
+  std::string name;
+  uint64_t hash = 0;
+};
+
+// A need for an object of communicator scope, as plans keep it.
+struct CommunicatorNeed {
+  std::shared_ptr<const ResourceNeed> need;
+  std::string key;  // need->key()
+  ResourcePlace place;
 };
 
 class ResourceTable;
@@ -89,8 +122,8 @@ struct BoundResources {
   // Errors: as ResourceTable::bind.
   Result<uint32_t> bind(ResourceTable& table, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                         const ResourcePlace& place);
-  // Returns null for slots of stream scope, whose resources a kernel sees when it runs.
-  void* object(uint32_t slot) const { return slot < slots.size() && !slots[slot].of_stream() ? slots[slot].made->object() : nullptr; }
+  // Returns null for slots of communicator and stream scope, whose resources a kernel sees when it runs.
+  void* object(uint32_t slot) const { return slot < slots.size() && slots[slot].made ? slots[slot].made->object() : nullptr; }
 };
 
 // The resources of one holder.
@@ -102,13 +135,18 @@ class ResourceTable {
   ResourceTable(const ResourceTable&) = delete;
   ResourceTable& operator=(const ResourceTable&) = delete;
   const std::shared_ptr<ResourceTable>& wider() const { return wider_; }
-  // Makes the resource on first use, unless it is of stream scope. Errors: missing_resource (no plugin publishes it, or an older version;
-  // it could not be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is why.
+  // Makes the resource on first use, unless it is of communicator or stream scope. Errors: missing_resource (no plugin publishes it, or an
+  // older version; it could not be made; it needs itself or something of a narrower scope), or out_of_memory and device_failed when that is
+  // why.
   Result<ResourceSlot> bind(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need, const ResourcePlace& place);
   // Returns the one of stream scope for `place.stream`, made on first use. REQUIRES: the table's holder is that of stream scope
   // (holder_of) for such a place. Errors: as bind.
   Result<std::shared_ptr<const Resource>> of_stream(const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                                     const ResourcePlace& place);
+  // Makes an object of communicator scope, which is its caller's: no table holds it. What it needs is found here. Errors: as bind.
+  Result<std::shared_ptr<const Resource>> make_communicator(const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                            const ResourceNeed& need, const ResourcePlace& place,
+                                                            const CommunicatorRequest& request);
   // Forgets the resources of a plugin that is about to be unloaded; each is destroyed when it is no longer in use.
   void drop(const std::string& plugin);
   // Forgets all resources, likewise.
@@ -117,6 +155,8 @@ class ResourceTable {
  private:
   struct Entry;
   struct State;
+  Result<const heddle_resource*> find_definition(const Entry* asker, const RegistrySnapshot& registry, const ResourceNeed& need,
+                                                 const ResourcePlace& place, std::shared_ptr<const LoadedPlugin>* owner) const;
   Result<std::shared_ptr<Entry>> find(Entry* asker, const std::shared_ptr<const RegistrySnapshot>& registry, const ResourceNeed& need,
                                       const ResourcePlace& place);
   const ResourceHolder holder_;

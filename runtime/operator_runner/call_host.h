@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "device/communicators.h"
 #include "device/resources.h"
 #include "plugin/host.h"
 
@@ -28,11 +31,19 @@ class CallHost {
     return slot;
   }
   void* resource(uint32_t slot) const { return bound_.object(slot); }
-  // Returns the resources by slot; those of stream scope are created now.
+  // Returns the resources by slot; those of communicator and stream scope are created now. A communicator is this process alone.
   Result<std::vector<void*>> resources() {
     std::vector<void*> objects;
+    std::set<std::string> names;
+    for (const ResourceSlot& slot : bound_.slots)
+      if (slot.of_communicator()) names.insert(slot.need->communicator);
+    std::vector<PlanCommunicator> used;
+    for (const std::string& name : names) used.push_back({name, 0});
+    turns_.reset();
+    turns_ = std::make_unique<CommunicatorTurns>(communicators_, used);
+    HEDDLE_CHECK(turns_->enter({}));
     for (const ResourceSlot& slot : bound_.slots) {
-      HEDDLE_TRY(const auto made, slot.of_stream() ? of_call_.of_stream(registry_, *slot.need, {"cpu:0", nullptr}) : Result(slot.made));
+      HEDDLE_TRY(const auto made, made_in(slot));
       objects.push_back(made->object());
     }
     return objects;
@@ -42,10 +53,17 @@ class CallHost {
   const std::shared_ptr<const RegistrySnapshot> registry_;
 
  private:
+  Result<std::shared_ptr<const Resource>> made_in(const ResourceSlot& slot) {
+    if (slot.of_communicator()) return turns_->object(registry_, {slot.need, slot.need->key(), {"cpu:0", nullptr}});
+    return slot.of_stream() ? of_call_.of_stream(registry_, *slot.need, {"cpu:0", nullptr}) : Result(slot.made);
+  }
   // The host stands for a session with one context.
   const std::shared_ptr<ResourceTable> resources_ = std::make_shared<ResourceTable>(ResourceHolder::session);
   ResourceTable of_call_{ResourceHolder::context, resources_};
   BoundResources bound_;
+  const std::shared_ptr<Communicators> communicators_ =
+      std::make_shared<Communicators>(std::vector<CommunicatorOptions>(1), "cpu:0", resources_);
+  std::unique_ptr<CommunicatorTurns> turns_;  // of the call that is under way
 };
 
 }  // namespace heddle

@@ -144,6 +144,16 @@ Status check_attributes(const std::string& what, const heddle_operator& op) {
   return {};
 }
 
+// A net names its communicators in attributes, so that a run knows before it begins which ones it uses.
+Status check_collective(const std::string& what, const heddle_operator& op) {
+  if (!(op.traits & HEDDLE_TRAIT_COLLECTIVE)) return {};
+  for (uint32_t i = 0; i < op.attribute_count; ++i) {
+    const heddle_attribute_schema& a = *op.attributes[i];
+    if (std::string_view(a.name) == "communicator" && a.type == HEDDLE_ATTRIBUTE_STRING && a.required) return {};
+  }
+  return bad(what, "is collective, and has no required text attribute \"communicator\"");
+}
+
 // Refuses a gradient of an operator whose ports no gradient can pass.
 Status check_differentiable(const std::string& what, const heddle_operator& op) {
   if (op.output_count == 0 || (op.gradient_node_count == 0 && !op.gradient)) return {};
@@ -223,6 +233,7 @@ Status check_operator(const heddle_operator& op) {
   if (!DeclaredDims().read(op, &error)) return bad(what, error);
   HEDDLE_CHECK(check_commutative(what, op));
   HEDDLE_CHECK(check_attributes(what, op));
+  HEDDLE_CHECK(check_collective(what, op));
   HEDDLE_CHECK(check_gradients(what, op));
   HEDDLE_CHECK(check_differentiable(what, op));
   HEDDLE_CHECK(check_examples(what, op.examples, op.example_count));
@@ -284,6 +295,7 @@ Status check_tables(const heddle_plugin& plugin) {
     if (of_device) HEDDLE_CHECK(check_name(shown, "device kind", r.device_kind));
     if (!of_device && r.device_kind) return bad(shown, "has a device kind, and is of no device");
     if (r.abort && r.scope != HEDDLE_SCOPE_COMMUNICATOR) return bad(shown, "has abort, and is no communicator's");
+    if (r.exchange && r.scope != HEDDLE_SCOPE_COMMUNICATOR) return bad(shown, "has exchange, and is no communicator's");
     if (!r.create || !r.destroy) return bad(shown, "has no create or no destroy function");
   }
   for (uint32_t i = 0; i < plugin.rule_count; ++i) {

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Execution>> Execution::create(std::shared_ptr<const Plan>
     devices->streams().follow(options.outer_devices->streams(), options.outer_step, options.subnet, memory);
   else if (devices)
     devices->streams().follow(memory.workspace(), memory);
-  auto resources = std::make_unique<StepResources>(*plan, options.outer_resources);
+  auto resources = std::make_unique<StepResources>(*plan, options.outer_resources, options.communicators);
   HEDDLE_CHECK(resources->create(devices.get(), memory.workspace()));
   std::unique_ptr<Execution> self(
       new Execution(std::move(plan), std::move(variables), std::move(memory), std::move(resources), std::move(devices), options));
@@ -79,7 +79,9 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
   control.tail_begins = tail_begins;
   const bool forgetful = devices_ && devices_->answers().must_look();
-  control.look = forgetful || (pending_.any() && (resources_->may_break() || plan_->has_late_steps)) ? look : nullptr;
+  const bool steps_may_break = pending_.any() && (resources_->may_break() || plan_->has_late_steps);
+  const bool peers_may_break = (pending_.any() || devices_) && resources_->uses_communicators();
+  control.look = forgetful || steps_may_break || peers_may_break ? look : nullptr;
   control.outer_stops = scope_.is_subnet() ? outer_stops : nullptr;
   control.user = this;
   for (size_t d = 0; devices_ && d < plan_->devices.size(); ++d)
@@ -131,6 +133,7 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 // update phase too.
 void Execution::tell(bool all) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
+  resources_->abort_communicators();
   if (may_leave()) subnets_.tell(all);
   if (devices_ && !outer_devices_) devices_->answers().abort(all);
 }
@@ -138,6 +141,7 @@ void Execution::tell(bool all) {
 void Execution::stop(bool all) {
   scope_.cancel();
   tell(all);
+  resources_->wake();
   scheduler_.wake();
 }
 
@@ -160,9 +164,17 @@ void Execution::look(void* self) {
     if (execution.devices_) execution.devices_->answers().look();
     const Status broken = execution.resources_->poll();
     if (broken.ok() || execution.scope_.stop_requested()) return;  // the run ends already, for a reason that is known
-    execution.pending_.blame(execution.failures_, broken.diagnostic().message);
+    execution.blame(broken.diagnostic().message);
     request_stop(execution.scope_.control().stop, stop_failed);
   });
+}
+
+// Reports `text` as the failure of a step that is under way: an asynchronous one, or the first on a device that uses a communicator.
+void Execution::blame(const std::string& text) {
+  if (pending_.blame(failures_, text) || !devices_) return;
+  for (uint32_t i = 0; i < steps_.size(); ++i)
+    if (resources_->uses_communicator(i) && plan_->steps[i].on_device && devices_->answers().may_be_under_way(i))
+      return failures_.report(i, HEDDLE_ERROR_DEVICE, text);
 }
 
 // [any thread] An asynchronous step has completed.
@@ -223,12 +235,25 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   failures_.clear();
   bindings_.begin_run();
   if (pending_.any()) pending_.begin();
+  steps_.begin(deadline);
   observer_ = settings.observer;
   refused_ = {};
   scope_.control().observe = settings.observer ? observe : nullptr;
   if (may_leave()) subnets_.begin(!settings.observer);
   if (devices_) devices_->begin(settings.observer != nullptr, stop_requested, &scope_);
   state_.on_alone(RunRules::Event::begin);
+}
+
+// A run that fails here has taken no step, but its peers may have.
+Status Execution::enter_communicators(const Interruption& until) {
+  Status entered;
+  try {
+    entered = resources_->enter(until);
+  } catch (...) {
+    entered = status_of_exception();
+  }
+  if (!entered.ok()) resources_->abort_communicators();
+  return entered;
 }
 
 // Does everything that comes before the first step. If it returns Ok, the caller must call close(), or end the run with an Ending.
@@ -246,6 +271,7 @@ Status Execution::open(const RunSettings& settings) {
   scheduler_.prepare(steps_.steps());
   const uint64_t deadline = settings.deadline();
   if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn_, Interruption(deadline, settings.cancelled)));
+  if (resources_->uses_communicators()) HEDDLE_CHECK(enter_communicators(Interruption(deadline, settings.cancelled)));
   begin(settings, deadline);
   if (devices_) {
     Status refused;
@@ -256,6 +282,7 @@ Status Execution::open(const RunSettings& settings) {
       refused = status_of_exception();
     }
     if (!refused.ok()) {
+      resources_->abort_communicators();
       devices_->answers().end_aborts(true);
       without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
       note_streams();
@@ -272,6 +299,7 @@ Status Execution::close(bool complete) {
   const bool aborted = devices_ && devices_->answers().end_aborts(true);
   // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.stop_requested()) complete = false;
+  if (!complete || !refused_.ok()) resources_->abort_communicators();
   Status status = end(complete, std::move(refused_));
   if (aborted && complete) {  // the abort came when all steps were done
     without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
@@ -309,7 +337,8 @@ Status Execution::copy_outputs() {
 bool Execution::start(const RunSettings& settings, const RunLeave& leave, Status* status) {
   // A run that has a turn keeps its thread: otherwise the threads that wait for the turn could be all those that it needs to continue.
   // The run of a subnet leaves its thread even if the outer run keeps its own.
-  if (settings.observer || !may_leave() || variables_.any() || (!scope_.is_subnet() && FairSharedMutex::held_here())) {
+  const bool takes_turns = variables_.any() || (!scope_.is_subnet() && (resources_->uses_communicators() || FairSharedMutex::held_here()));
+  if (settings.observer || !may_leave() || takes_turns) {
     *status = run(settings);
     return true;
   }

@@ -48,6 +48,7 @@ struct ExecutionOptions {
   // The runtime's list, in which it registers the work that its runs leave outstanding. Null: a list of its own, or, for a subnet, that of
   // the outer context.
   std::shared_ptr<OutstandingWork> outstanding;
+  std::shared_ptr<Communicators> communicators;  // of the session; null: it has none
   // For a subnet: the run whose step `outer_step` runs it. Null: this is no subnet. Must outlive the execution.
   RunScope* outer = nullptr;
   uint32_t outer_step = 0;
@@ -143,15 +144,17 @@ class Execution final : public OutstandingWork::Kept {
  private:
   Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableStore> variables, ContextMemory memory,
             std::unique_ptr<StepResources> resources, std::unique_ptr<DeviceRun> devices, const ExecutionOptions& options);
-  // Ends a run that was opened, or is being opened: its destructor leaves the turn and admits the next run, however this one ended.
+  // Ends a run that was opened, or is being opened: its destructor leaves the turns and admits the next run, however this one ended.
   class Ending {
    public:
     explicit Ending(Execution& execution) : execution_(&execution) {}
     ~Ending() {
       if (!execution_) return;
-      execution_->turn_.leave();
       const bool looking = execution_->state_.state() == RunState::State::looking;
-      execution_->state_.on_alone(looking || execution_->has_left_work() ? RunRules::Event::give_up : RunRules::Event::end);
+      const bool work_left = looking || execution_->has_left_work();
+      if (execution_->resources_->uses_communicators()) execution_->resources_->leave(work_left);
+      execution_->turn_.leave();
+      execution_->state_.on_alone(work_left ? RunRules::Event::give_up : RunRules::Event::end);
     }
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
@@ -164,6 +167,7 @@ class Execution final : public OutstandingWork::Kept {
   Status moved();
   Status admit();
   Status open(const RunSettings& settings);
+  Status enter_communicators(const Interruption& until);
   Status close(bool complete);
   void begin(const RunSettings& settings, uint64_t deadline);
   Status send();
@@ -182,6 +186,7 @@ class Execution final : public OutstandingWork::Kept {
   void note_device_failures();
   void stop(bool all);
   void tell(bool all);
+  void blame(const std::string& text);
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);
   static void end_soon(void* self, bool all);

@@ -122,13 +122,14 @@ void PendingSteps::abort(uint32_t end) {
     if (step < end) tell(step);
 }
 
-void PendingSteps::blame(FailureLog& failures, const std::string& text) const {
+bool PendingSteps::blame(FailureLog& failures, const std::string& text) const {
   for (const uint32_t step : steps_) {
     const uint64_t state = of(step).slot->state.load();
     if ((state & TokenSlot::under_way) == 0 || (state & TokenSlot::claimed) != 0) continue;
     failures.report(step, HEDDLE_ERROR_DEVICE, text);
-    return;
+    return true;
   }
+  return false;
 }
 
 // The count is that of the next run, too: an item of this one must not stay in the list.

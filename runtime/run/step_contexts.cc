@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "base/threads/clock.h"
 #include "run/late/late_step.h"
 #include "run/pending_steps.h"
 #include "run/step_entries.h"
@@ -52,6 +53,8 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     if (step.draws) abi.run_state = step.on_device ? services.devices->streams().run_state(*step.on_device) : &services.scope.state();
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
+    const bool may_wait = (plan.graph.flags[i] & step_async) != 0 || services.resources.uses_communicator(i);
+    if (may_wait || (step.late && !plan.communicators.empty())) timed_.push_back(i);
   }
   services.pending.give_tokens([](void* self, uint32_t step) -> heddle_call& { return static_cast<StepContexts*>(self)->contexts_[step]; },
                                this);
@@ -77,6 +80,11 @@ Step StepContexts::step_for(uint32_t index) {
       break;
   }
   return {run, context, late_[index]->tiles()};
+}
+
+void StepContexts::set_deadline(uint64_t deadline) {
+  const int64_t at = steady_deadline_ns(deadline);
+  for (const uint32_t step : timed_) abi_[step].deadline_ns = at;
 }
 
 void StepContexts::move() {

@@ -83,6 +83,10 @@ class StepContexts {
   const StepServices& services() const { return services_; }
   // Returns the late step; null: the step is not late.
   LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }
+  // Call it before each run. `deadline` in ticks; 0: none.
+  void begin(uint64_t deadline) {
+    if (!timed_.empty()) set_deadline(deadline);
+  }
   // Call it when the context's memory has moved, and scratch with it.
   void move();
   // The bytes of unplanned memory that late steps hold, on the host (0) or a device of the plan.
@@ -91,12 +95,14 @@ class StepContexts {
  private:
   // Returns how the scheduler calls the step. REQUIRES: the step's context is set up.
   Step step_for(uint32_t step);
+  void set_deadline(uint64_t deadline);
 
   const StepServices services_;
   std::vector<heddle_run_context> abi_;  // by step
   std::vector<StepContext> contexts_;    // likewise
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<LateStep>> late_;  // by step; empty when no step is late
+  std::vector<uint32_t> timed_;                  // steps whose kernels may wait, and see the run's deadline
 };
 
 inline const StepServices& StepContext::services() const {

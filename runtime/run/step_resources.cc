@@ -1,12 +1,23 @@
 #include "run/step_resources.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "base/threads/mutex.h"
 #include "run/device/device_run.h"
 
 namespace heddle {
+namespace {
+
+uint32_t index_of_need(const Plan& plan, const std::string& key) {
+  const auto of_key = [&](const CommunicatorNeed& need) { return need.key == key; };
+  const auto found = std::find_if(plan.communicator_needs.begin(), plan.communicator_needs.end(), of_key);
+  assert(found != plan.communicator_needs.end());
+  return static_cast<uint32_t>(found - plan.communicator_needs.begin());
+}
+
+}  // namespace
 
 // Returns the table for resources of stream scope of a step on the host or `on_device`. The outermost context holds those of the host.
 ResourceTable& StepResources::table_of_streams(bool on_device) {
@@ -25,8 +36,17 @@ bool StepResources::uses_workspace() const {
 Status StepResources::create(const DeviceRun* devices, Workspace& workspace) {
   const auto needs = [](const PlanStep& step) { return step.resources != nullptr; };
   if (std::any_of(plan_.steps.begin(), plan_.steps.end(), needs)) pointers_.resize(plan_.steps.size());
-  for (uint32_t i = 0; i < pointers_.size(); ++i)
-    if (plan_.steps[i].resources) pointers_[i].resize(plan_.steps[i].resources->size());
+  for (uint32_t i = 0; i < pointers_.size(); ++i) {
+    if (!plan_.steps[i].resources) continue;
+    const std::vector<ResourceSlot>& slots = *plan_.steps[i].resources;
+    pointers_[i].resize(slots.size());
+    for (uint32_t k = 0; k < slots.size(); ++k)
+      if (slots[k].of_communicator()) communicator_slots_.push_back({i, k, index_of_need(plan_, slots[k].need->key())});
+  }
+  {
+    const MutexLock lock(mutex_);
+    used_.resize(plan_.communicator_needs.size());
+  }
   return follow(devices, workspace);
 }
 
@@ -42,6 +62,7 @@ Status StepResources::follow(const DeviceRun* devices, Workspace& workspace) {
     const std::vector<ResourceSlot>* const slots = step.resources.get();
     for (size_t k = 0; slots && k < slots->size(); ++k) {
       const ResourceSlot& slot = (*slots)[k];
+      if (slot.of_communicator()) continue;
       if (pointers_[i][k] && holder_of(slot.scope, step.on_device != nullptr) != ResourceHolder::workspace) continue;
       auto object = object_of(step, slot, step.on_device ? devices->streams().stream(*step.on_device) : nullptr);
       if (!object.ok()) return std::move(object).status().at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
@@ -65,8 +86,8 @@ Result<void*> StepResources::object_of(const PlanStep& step, const ResourceSlot&
     note(slot.made, holder);
     return slot.made->object();
   }
-  ResourcePlace place = {plan_.device_of(step), nullptr, stream};
-  if (step.on_device) place.opened = plan_.devices[step.on_device->device - 1u].device;
+  ResourcePlace place = plan_.place_of(step);
+  place.stream = stream;
   ResourceTable& table = table_of_streams(step.on_device != nullptr);
   HEDDLE_TRY(const std::shared_ptr<const Resource> made, table.of_stream(plan_.registry, *slot.need, place));
   note(made, holder);
@@ -78,16 +99,68 @@ std::span<void* const> StepResources::of(uint32_t step) const {
   return pointers_[step];
 }
 
+// ---------------------------------------------------------------- communicators
+
+// Objects are the outermost run's, which holds the turns.
+Result<std::shared_ptr<const Resource>> StepResources::communicator(const CommunicatorNeed& need) {
+  return outer_ ? outer_->communicator(need) : turns_.object(plan_.registry, need);
+}
+
+Status StepResources::enter(const Interruption& until) {
+  if (!outer_) HEDDLE_CHECK(turns_.enter(until));
+  for (size_t i = 0; i < plan_.communicator_needs.size(); ++i) {
+    HEDDLE_TRY(auto object, communicator(plan_.communicator_needs[i]));
+    const MutexLock lock(mutex_);
+    used_[i] = std::move(object);
+  }
+  if (!outer_) HEDDLE_CHECK(turns_.compare());
+  const MutexLock lock(mutex_);
+  for (const CommunicatorSlot& at : communicator_slots_) pointers_[at.step][at.slot] = used_[at.need]->object();
+  return {};
+}
+
+// Objects are destroyed without the lock.
+void StepResources::leave(bool work_left) noexcept {
+  if (!outer_) turns_.leave();
+  if (work_left) return;
+  const auto take_one = [this] {
+    std::shared_ptr<const Resource> object;
+    const auto take_from = [&](std::vector<std::shared_ptr<const Resource>>& all) {
+      for (auto& one : all)
+        if (one && one->of_communicator() && !object) object.swap(one);
+    };
+    const MutexLock lock(mutex_);
+    take_from(used_);
+    for (auto& [step, all] : of_late_) take_from(all);
+    return object;
+  };
+  while (take_one()) {
+  }
+}
+
+void StepResources::abort_communicators() noexcept {
+  if (outer_) return outer_->abort_communicators();
+  if (turns_.any()) turns_.abort("a run that uses it ends early");
+}
+
+// ---------------------------------------------------------------- during a run
+
 Status StepResources::bind(uint32_t step, void* stream, std::span<const ResourceSlot> slots, std::vector<void*>* pointers) {
   pointers->clear();
   std::vector<std::shared_ptr<const Resource>> made;
   for (const ResourceSlot& slot : slots) {
+    if (slot.of_communicator()) {
+      HEDDLE_TRY(auto object, communicator({slot.need, slot.need->key(), plan_.place_of(plan_.steps[step])}));
+      pointers->push_back(object->object());
+      made.push_back(std::move(object));
+      continue;
+    }
     HEDDLE_TRY(void* const object, object_of(plan_.steps[step], slot, stream));
     pointers->push_back(object);
     if (!slot.of_stream()) made.push_back(slot.made);
   }
   const MutexLock lock(mutex_);
-  of_late_[step] = std::move(made);
+  of_late_[step].swap(made);
   return {};
 }
 
@@ -97,24 +170,33 @@ Status StepResources::poll() const {
     std::shared_ptr<const Resource> resource;
     {
       const MutexLock lock(mutex_);
-      if (i >= fragile_.size()) return {};
+      if (i >= fragile_.size()) break;
       resource = fragile_[i].resource.lock();
     }
     if (resource) HEDDLE_CHECK(resource->poll());
   }
+  return outermost().turns_.poll();
 }
 
 void StepResources::abort(uint32_t step, const std::string& why) const noexcept {
-  if (plan_.steps[step].resources)
-    for (const ResourceSlot& slot : *plan_.steps[step].resources)
-      if (!slot.of_stream()) slot.made->abort(why);
+  const auto abort_one = [&](const auto& get) {
+    std::shared_ptr<const Resource> resource;
+    {
+      const MutexLock lock(mutex_);
+      resource = get();
+    }
+    if (resource) resource->abort(why);
+    return resource != nullptr;
+  };
+  for (const CommunicatorSlot& at : communicator_slots_)
+    if (at.step == step) abort_one([&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS { return used_[at.need]; });
   if (!plan_.steps[step].late) return;
-  std::vector<std::shared_ptr<const Resource>> bound;
-  {
-    const MutexLock lock(mutex_);
-    if (const auto found = of_late_.find(step); found != of_late_.end()) bound = found->second;
+  const auto of_late = [&](size_t i) HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
+    const auto found = of_late_.find(step);
+    return found != of_late_.end() && i < found->second.size() ? found->second[i] : nullptr;
+  };
+  for (size_t i = 0; abort_one([&] { return of_late(i); }); ++i) {
   }
-  for (const auto& resource : bound) resource->abort(why);
 }
 
 void StepResources::let_go() {
@@ -123,6 +205,7 @@ void StepResources::let_go() {
     pointers_.clear();
     fragile_.clear();
     of_late_.clear();
+    used_.clear();
   }
   of_context_.clear();
 }

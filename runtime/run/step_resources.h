@@ -1,12 +1,14 @@
 // StepResources: the resources of the steps of one context, as their kernels see them: a pointer for each slot. Resources of session scope
-// or wider exist already, and the plan's slots hold them. Resources of stream scope are made here, one for each stream on which a step
-// requests it, in the table of its holder (holder_of). On the host a context is a stream, and its resources are destroyed with the context;
-// resources of a device's streams belong to the workspace, as the streams do, whichever plans use them.
+// or wider exist already, and the plan's slots hold them. Objects of communicator scope belong to runs: each run has its turn with them
+// (device/communicators.h). Resources of stream scope are made here, one for each stream on which a step requests it, in the table of its
+// holder (holder_of). On the host a context is a stream, and its resources are destroyed with the context; resources of a device's streams
+// belong to the workspace, as the streams do, whichever plans use them.
 //
-// Belongs to one Execution. Threads: bind(), poll(), may_break() and abort() are called by the threads of its run and by those that stop
-// it; create(), follow() and let_go() while nothing runs.
+// Belongs to one Execution. Threads: bind(), poll(), may_break(), abort() and wake() are called by the threads of its run and by those that
+// stop it; enter() and leave() by the thread that runs; create(), follow() and let_go() while nothing runs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -15,8 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "base/threads/interruption.h"
 #include "base/threads/mutex.h"
 #include "compile/plan.h"
+#include "device/communicators.h"
 #include "device/resources.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
@@ -27,10 +31,13 @@ class DeviceRun;
 
 class StepResources {
  public:
-  // `outer`: the resources of the outer context, if this is a subnet's: on the host a context and its subnets are one stream. Null: it is
-  // no subnet's.
-  StepResources(const Plan& plan, StepResources* outer)
-      : plan_(plan), outer_(outer), of_context_(ResourceHolder::context, plan.resources) {}
+  // `outer`: the resources of the outer context, if this is a subnet's: on the host a context and its subnets are one stream, and its
+  // communicators are those of the outer run. Null: it is no subnet's. `communicators`: those of the session; null: it has none.
+  StepResources(const Plan& plan, StepResources* outer, std::shared_ptr<Communicators> communicators)
+      : plan_(plan),
+        outer_(outer),
+        of_context_(ResourceHolder::context, plan.resources),
+        turns_(std::move(communicators), outer ? std::vector<PlanCommunicator>() : plan.communicators) {}
   StepResources(const StepResources&) = delete;
   StepResources& operator=(const StepResources&) = delete;
   // Makes the resources of stream scope that the plan's steps need. Errors: as ResourceTable::bind.
@@ -38,24 +45,43 @@ class StepResources {
   // Like create(), once the context works in another workspace.
   Status follow(const DeviceRun* devices, Workspace& workspace);
 
+  // Whether runs use communicators.
+  bool uses_communicators() const { return turns_.any() || (outer_ && outer_->uses_communicators()); }
+  // Whether the step uses one: not yet known of a late step.
+  bool uses_communicator(uint32_t step) const {
+    return std::any_of(communicator_slots_.begin(), communicator_slots_.end(), [step](const auto& at) { return at.step == step; });
+  }
+  // Call it before each run: takes a turn with the communicators, and makes the objects that the steps need and that do not exist. A subnet
+  // uses those of the outer run. If it fails, the caller must call leave(). Errors: as CommunicatorTurns.
+  Status enter(const Interruption& until);
+  // Call it when the run is over, and before it ends early abort_communicators(). `work_left`: steps of it still use the objects.
+  void leave(bool work_left) noexcept;
+  // Aborts the communicators of the run, and of the outer run: it ends early. Does nothing between runs.
+  void abort_communicators() noexcept;
+  // Makes enter() look at its flag of cancellation.
+  void wake() noexcept { turns_.wake(); }
+
   // Returns the step's resources by slot; empty: the step needs none.
   std::span<void* const> of(uint32_t step) const;
   // Returns the resources, like of(), for a step that finds its kernel during the run, on a device in `stream`: fills `pointers`. Errors:
-  // as create().
+  // as create() and enter().
   Status bind(uint32_t step, void* stream, std::span<const ResourceSlot> slots, std::vector<void*>* pointers);
 
-  // may_break(): whether any resource can break. poll(): fails if one has. Errors: device_failed.
+  // may_break(): whether any resource can break, communicators aside. poll(): fails if one has; during a run also if a communicator has.
+  // Errors: device_failed.
   bool may_break() const { return may_break_.load(std::memory_order_relaxed); }
   Status poll() const;
-  // Aborts the resources of a step that is under way and was signalled to end.
+  // Aborts the communicators of a step that is under way and was signalled to end.
   void abort(uint32_t step, const std::string& why) const noexcept;
   // Destroys the resources that the context holds, and forgets those of the workspace's streams: after this call the streams may be
   // destroyed. Call it before the context ends.
   void let_go();
 
  private:
+  const StepResources& outermost() const { return outer_ ? outer_->outermost() : *this; }
   ResourceTable& table_of_streams(bool on_device);
   Result<void*> object_of(const PlanStep& step, const ResourceSlot& slot, void* stream);
+  Result<std::shared_ptr<const Resource>> communicator(const CommunicatorNeed& need);
   bool uses_workspace() const;
   void note(const std::shared_ptr<const Resource>& resource, ResourceHolder holder);
 
@@ -64,6 +90,13 @@ class StepResources {
   ResourceTable of_context_;
   ResourceTable* of_workspace_ = nullptr;     // set while nothing runs; null: no step needs a resource of a device's stream
   std::vector<std::vector<void*>> pointers_;  // by step; empty when no step needs any
+  CommunicatorTurns turns_;                   // in a subnet none: those of the outermost run are used
+  // Where the objects of communicators are to be written before each run.
+  struct CommunicatorSlot {
+    uint32_t step = 0, slot = 0;
+    uint32_t need = 0;  // among Plan::communicator_needs
+  };
+  std::vector<CommunicatorSlot> communicator_slots_;
   std::atomic<bool> may_break_{false};
   mutable Mutex mutex_;  // late steps and subnets add to the members below
   // Resources that can break. Their holders own them, so that those of a workspace's streams are destroyed before the streams.
@@ -73,6 +106,8 @@ class StepResources {
   };
   std::vector<Fragile> fragile_ HEDDLE_GUARDED_BY(mutex_);
   std::map<uint32_t, std::vector<std::shared_ptr<const Resource>>> of_late_ HEDDLE_GUARDED_BY(mutex_);  // by step
+  // By Plan::communicator_needs: the objects that this run uses. Empty between runs, unless work of the last one still uses them.
+  std::vector<std::shared_ptr<const Resource>> used_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 }  // namespace heddle

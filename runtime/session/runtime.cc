@@ -299,11 +299,14 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
   }
   const auto packs = std::make_shared<PackCache>();
   const auto resources = std::make_shared<ResourceTable>(ResourceHolder::session, shared->resources);
+  HEDDLE_CHECK(check_communicators(options.communicators));
+  const auto communicators = std::make_shared<Communicators>(options.communicators, options.device, resources);
   HEDDLE_TRY(const std::shared_ptr<VariableStore> variables,
              VariableStore::create(resolved, options.seed, options.limits, shared->outstanding));
   for (const auto& net : model->nets) {
     net->packs = packs;
     net->resources = resources;
+    net->communicators = communicators;
     net->variables = variables;
     PipelineOptions& p = net->pipeline;
     p.symbols = net->options.symbols;

@@ -72,6 +72,7 @@ ExecutionOptions Session::Impl::execution_options() const {
   o.max_threads = runtime->threads;
   o.scheduler = scheduler;
   o.outstanding = runtime->outstanding;
+  o.communicators = communicators;
   return o;
 }
 

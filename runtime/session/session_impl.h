@@ -81,6 +81,7 @@ struct Session::Impl {
   PlanInfo::Times load_times;
   std::shared_ptr<PackCache> packs;          // shared with plans
   std::shared_ptr<ResourceTable> resources;  // likewise
+  std::shared_ptr<Communicators> communicators;
   std::shared_ptr<VariableStore> variables;
   std::vector<uint32_t> shape_inputs;
   SpareFindings spare_findings;  // of check()

@@ -13,6 +13,8 @@
 #include "device/locations.h"
 #include "plugin/host.h"
 #include "plugin/registry.h"
+#include "resolve/collectives.h"
+#include "resolve/updates.h"
 #include "verify/visit_subnets.h"
 
 namespace heddle {
@@ -39,6 +41,7 @@ class Verifier {
     check_variables();
     check_links();
     check_outputs();
+    check_collectives();
     check_unused();
     if (options_.nets_inside) check_subnets();
   }
@@ -240,6 +243,28 @@ class Verifier {
         d.message = fmt::format("output {} is a constant", quoted(net_[id].name));
         findings_.add(Status(std::move(d)));
       }
+  }
+
+  // Refuses collectives that depend on an update of a variable. Updates are made last, and cannot be taken back: once they have begun, a
+  // peer that is lost could not end the run any more.
+  void check_collectives() {
+    if (net_.variables.empty()) return;
+    std::vector<NodeId> after(net_.nodes.size());  // by node: an update that comes before it
+    for (size_t i = 0; i < net_.nodes.size(); ++i) {
+      const Node& node = net_.nodes[i];
+      const auto follow = [&](NodeId before) {
+        if (before.valid() && !after[i].valid()) after[i] = updates_variable(net_, net_[before]) ? before : after[before.index];
+      };
+      for (const ValueId v : node.inputs)
+        if (v.valid()) follow(net_[v].producer);
+      for (const NodeId before : node.control) follow(before);
+      if (!after[i].valid() || !has_collectives(node)) continue;
+      const Node& update = net_[after[i]];
+      report(node, {Code::hazard,
+                    fmt::format("works with peers after {} ({}) has updated a variable: a run that fails then could not be undone",
+                                quoted(update.name), display_name(update.domain, update.type)),
+                    "let it work with what the update reads, and update with its result"});
+    }
   }
 
   // Warns of the operators that pruning will drop. An operator that others wait for, or that has side effects, is not among them.

@@ -114,6 +114,12 @@ TEST(Scopes, EightPluginsAndSixtyFourSessionsMakeEachOnceAndSideBySide) {
   EXPECT_EQ(watch.gone.size(), 8u);
 }
 
+SessionOptions any_communicator() {
+  SessionOptions options;
+  options.communicators = {CommunicatorOptions()};
+  return options;
+}
+
 TEST(Scopes, EachHasItsOwnSharers) {
   Watch watch;
   {
@@ -127,7 +133,7 @@ TEST(Scopes, EachHasItsOwnSharers) {
         }
       return b.finish();
     };
-    Session one = testing_nets::open(runtime, net()), two = testing_nets::open(runtime, net());
+    Session one = testing_nets::open(runtime, net(), any_communicator()), two = testing_nets::open(runtime, net(), any_communicator());
     auto a = one.prepare(), b = one.prepare(), c = two.prepare();
     ASSERT_TRUE(a.ok() && b.ok() && c.ok()) << a.status().text();
     const auto first = numbers(*a), second = numbers(*b), other = numbers(*c);
@@ -232,35 +238,6 @@ TEST(Scopes, WhatCannotBeHadIsSaid) {
   const std::string scope = refusal(runtime, greedy);
   EXPECT_NE(scope.find("resource \"shared0.greedy\" of scope runtime needs \"shared0.session\" of scope session"), std::string::npos)
       << scope;
-}
-
-// A peer is lost: in the middle of a run that waits, which ends, and before a run, which is refused.
-TEST(Scopes, ABrokenCommunicatorEndsRuns) {
-  Watch watch;
-  const Runtime runtime = shared_runtime();
-  NetBuilder b("waits");
-  b.output(b.add1("Waits", "waits", {},
-                  {{"watch", reinterpret_cast<int64_t>(static_cast<SharedWatch*>(&watch))}, {"group", std::string("g")}}, "shared0"));
-  Session session = testing_nets::open(runtime, b.finish());
-  auto context = session.prepare();
-  ASSERT_TRUE(context.ok()) << context.status().text();
-  std::thread peer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    watch.peers_lost = true;
-  });
-  Status status = context->run();
-  peer.join();
-  EXPECT_EQ(status.code(), Code::device_failed) << status.text();
-  EXPECT_NE(status.text().find("resource \"shared0.group\" is broken: group g has lost a peer"), std::string::npos) << status.text();
-  EXPECT_EQ(status.diagnostic().node, "waits");
-  status = context->run();
-  EXPECT_NE(status.text().find("group g has lost a peer"), std::string::npos) << status.text();
-  watch.peers_lost = false;
-  RunOptions options;
-  options.deadline_ns = 5'000'000;
-  status = context->run(options);  // the kernel has no abort of its own: the communicator's ends it
-  EXPECT_EQ(status.code(), Code::deadline_exceeded) << status.text();
-  EXPECT_EQ(status.text().find("has not completed"), std::string::npos) << status.text();
 }
 
 }  // namespace

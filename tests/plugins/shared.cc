@@ -2,8 +2,6 @@
 #include "shared.h"
 
 #include <atomic>
-#include <map>
-#include <mutex>
 #include <string>
 
 #include "heddle/op.h"
@@ -42,32 +40,6 @@ class Watched : public Shared {
 
  private:
   const char* const name_;
-};
-
-// Holds steps that wait for a peer, until the group is aborted.
-class Group : public Watched {
- public:
-  explicit Group(const ResourceRequest& request) : Watched(request), name_(request.communicator()) {}
-  void wait(const RunContext& context, Completion done) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    waiting_.emplace(context.call, done);
-  }
-  void abort(const char* why) {
-    std::map<const heddle_call*, Completion> waiting;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      waiting.swap(waiting_);
-    }
-    for (const auto& entry : waiting) entry.second({HEDDLE_ERROR_CANCELLED, std::string("group ") + name_ + ": " + why});
-  }
-  Status poll_error() const {
-    return watch_ && watch_->lost(watch_) ? invalid(std::string("group ") + name_ + " has lost a peer") : Status();
-  }
-
- private:
-  const char* const name_;
-  std::mutex mutex_;
-  std::map<const heddle_call*, Completion> waiting_;
 };
 
 // A resource of a stream that can break.
@@ -113,22 +85,6 @@ class Number {
   Needed<Shared> shared_;
 };
 
-// Waits in a group for ever.
-class Waits {
- public:
-  Status create(const CreateContext& context) {
-    const heddle_attribute option = watch_option(context.attributes.i("watch"));
-    const heddle_attribute* const options[] = {&option};
-    return group_.ask(context, (prefix + "group").c_str(), 1, context.attributes.s("group").c_str(), options, option.i ? 1 : 0);
-  }
-  Status start(const RunContext& context, Completion done) const {
-    return static_cast<Group*>(group_(context))->wait(context, done), Status();
-  }
-
- private:
-  Needed<Shared> group_;
-};
-
 Status infer_number(InferContext& context) {
   context.set_dims(0, std::vector<int64_t>{});
   return {};
@@ -150,11 +106,10 @@ HEDDLE_PLUGIN(test_plugin_name, "1.0", plugin) {
   plugin.resource<Watched, Shared>(names[0].c_str(), HEDDLE_SCOPE_RUNTIME, 2);
   plugin.resource<Watched, Shared>(names[1].c_str(), HEDDLE_SCOPE_DEVICE, 1, "cpu");
   plugin.resource<Watched, Shared>(names[2].c_str(), HEDDLE_SCOPE_SESSION, 1);
-  plugin.resource<Group, Shared>(names[3].c_str(), HEDDLE_SCOPE_COMMUNICATOR, 1);
+  plugin.resource<Watched, Shared>(names[3].c_str(), HEDDLE_SCOPE_COMMUNICATOR, 1);
   plugin.resource<Watched, Shared>(names[4].c_str(), HEDDLE_SCOPE_STREAM, 1, "cpu");
   plugin.resource<Watched, Shared>(names[4].c_str(), HEDDLE_SCOPE_STREAM, 1, "sim");
   plugin.resource<Fragile, Shared>(names[6].c_str(), HEDDLE_SCOPE_STREAM, 1, "sim");
   plugin.resource<Greedy, Shared>(names[5].c_str(), HEDDLE_SCOPE_RUNTIME, 1);
   plugin.add(op("Number").cpu<Number>());
-  plugin.add(op("Waits").cpu<Waits>());
 }

@@ -9,6 +9,6 @@ struct SharedWatch {
   void (*making)(SharedWatch* self, int32_t plugin, const char* name);
   void (*made)(SharedWatch* self, int32_t plugin, const char* name);
   void (*gone)(SharedWatch* self, int32_t plugin, const char* name);
-  // For communicator scope: non-zero when its peers are lost.
+  // For the resource that can break: non-zero when it has.
   int32_t (*lost)(SharedWatch* self);
 };

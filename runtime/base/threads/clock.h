@@ -87,6 +87,10 @@ inline std::chrono::nanoseconds left_until(uint64_t deadline_ticks) noexcept {
   const uint64_t now = ticks();
   return std::chrono::nanoseconds(now < deadline_ticks ? 1 + static_cast<int64_t>(ticks_to_ns(deadline_ticks - now)) : 0);
 }
+// Returns the deadline in nanoseconds of steady_clock (CLOCK_MONOTONIC), for plugins; 0: there is none.
+inline int64_t steady_deadline_ns(uint64_t deadline_ticks) noexcept {
+  return deadline_ticks == 0 ? 0 : static_cast<int64_t>(clock_detail::steady_ns()) + left_until(deadline_ticks).count();
+}
 // Returns at most the ticks of some 140 years, so that the result can be added to a time.
 inline uint64_t ns_to_ticks(double ns) noexcept {
   const double ticks = ns / ns_per_tick();

@@ -28,11 +28,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 20
+#define HEDDLE_ABI_MINOR 21
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x0986a10048c4de39)
+#define HEDDLE_ABI_HASH UINT64_C(0x43e22d20c24425f9)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -197,14 +197,17 @@ enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
 /* The scope of a resource: each runtime, device, session, communicator or stream has an object of its own. A communicator is a group of
-   processes that work together in a distributed run; kernels give its name in heddle_resource_need::communicator, and the host only
-   compares these names. A resource must not need another resource that has a narrower scope. */
+   processes and devices that work together in a distributed run; kernels give its name in heddle_resource_need::communicator, and the
+   embedding program says what that name is (heddle_resource_request). Only one run at a time uses an object of communicator scope. Kernels
+   get it, like an object of stream scope, in run and not in create. A resource must not need another one that has a narrower scope, nor one
+   of communicator or stream scope. */
 enum {
   HEDDLE_SCOPE_RUNTIME = 0,
   HEDDLE_SCOPE_DEVICE = 1, /* one for each device of a runtime */
   HEDDLE_SCOPE_SESSION = 2,
-  HEDDLE_SCOPE_COMMUNICATOR = 3, /* in a session, one for each name that kernels give in heddle_resource_need::communicator */
-  HEDDLE_SCOPE_STREAM = 4        /* one for each stream of a context; on the host a context has one stream */
+  /* in a session, one for each name that kernels give in heddle_resource_need::communicator; made when a run that uses it begins */
+  HEDDLE_SCOPE_COMMUNICATOR = 3,
+  HEDDLE_SCOPE_STREAM = 4 /* one for each stream of a context; on the host a context has one stream */
 };
 
 /* A request for a resource, made in create. The struct must be valid during the call only. */
@@ -259,7 +262,8 @@ typedef struct heddle_host {
   /* [run] Returns the index of the executing thread: 0 for the thread that called run, always below the number of executing threads of the
      run. HEDDLE_NO_THREAD on any other thread. */
   uint32_t (*thread_index)(const heddle_call* call);
-  /* [run] Returns non-zero if the run was cancelled or its deadline has passed: a long kernel may then return HEDDLE_ERROR_CANCELLED. */
+  /* [run] Returns non-zero if the run was cancelled or its deadline has passed: a long kernel may then return HEDDLE_ERROR_CANCELLED. So
+     may the create of a resource of communicator scope, which must return soon in that case. */
   int32_t (*cancelled)(const heddle_call* call);
   /* [run, dynamic outputs only] Allocates memory for output `output`. `dims` are the true extents and `rank` is the inferred rank. The host
      owns the memory. Null on failure. */
@@ -583,6 +587,9 @@ typedef struct heddle_run_context {
   uint32_t resource_count;
   uint32_t resumed;   /* 1: run() returned HEDDLE_PENDING and is called again, with scratch unchanged since then; else 0 */
   void* data_scratch; /* 64-byte aligned, in the memory of the node's values; null if prepare requested none */
+  /* For asynchronous kernels, and kernels that use a resource of communicator scope: the deadline of the run, in nanoseconds of
+     CLOCK_MONOTONIC (std::chrono::steady_clock); 0: none. For others 0. */
+  int64_t deadline_ns;
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may call it at once for disjoint ranges of one step. It must not allocate, synchronise,
@@ -684,13 +691,22 @@ typedef struct heddle_resource_request {
   const heddle_host* host;
   const heddle_call* call;
   const char* name;
-  const char* communicator; /* for communicator scope; else "" */
+  const char* communicator; /* for communicator scope: its name; else "" */
   const char* device;       /* for device and stream scope, as "cuda:0"; else "" */
   void* device_handle;      /* the device plugin's handle; null on cpu and in wider scopes */
   void* stream;             /* for stream scope; null on cpu */
   const heddle_attribute* const* options;
   uint32_t option_count;
   uint32_t reserved;
+  /* For communicator scope, valid during create; else 0 and null. */
+  int32_t rank;     /* of this process, 0 to size - 1 */
+  int32_t size;     /* number of processes */
+  uint32_t attempt; /* 0 for the first object of this name in its session; one more each time that it is made anew */
+  uint32_t member_count;
+  const char* const* members; /* the devices of this process that are members, as "cuda:0" */
+  const char* rendezvous;     /* how the processes find each other, as the embedding program says it; "": not said */
+  int64_t timeout_ns;         /* how long an operation may wait for its peers */
+  int64_t deadline_ns;        /* of the run that needs the object, in nanoseconds of CLOCK_MONOTONIC; 0: none */
 } heddle_resource_request;
 
 typedef struct heddle_resource {
@@ -700,16 +716,24 @@ typedef struct heddle_resource {
   uint32_t reserved;
   const char* name;        /* "plugin.thing" */
   const char* device_kind; /* for device and stream scope; else null */
-  /* Makes the resource. If it fails, the host ignores *resource. */
+  /* Makes the resource. If it fails, the host ignores *resource. For communicator scope it is called when a run that needs the object
+     begins, on a thread of the host's, and may wait for peers until the request's deadline or until host->cancelled(call) is non-zero. If
+     it returns later, that run has ended without the object, which is then aborted and destroyed. */
   heddle_status (*create)(const heddle_resource_request* request, void** resource);
   void (*destroy)(void* resource);
-  /* [any] For communicator scope: called when a run ends early while an asynchronous step uses the resource. Every operation of this
-     process that waits in the resource must then fail soon. May be called more than once, and by several threads at once. Null: no
-     operation waits in the resource. */
+  /* [any] For communicator scope: called when a run that uses the resource ends early, whatever the reason, also without a step of it under
+     way. Every operation of this process that waits in the resource must then end soon with HEDDLE_ERROR_CANCELLED, and those of its peers
+     should fail. poll_error must fail from then on. No later run uses the object: it is destroyed once this run has ended with all its work, and another one is made.
+     May be called more than once, and by several threads at once. Null: no operation waits in the resource. */
   void (*abort)(void* resource, const char* why);
-  /* [any] Called before each run that uses the resource, and repeatedly while a run waits for asynchronous steps. Must return at once. If
-     it returns a failure, the run ends with that failure and its text. Null: the resource does not fail. */
+  /* [any] Called before each run that uses the resource, and repeatedly while a run waits for asynchronous steps and devices. Must return
+     at once. If it returns a failure, the run ends with that failure and its text; an object of communicator scope that fails before a run
+     is made anew in its place. Null: the resource does not fail. */
   heddle_status (*poll_error)(void* resource, const heddle_call* call);
+  /* For communicator scope: gives `bytes` bytes of each rank to all ranks. `all` has room for size * bytes bytes, by rank. All ranks call
+     it alike, before the first step of a run: the host compares with it what they are about to run. One call at a time for an object. It
+     may wait for peers until deadline_ns (CLOCK_MONOTONIC; 0: none), the request's timeout_ns or abort. Null: the host compares nothing. */
+  heddle_status (*exchange)(void* resource, const void* mine, uint64_t bytes, void* all, int64_t deadline_ns, const heddle_call* call);
 } heddle_resource;
 
 /* A structural rewrite rule. Both nets are in Heddle's JSON text form and must have the same input and output names. The rule is applied

@@ -79,6 +79,17 @@ struct PlanInfo {
     std::string value, from, to;
     int64_t bytes = 0;
   };
+  // An operator that works with the peers of a communicator.
+  struct Collective {
+    std::string name;    // of the operator; "node/operator" in a net inside a node
+    std::string device;  // "cpu:0"
+    std::string communicator;
+    std::string signature;  // its type, the dtypes and numbers of elements of its inputs, its attributes
+  };
+  struct CommunicatorUse {
+    std::string name;
+    uint64_t hash = 0;  // of the signatures of its collectives, in order: ranks compare it before the first step
+  };
   struct Times {  // of the compiler's stages, in nanoseconds
     int64_t load_ns = 0, resolve_ns = 0, infer_ns = 0, verify_ns = 0, transform_ns = 0, compile_ns = 0, prepare_ns = 0;
   };
@@ -90,6 +101,9 @@ struct PlanInfo {
   std::vector<Memory> memory;    // the host first, then the devices in the order in which the net's operators first use them
   std::vector<Change> reorders;  // changes of layout
   std::vector<Change> copies;    // copies between devices, in each run
+  // In the order of the net's operators, which each device keeps, and which depends neither on threads nor on devices.
+  std::vector<Collective> collectives;
+  std::vector<CommunicatorUse> communicators;  // by name
   std::vector<Diagnostic> warnings;
   Times times;
   int64_t plans_made = 0;  // plans of the net made so far, this one included: if the number keeps rising, plans are not being reused

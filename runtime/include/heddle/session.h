@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "heddle/caller_stream.h"
+#include "heddle/communicator.h"
 #include "heddle/copies.h"
 #include "heddle/executor.h"
 #include "heddle/export.h"
@@ -82,6 +83,10 @@ struct SessionOptions {
   bool rewrite_rules = true;  // applies the rewrite rules of plugins
   uint64_t seed = 0;          // for the net's random operators, and for variables that are filled by an initializer
   Limits limits;              // limits on what the net may request: sizes, depth, memory
+  // The communicators that the nets name. A plugin makes the object of a communicator when the first run that uses it begins; runs that use
+  // the same one take turns. A run that ends early aborts those that its net uses, and the next run makes them anew. A run of a net that
+  // names one without an entry is refused (Code::missing_resource).
+  std::vector<CommunicatorOptions> communicators;
   // True: the net is verified after each transform, and each plan after its compilation, to find defects in Heddle and in plugins. Making a
   // plan then takes several times as long. None: the default of the build (CMake's HEDDLE_CHECK_PLANS; off in Release).
   std::optional<bool> check_plans;

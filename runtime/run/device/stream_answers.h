@@ -57,6 +57,12 @@ class StreamAnswers {
   // Whether a device may drop callbacks, so that look() is needed.
   bool must_look() const;
 
+  // False if the step, which is on a device, is known to have completed in this run.
+  bool may_be_under_way(uint32_t step) const {
+    const DeviceWork& work = *plan_.steps[step].on_device;
+    return answers_[first_[work.device - 1u] + work.stream].passed.load() <= step;
+  }
+
   // Waits until the step's stream has completed what it was given so far, and returns its status. HEDDLE_PENDING: the run was requested to
   // stop, and the stream did not complete in time.
   heddle_status wait_for_answer(uint32_t step);

@@ -182,7 +182,11 @@ Status LateStep::prepare() {
   return bind_resources();
 }
 
-// Binds the resources of the stream that the step is enqueued on.
+bool LateStep::uses_communicator() const {
+  return std::any_of(resources_.slots.begin(), resources_.slots.end(), [](const ResourceSlot& slot) { return slot.of_communicator(); });
+}
+
+// Binds the resources of the stream that the step is enqueued on, and of the run.
 Status LateStep::bind_resources() {
   HEDDLE_CHECK(services_.resources.bind(context_.step, work_ ? context_.abi().stream : nullptr, resources_.slots, &resource_pointers_));
   bound_ = true;
@@ -216,7 +220,7 @@ Status LateStep::find_extents() {
       if (!work_ || work_->kind != DeviceWork::Kind::copy) HEDDLE_CHECK(prepare());
       HEDDLE_CHECK(grow_scratch());
       ready_ = true;
-    } else if (work_ && !bound_) {  // the context has moved since
+    } else if ((work_ && !bound_) || uses_communicator()) {  // the context has moved since, or the objects are those of another run
       HEDDLE_CHECK(bind_resources());
     }
     return open();

@@ -73,6 +73,7 @@ class LateStep {
   Status infer_outputs();
   Status place_outputs();
   Status prepare();
+  bool uses_communicator() const;
   Status bind_resources();
   bool same_extents();
   const int64_t* extent_of(uint32_t input) const;

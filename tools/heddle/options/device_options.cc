@@ -12,6 +12,7 @@ void DeviceOptions::apply(SessionOptions& options) const {
   if (!device.empty()) options.device = device;
   options.copies = copies == "strict" ? Copies::strict : copies == "auto" ? Copies::automatic : Copies::warn;
   options.streams = streams;
+  options.communicators = {CommunicatorOptions()};  // whatever their names, they are this process alone
 }
 
 }  // namespace heddle::tool

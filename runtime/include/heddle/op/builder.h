@@ -45,8 +45,8 @@ class Builder {
   }
   // Publishes a resource: an object of class R, whose constructor takes a ResourceRequest. Kernels get the resource as a T, which is R or a
   // base class of R. `device_kind` is for device and stream scope only. The constructor may throw, or R may have `Status status() const`,
-  // which reports why the object is unusable. R may have Status poll_error() and, for communicator scope, abort(const char* why) (see
-  // heddle_resource).
+  // which reports why the object is unusable. R may have Status poll_error() and, for communicator scope, abort(const char* why) and
+  // Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns); see heddle_resource.
   template <class R, class T = R>
   void resource(const char* name, int32_t scope, uint32_t interface_version, const char* device_kind = nullptr) {
     resources_.push_back(

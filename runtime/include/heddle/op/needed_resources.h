@@ -14,6 +14,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "heddle/abi.h"
 #include "heddle/op/contexts.h"
@@ -40,7 +41,17 @@ class ResourceRequest {
  public:
   explicit ResourceRequest(const heddle_resource_request* r) : r_(r) {}
   const char* name() const { return r_->name; }
+  // For communicator scope (CommunicatorOptions of the embedding program); the texts and the list are valid during create.
   const char* communicator() const { return r_->communicator; }
+  int32_t rank() const { return r_->rank; }
+  int32_t size() const { return r_->size; }
+  uint32_t attempt() const { return r_->attempt; }
+  std::vector<std::string> members() const { return {r_->members, r_->members + r_->member_count}; }
+  const char* rendezvous() const { return r_->rendezvous; }
+  int64_t timeout_ns() const { return r_->timeout_ns; }
+  int64_t deadline_ns() const { return r_->deadline_ns; }
+  // Whether the run that needs the object has ended without it: create must return soon.
+  bool cancelled() const { return r_->host->cancelled(r_->call) != 0; }
   const char* device() const { return r_->device; }  // "cuda:0"; "" in wider scopes
   void* device_handle() const { return r_->device_handle; }
   void* stream() const { return r_->stream; }
@@ -83,10 +94,10 @@ class Needed {
     made_ = static_cast<T*>(raw->host->resource(raw->call, slot_));
     return {};
   }
-  // [from create on, after ask()] Returns the resource. Returns null for a resource of stream scope: there each stream of a context has its
-  // own object, which operator() returns.
+  // [from create on, after ask()] Returns the resource. Returns null for a resource of stream scope, where each stream of a context has its
+  // own object, and for one of communicator scope, which is an object of runs: operator() returns those.
   T* made() const { return made_; }
-  // [in run] Returns the resource of this context.
+  // [in run] Returns the resource of this context and run.
   T* operator()(const RunContext& context) const { return static_cast<T*>(context.resources[slot_]); }
 
  private:
@@ -104,6 +115,11 @@ template <class R, class = void>
 struct has_resource_abort : std::false_type {};
 template <class R>
 struct has_resource_abort<R, std::void_t<decltype(std::declval<R&>().abort(std::declval<const char*>()))>> : std::true_type {};
+
+template <class R, class = void>
+struct has_exchange : std::false_type {};
+template <class R>
+struct has_exchange<R, std::void_t<decltype(std::declval<R&>().exchange(nullptr, uint64_t{}, nullptr, int64_t{}))>> : std::true_type {};
 
 // The ABI functions of a resource of class R that is published as a T.
 template <class R, class T>
@@ -129,6 +145,14 @@ struct PublishedResource {
         return {};
     });
   }
+  static heddle_status exchange(void* resource, const void* mine, uint64_t bytes, void* all, int64_t deadline_ns, const heddle_call* call) {
+    return guard(Caller{host, call}, [&]() -> Status {
+      if constexpr (has_exchange<R>::value)
+        return of(resource)->exchange(mine, bytes, all, deadline_ns);
+      else
+        return {};
+    });
+  }
   static R* of(void* resource) { return static_cast<R*>(static_cast<T*>(resource)); }
   static inline const heddle_host* host = nullptr;  // the host that loaded the plugin
   static heddle_resource table(const heddle_host* plugin_host, const char* name, int32_t scope, uint32_t interface_version,
@@ -144,6 +168,7 @@ struct PublishedResource {
     t.destroy = destroy;
     if (has_resource_abort<R>::value) t.abort = abort;
     if (has_poll_error<R>::value) t.poll_error = poll_error;
+    if (has_exchange<R>::value) t.exchange = exchange;
     return t;
   }
 };

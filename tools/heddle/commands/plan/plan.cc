@@ -161,12 +161,13 @@ Run declare_plan(CLI::App& app) {
 
 }  // namespace
 
-const Command plan_command = {
-    "plan",
-    "steps, kernels, layouts, memory; or the offset planner alone",
-    "heddle plan resnet50.heddle --svg plan.svg",
-    declare_plan,
-    {{"plan", {"steps", "devices", "copies", "host_steps", "reorders", "captured_segments", "stages_ns", "dot", "diff", "commit"}},
-     {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
+const Command plan_command = {"plan",
+                              "steps, kernels, layouts, memory; or the offset planner alone",
+                              "heddle plan resnet50.heddle --svg plan.svg",
+                              declare_plan,
+                              {{"plan",
+                                {"steps", "devices", "copies", "host_steps", "reorders", "collectives", "communicators",
+                                 "captured_segments", "stages_ns", "dot", "diff", "commit"}},
+                               {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
 
 }  // namespace heddle::tool

@@ -190,6 +190,31 @@ std::string escape_xml(const std::string& text) {
   return out;
 }
 
+Json collectives_json(const PlanInfo& plan) {
+  Json all = Json::array();
+  for (const PlanInfo::Collective& c : plan.collectives)
+    all.push_back({{"name", c.name}, {"device", c.device}, {"communicator", c.communicator}, {"signature", c.signature}});
+  return all;
+}
+
+Json communicators_json(const PlanInfo& plan) {
+  Json all = Json::array();
+  for (const PlanInfo::CommunicatorUse& c : plan.communicators)
+    all.push_back({{"name", c.name}, {"collectives_hash", fmt::format("{:016x}", c.hash)}});
+  return all;
+}
+
+std::string collectives_text(const PlanInfo& plan) {
+  std::string out;
+  for (size_t i = 0; i < plan.collectives.size(); ++i) {
+    const PlanInfo::Collective& c = plan.collectives[i];
+    out += fmt::format("collective {} {} on {}: {}\n", i, quoted(c.name), word(c.device), printable_line(c.signature));
+  }
+  for (const PlanInfo::CommunicatorUse& c : plan.communicators)
+    out += fmt::format("communicator {} collectives {:016x}\n", quoted(c.name), c.hash);
+  return out;
+}
+
 Json plan_json(const PlanInfo& plan) {
   Json steps = Json::array(), reorders = Json::array(), copies = Json::array();
   for (size_t i = 0; i < plan.steps.size(); ++i) steps.push_back(step_json(plan, i));
@@ -211,6 +236,8 @@ Json plan_json(const PlanInfo& plan) {
           {"copies", copies},
           {"host_steps", host_steps_json(plan)},
           {"reorders", reorders},
+          {"collectives", collectives_json(plan)},
+          {"communicators", communicators_json(plan)},
           {"captured_segments", Json::array()},
           {"stages_ns",
            {{"load", plan.times.load_ns},
@@ -248,6 +275,7 @@ std::string plan_text(const PlanInfo& plan) {
     out += fmt::format("reorder {} {} -> {} {}\n", quoted(r.value), r.from, r.to, human_bytes(r.bytes));
   for (const PlanInfo::Change& c : plan.copies)
     out += fmt::format("copy {} {} -> {} {}\n", quoted(c.value), word(c.from), word(c.to), human_bytes(c.bytes));
+  out += collectives_text(plan);
   out += host_steps_text(plan);
   out += queues_text(plan);
   for (const PlanInfo::Memory& memory : plan.memory)

@@ -1,0 +1,103 @@
+// The collectives of a plan and their communicators: what a run needs before its first step, and what ranks compare with each other.
+//
+// The order is that of the net's operators, so that it depends neither on threads nor on where operators run. Ranks compare a hash of what
+// each collective of a communicator is: its type, the dtypes and numbers of elements of its inputs, and its attributes, but no name.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include "base/checksum.h"
+#include "base/text/text.h"
+#include "compile/draft.h"
+#include "resolve/collectives.h"
+
+namespace heddle::compiling {
+namespace {
+
+std::string text_of(const AttributeValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::shared_ptr<const Blob>> || std::is_same_v<T, std::shared_ptr<const Net>>)
+          return "...";
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(v);
+        else
+          return fmt::format("{}", v);
+      },
+      value);
+}
+
+// `type_text(value)` is an input's dtype and number of elements.
+template <class TypeText>
+std::string signature(const Node& node, const TypeText& type_text) {
+  std::string inputs, attributes;
+  for (const ValueId v : node.inputs) inputs += (inputs.empty() ? "" : ", ") + (v.valid() ? type_text(v) : std::string("-"));
+  std::vector<Attribute> sorted = node.attributes;
+  std::sort(sorted.begin(), sorted.end(), [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
+  for (const Attribute& a : sorted) attributes += fmt::format(" {}={}", a.name, text_of(a.value));
+  return fmt::format("{}({}){}", display_name(node.domain, node.type), inputs, attributes);
+}
+
+std::string communicator_of(const Node& node) {
+  const AttributeValue* const value = node.find("communicator");
+  const auto* const name = value ? std::get_if<std::string>(value) : nullptr;
+  return name ? *name : std::string();
+}
+
+// Adds the collectives of a net inside a node. The types of its values may depend on the run, and are left out.
+void add_inside(const Node& node, const std::string& name, const std::string& device, std::vector<PlanCollective>& all) {
+  for (const Attribute& attribute : node.attributes) {
+    const auto* const inside = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
+    if (!inside) continue;
+    for (const Node& n : (*inside)->nodes) {
+      const std::string called = name + '/' + n.name;
+      if (is_collective(n)) all.push_back({called, device, communicator_of(n), signature(n, [](ValueId) { return std::string("?"); })});
+      add_inside(n, called, device, all);
+    }
+  }
+}
+
+std::vector<PlanCollective> collectives_of(const TypedNet& typed) {
+  const auto type_text = [&](ValueId v) {
+    const TensorType& type = typed.type(v);
+    const std::string count = type.late() ? type.shape.text() : fmt::format("[{}]", type.shape.element_count());
+    return fmt::format("{}{}", to_string(type.dtype), count);
+  };
+  std::vector<PlanCollective> all;
+  for (const Node& node : typed.net.nodes) {
+    const std::string& device = typed.device_of(node);
+    if (is_collective(node)) all.push_back({node.name, device, communicator_of(node), signature(node, type_text)});
+    add_inside(node, node.name, device, all);
+  }
+  return all;
+}
+
+void add_need(Plan& plan, const CommunicatorNeed& need) {
+  const auto known = [&](const CommunicatorNeed& other) { return other.key == need.key; };
+  if (std::none_of(plan.communicator_needs.begin(), plan.communicator_needs.end(), known)) plan.communicator_needs.push_back(need);
+}
+
+}  // namespace
+
+void lay_out_collectives(Draft& draft) {
+  Plan& plan = draft.plan;
+  plan.collectives = collectives_of(draft.typed);
+  std::map<std::string, std::string> by_name;  // by communicator: the signatures of its collectives
+  for (const PlanCollective& collective : plan.collectives) by_name[collective.communicator] += collective.signature + '\n';
+  // Kernels may need a communicator whose operator is no collective.
+  for (const PlanStep& step : plan.steps) {
+    for (size_t i = 0; step.resources && i < step.resources->size(); ++i)
+      if (const ResourceSlot& slot = (*step.resources)[i]; slot.of_communicator())
+        add_need(plan, {slot.need, slot.need->key(), plan.place_of(step)});
+    for (const NestedPlan& nested : step.nested)
+      for (const CommunicatorNeed& need : nested.plan->communicator_needs) add_need(plan, need);
+  }
+  for (const CommunicatorNeed& need : plan.communicator_needs) by_name[need.need->communicator];
+  for (const auto& [name, signatures] : by_name) plan.communicators.push_back({name, checksum(std::as_bytes(std::span(signatures)))});
+}
+
+}  // namespace heddle::compiling

@@ -1,0 +1,374 @@
+#include "device/communicators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/exceptions.h"
+#include "base/text/text.h"
+
+namespace heddle {
+namespace {
+
+std::string shown(const std::string& name) {
+  return fmt::format("communicator {}", quoted(name));
+}
+
+Status wrong(const CommunicatorOptions& c, std::string what, const char* hint) {
+  const std::string of = c.name.empty() ? std::string("the communicator without a name") : shown(c.name);
+  return {Code::invalid_argument, of + ' ' + std::move(what), hint};
+}
+
+}  // namespace
+
+Status check_communicators(const std::vector<CommunicatorOptions>& declared) {
+  std::set<std::string> names;
+  for (const CommunicatorOptions& c : declared) {
+    if (!names.insert(c.name).second) return wrong(c, "is declared twice", "declare each once");
+    if (c.size < 1 || c.rank < 0 || c.rank >= c.size)
+      return wrong(c, fmt::format("is rank {} of {}", c.rank, c.size), "ranks are 0 to size - 1");
+    if (c.timeout_ns <= 0) return wrong(c, fmt::format("has a timeout of {} ns", c.timeout_ns), "give its operations some time");
+    std::set<std::string> devices;
+    for (const std::string& device : c.devices)
+      if (!devices.insert(device).second) return wrong(c, fmt::format("has device {} twice", quoted(device)), "name each member once");
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- one communicator
+
+// A call of a plugin that may wait for peers, on a thread of its own, which holds what it needs.
+struct PeerCall {
+  std::atomic<bool> cancelled{false};  // the run that waits for it has ended
+  bool over = false;                   // under Group::mutex, like what follows; until then the thread has the rest
+  Status failure;
+  std::shared_ptr<const Resource> made;
+  std::vector<uint64_t> hashes;  // of each rank's collectives
+};
+
+struct Communicators::Group {
+  Group(const CommunicatorOptions& declared, std::string called, const std::string& device, std::shared_ptr<ResourceTable> table)
+      : options(declared), name(std::move(called)), resources(std::move(table)) {
+    if (options.devices.empty()) options.devices.push_back(device);
+  }
+  struct Object {
+    std::string key;  // of the need
+    std::shared_ptr<const Resource> made;
+    std::optional<uint64_t> compared{};  // the hash of collectives that the ranks have agreed on last
+  };
+  // Drops all objects, to be made anew with the next attempt, if they are `broken` or were aborted. They are destroyed by the caller.
+  std::vector<Object> drop(bool broken) {
+    std::vector<Object> dropped;
+    const MutexLock lock(mutex);
+    if (!broken && !aborted) return dropped;
+    dropped.swap(objects);
+    anew = true;
+    aborted = false;
+    return dropped;
+  }
+  // Fails if an object has broken. No lock is held while a plugin is called.
+  Status poll() const {
+    for (size_t i = 0;; ++i) {
+      std::shared_ptr<const Resource> object;
+      {
+        const MutexLock lock(mutex);
+        if (i >= objects.size()) return {};
+        object = objects[i].made;
+      }
+      HEDDLE_CHECK(object->poll());
+    }
+  }
+
+  CommunicatorOptions options;
+  const std::string name;
+  const std::shared_ptr<ResourceTable> resources;
+  FairSharedMutex turns;
+  mutable Mutex mutex;
+  Condition changed;
+  std::vector<Object> objects HEDDLE_GUARDED_BY(mutex);
+  std::shared_ptr<PeerCall> call HEDDLE_GUARDED_BY(mutex);  // under way, perhaps for a run that has ended
+  uint32_t attempt HEDDLE_GUARDED_BY(mutex) = 0;
+  bool anew HEDDLE_GUARDED_BY(mutex) = false;     // the next object is of the next attempt
+  bool aborted HEDDLE_GUARDED_BY(mutex) = false;  // by the run that has the turn
+};
+
+namespace {
+
+using Group = Communicators::Group;
+
+// Calls `work(call)` on a thread of its own. What it has made, if nobody waits for that any more, is aborted and destroyed.
+template <class Work>
+Result<std::shared_ptr<PeerCall>> start(const std::shared_ptr<Group>& group, const Work& work) HEDDLE_REQUIRES(group->mutex) {
+  const auto call = std::make_shared<PeerCall>();
+  const auto run = [group, call, work = std::make_shared<const Work>(work)]() mutable {
+    Status failure;
+    try {
+      failure = (*work)(*call);
+    } catch (...) {
+      failure = status_of_exception();
+    }
+    work = nullptr;  // whoever waits may destroy what it refers to
+    std::shared_ptr<const Resource> late;
+    {
+      const MutexLock lock(group->mutex);
+      call->over = true;
+      call->failure = std::move(failure);
+      if (call->cancelled) late.swap(call->made);
+      group->call = nullptr;
+      group->changed.notify_all();
+    }
+    if (late) late->abort("the run that needed it has ended");
+  };
+  try {
+    std::thread(run).detach();
+  } catch (const std::system_error& error) {
+    return Status(Code::out_of_memory, fmt::format("no thread could be made for {}: {}", shown(group->name), error.what()),
+                  "let fewer threads run, or raise the limit");
+  }
+  group->call = call;
+  return call;
+}
+
+// Waits until `over()`, which is called under the group's lock, or until the run has to end.
+template <class Over>
+Status wait(Group& group, MutexLock& lock, const Interruption& until, const Over& over) HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
+  constexpr std::chrono::milliseconds look_again(2);
+  while (!over()) {
+    if (group.changed.wait_for(group.mutex, look_again)) continue;
+    lock.unlock();
+    Status ended = until.status();
+    lock.lock();
+    if (!ended.ok() && !over()) return ended;
+  }
+  return {};
+}
+
+// Waits for a call, or until its run has to end. `doing`: what it does, for the error.
+Status finish(Group& group, MutexLock& lock, PeerCall& call, const Interruption& until,
+              std::string_view doing) HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
+  Status ended = wait(group, lock, until, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS { return call.over || group.aborted; });
+  // A plugin that heeds the deadline may fail before the wait has seen it.
+  if (call.over && !call.failure.ok() && ended.ok()) ended = until.status();
+  if (call.over && (call.failure.ok() || ended.ok())) return std::move(call.failure);
+  call.cancelled = true;
+  if (ended.ok()) ended = Status(Code::cancelled, "the run was cancelled");
+  return std::move(ended).during(fmt::format("while {} {}", shown(group.name), doing));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- those of a session
+
+Communicators::Communicators(std::vector<CommunicatorOptions> declared, std::string device, std::shared_ptr<ResourceTable> resources)
+    : declared_(std::move(declared)), device_(std::move(device)), resources_(std::move(resources)) {}
+
+// Objects end with the session, and not with a thread that still has their group.
+Communicators::~Communicators() {
+  const MutexLock lock(mutex_);
+  for (const auto& [name, group] : groups_) {
+    std::vector<Group::Object> objects;
+    const MutexLock of_group(group->mutex);
+    if (group->call) group->call->cancelled = true;
+    objects.swap(group->objects);
+  }
+}
+
+Result<std::shared_ptr<Group>> Communicators::find(const std::string& name) {
+  const MutexLock lock(mutex_);
+  if (const auto known = groups_.find(name); known != groups_.end()) return known->second;
+  const auto declares = [&](const std::string& wanted) {
+    return std::find_if(declared_.begin(), declared_.end(), [&](const CommunicatorOptions& c) { return c.name == wanted; });
+  };
+  auto found = declares(name);
+  if (found == declared_.end()) found = declares("");
+  if (found == declared_.end())
+    return Status(Code::missing_resource, fmt::format("the session has no {}", shown(name)),
+                  "say what it is in SessionOptions::communicators");
+  auto group = std::make_shared<Group>(*found, name, device_, resources_);
+  groups_.emplace(name, group);
+  return group;
+}
+
+// ---------------------------------------------------------------- those of a run
+
+struct CommunicatorTurns::Turn {
+  explicit Turn(const PlanCommunicator& of) : name(of.name), hash(of.hash) {}
+  const std::string name;
+  const uint64_t hash;           // of the plan's collectives with it
+  std::shared_ptr<Group> group;  // null before the first run; set by the thread that runs, under the turns' mutex_
+  FairSharedMutex::Hold hold;
+  bool entered = false;
+};
+
+namespace {
+
+template <class Turn>
+std::vector<std::unique_ptr<Turn>> turns_with(const std::vector<PlanCommunicator>& used) {
+  std::vector<std::unique_ptr<Turn>> turns;
+  for (const PlanCommunicator& communicator : used) turns.push_back(std::make_unique<Turn>(communicator));
+  return turns;
+}
+
+}  // namespace
+
+CommunicatorTurns::CommunicatorTurns(std::shared_ptr<Communicators> communicators, const std::vector<PlanCommunicator>& used)
+    : communicators_(std::move(communicators)), turns_(turns_with<Turn>(used)) {}
+CommunicatorTurns::~CommunicatorTurns() = default;
+
+Status CommunicatorTurns::enter(const Interruption& until) {
+  until_ = until;
+  for (const auto& turn : turns_) {
+    if (!turn->group) {
+      if (!communicators_) return {Code::missing_resource, fmt::format("there is no session that has {}", shown(turn->name)), "open one"};
+      HEDDLE_TRY(auto group, communicators_->find(turn->name));
+      const MutexLock lock(mutex_);
+      turn->group = std::move(group);
+    }
+    HEDDLE_CHECK(turn_status(turn->hold.enter(turn->group->turns, FairSharedMutex::Use::alone, until), shown(turn->name)));
+    turn->entered = true;
+  }
+  for (const auto& turn : turns_) turn->group->drop(!turn->group->poll().ok());
+  const MutexLock lock(mutex_);
+  inside_ = true;
+  return {};
+}
+
+Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::shared_ptr<const RegistrySnapshot>& registry,
+                                                                  const CommunicatorNeed& need) {
+  const std::string& name = need.need->communicator;
+  const auto turn = std::find_if(turns_.begin(), turns_.end(), [&](const auto& t) { return t->name == name; });
+  if (turn == turns_.end())
+    return Status(Code::missing_resource, fmt::format("the net does not say that it uses {}", shown(name)),
+                  "name it in the attribute \"communicator\" of an operator with HEDDLE_TRAIT_COLLECTIVE");
+  const std::shared_ptr<Group> group = (*turn)->group;
+  const auto known = [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
+    return std::find_if(group->objects.begin(), group->objects.end(), [&](const Group::Object& o) { return o.key == need.key; });
+  };
+  MutexLock lock(group->mutex);
+  // One call at a time: for another step of this run, or still for a run that has ended.
+  HEDDLE_CHECK(wait(*group, lock, until_, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
+                 return !group->call || known() != group->objects.end();
+               }).during(fmt::format("while {} was being made for an earlier run", shown(name))));
+  if (const auto found = known(); found != group->objects.end()) return found->made;
+  if (group->aborted) return Status(Code::cancelled, fmt::format("{} was aborted, since the run ends", shown(name)));
+  const uint32_t attempt = group->attempt + (group->anew ? 1 : 0);
+  group->objects.reserve(group->objects.size() + 1);
+  HEDDLE_TRY(const auto call, start(group, [group, registry, need, attempt, deadline = until_.deadline_ticks()](PeerCall& made) -> Status {
+               CommunicatorRequest request;
+               request.rank = group->options.rank;
+               request.size = group->options.size;
+               request.attempt = attempt;
+               for (const std::string& device : group->options.devices) request.members.push_back(device.c_str());
+               request.rendezvous = group->options.rendezvous.c_str();
+               request.timeout_ns = group->options.timeout_ns;
+               request.deadline_ticks = deadline;
+               request.cancelled = &made.cancelled;
+               HEDDLE_TRY(made.made, group->resources->make_communicator(registry, *need.need, need.place, request));
+               return {};
+             }));
+  group->attempt = attempt;
+  group->anew = false;
+  Status status = finish(*group, lock, *call, until_, "was being made");
+  if (!status.ok()) {
+    group->anew = true;
+    return status;
+  }
+  group->objects.push_back({need.key, call->made});
+  return std::move(call->made);
+}
+
+// Ranks that run other collectives would wait for each other for ever. Each object is asked once for each sequence of collectives.
+Status CommunicatorTurns::compare() {
+  for (const auto& turn : turns_) {
+    const std::shared_ptr<Group> group = turn->group;
+    const auto size = static_cast<size_t>(group->options.size);
+    MutexLock lock(group->mutex);
+    for (size_t i = 0; size > 1 && i < group->objects.size(); ++i) {
+      const std::shared_ptr<const Resource> object = group->objects[i].made;
+      if (group->objects[i].compared == turn->hash) continue;
+      HEDDLE_CHECK(wait(*group, lock, until_, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS { return !group->call; }));
+      HEDDLE_TRY(const auto call,
+                 start(group, [object, hash = turn->hash, size, deadline = until_.deadline_ticks()](PeerCall& asks) -> Status {
+                   HEDDLE_TRY(asks.hashes, object->exchange(hash, size, deadline));
+                   return {};
+                 }));
+      HEDDLE_CHECK(finish(*group, lock, *call, until_, "compared the collectives of its ranks"));
+      for (size_t rank = 0; rank < call->hashes.size(); ++rank)
+        if (call->hashes[rank] != turn->hash)
+          return {Code::invalid_argument,
+                  fmt::format("{}: rank {} runs other collectives (hash {:016x}) than this one, which is rank {} ({:016x})",
+                              shown(turn->name), rank, call->hashes[rank], group->options.rank, turn->hash),
+                  "run the same net on all ranks; PlanInfo::collectives lists what each one runs"};
+      group->objects[i].compared = turn->hash;
+    }
+  }
+  return {};
+}
+
+// Returns the objects of all communicators: plugins are called without a lock.
+std::vector<std::shared_ptr<const Resource>> CommunicatorTurns::objects() const {
+  std::vector<std::shared_ptr<const Resource>> all;
+  if (!inside_) return all;
+  for (const auto& turn : turns_) {
+    const MutexLock of_group(turn->group->mutex);
+    for (const Group::Object& object : turn->group->objects) all.push_back(object.made);
+  }
+  return all;
+}
+
+// An object that is marked as aborted is aborted: a call that comes when the run is over already, and has left, does neither.
+void CommunicatorTurns::abort(const std::string& why) noexcept {
+  std::vector<std::shared_ptr<const Resource>> all;
+  const auto mark = [&] {
+    const MutexLock lock(mutex_);
+    all = objects();
+    for (const auto& turn : turns_) {
+      if (!inside_) return;
+      const MutexLock of_group(turn->group->mutex);
+      turn->group->aborted = true;
+      turn->group->changed.notify_all();
+    }
+  };
+  while (!without_exceptions(mark)) std::this_thread::yield();
+  for (const auto& object : all) object->abort(why);
+}
+
+Status CommunicatorTurns::poll() const {
+  for (const auto& turn : turns_) {
+    std::shared_ptr<Group> group;
+    {
+      const MutexLock lock(mutex_);
+      if (!inside_) return {};
+      group = turn->group;
+    }
+    HEDDLE_CHECK(group->poll());
+  }
+  return {};
+}
+
+void CommunicatorTurns::wake() noexcept {
+  const MutexLock lock(mutex_);
+  for (const auto& turn : turns_)
+    if (turn->group) turn->group->turns.wake();
+}
+
+void CommunicatorTurns::leave() noexcept {
+  {
+    const MutexLock lock(mutex_);
+    inside_ = false;
+  }
+  for (const auto& turn : turns_) {
+    if (!std::exchange(turn->entered, false)) continue;  // objects are another run's
+    turn->group->drop(false);
+    turn->hold.leave();
+  }
+}
+
+}  // namespace heddle

@@ -1,0 +1,92 @@
+// Communicators: those of one session, by name, and their objects, which plugins make.
+//
+// A communicator is an object of runs. Plans and checks never make one: a kernel's create gets a slot. Each run takes a turn with every
+// communicator that its plan names, in the order of names and after its turn with the variables, so that no two runs share one. Objects are
+// made in such a turn, on a thread of their own, because a plugin may not return in time: the run's deadline and cancellation end the wait,
+// and what create makes later is aborted and destroyed. An object that has broken, or was aborted since a run ended early, is destroyed
+// once that run has ended, and the next run makes another one, with the next attempt.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/threads/fair_shared_mutex.h"
+#include "base/threads/interruption.h"
+#include "base/threads/mutex.h"
+#include "device/resources.h"
+#include "heddle/communicator.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+// Checks a session's declarations. Errors: invalid_argument.
+Status check_communicators(const std::vector<CommunicatorOptions>& declared);
+
+// Thread-safe.
+class Communicators {
+ public:
+  // `declared` was checked. `device`: the only member of those that say no devices. What their objects need is found in `resources`.
+  Communicators(std::vector<CommunicatorOptions> declared, std::string device, std::shared_ptr<ResourceTable> resources);
+  ~Communicators();
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+
+  // One communicator: what it is, and the objects that were made of it.
+  struct Group;
+  // Returns it. Errors: missing_resource (the session has none of that name).
+  Result<std::shared_ptr<Group>> find(const std::string& name);
+
+ private:
+  const std::vector<CommunicatorOptions> declared_;
+  const std::string device_;
+  const std::shared_ptr<ResourceTable> resources_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Group>> groups_ HEDDLE_GUARDED_BY(mutex_);  // by name, once they were used
+};
+
+// The communicators of one plan in the runs of one context. Threads: enter() and leave() are called by the thread that runs, the others by
+// any thread, between them or not.
+class CommunicatorTurns {
+ public:
+  // `used`: those of the plan, in the order of names. `communicators` may be null if there are none.
+  CommunicatorTurns(std::shared_ptr<Communicators> communicators, const std::vector<PlanCommunicator>& used);
+  ~CommunicatorTurns();
+  CommunicatorTurns(const CommunicatorTurns&) = delete;
+  CommunicatorTurns& operator=(const CommunicatorTurns&) = delete;
+  bool any() const { return !turns_.empty(); }
+
+  // Takes a turn with each, and drops objects that have broken since. `until`: of the run. If it fails, the caller must call leave().
+  // Errors: missing_resource, deadline_exceeded, cancelled, busy (the calling thread is in a run that has it).
+  Status enter(const Interruption& until);
+  // Returns the object for `need`, made if there is none; allocates nothing if there is. REQUIRES: between enter() and leave(). The
+  // run's deadline and cancellation end the wait, but not the plugin's create. Errors: missing_resource (also: the plan does not name the
+  // need's communicator), what create reports, deadline_exceeded, cancelled.
+  Result<std::shared_ptr<const Resource>> object(const std::shared_ptr<const RegistrySnapshot>& registry, const CommunicatorNeed& need);
+  // Compares the plan's collectives with those of the other ranks, once for each object. Call it when the plan's objects are made, before
+  // the first step. Errors: invalid_argument (another rank has others), device_failed, deadline_exceeded, cancelled.
+  Status compare();
+  // Aborts all objects, since the run ends early; no more are made in this turn. Does nothing outside a turn.
+  void abort(const std::string& why) noexcept;
+  // Fails if an object has broken. Errors: device_failed.
+  Status poll() const;
+  // Makes enter() look at its flag of cancellation.
+  void wake() noexcept;
+  // Ends the turns; drops objects that have broken or were aborted. Objects that steps still use stay until these drop them.
+  void leave() noexcept;
+
+ private:
+  struct Turn;
+  std::vector<std::shared_ptr<const Resource>> objects() const HEDDLE_REQUIRES(mutex_);
+
+  const std::shared_ptr<Communicators> communicators_;
+  const std::vector<std::unique_ptr<Turn>> turns_;  // in the order of names
+  Interruption until_;                              // of the run; set by enter()
+  mutable Mutex mutex_;
+  bool inside_ HEDDLE_GUARDED_BY(mutex_) = false;  // between enter() and leave()
+};
+
+}  // namespace heddle
