@@ -1,8 +1,8 @@
 // Patience: how long to wait for work once an end was requested. The work is signalled to end. If it has not completed in time, it is
 // signalled again, together with the work that was spared the first time; then the wait is given up.
 //
-// It has no clock and does not wait: whoever waits calls look() with the time of base/threads/clock.h, does what the result says, and sleeps
-// until until() at the latest. Used by one thread at a time.
+// It has no clock and does not wait: the thread that waits calls look() with the time of base/threads/clock.h, does what the result says,
+// and sleeps until until() at the latest. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>

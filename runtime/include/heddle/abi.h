@@ -13,8 +13,9 @@
  *    which copies the text.
  *  - A context and the views in it may be copied, and used on any thread, until the call that received the context ends (heddle_call).
  *  - The side that allocates memory frees it. The comment next to a pointer says how long it is valid.
- *  - Thread marks: [load] called once while loading, by one thread; [compile] may be called by several threads at once for
- *    different objects; [run] called by any executing thread, by several at once for disjoint tile ranges; [any] called by any thread.
+ *  - Thread marks: [load] called once while the plugin is loaded or unloaded, by one thread; [compile] may be called by several threads at
+ * once for different objects; [run] called by any executing thread, by several at once for disjoint tile ranges; [any] called by any
+ * thread.
  *  - Units: sizes in bytes, dims in elements, times in nanoseconds. Strings are UTF-8, zero-terminated.
  */
 #ifndef HEDDLE_ABI_H
@@ -141,7 +142,7 @@ typedef struct heddle_tensor {
 /* The type of a value as shape inference determines it. */
 enum {
   HEDDLE_TYPE_DYNAMIC = 1u, /* the extents are unknown until the operator has run, and have no bound; the dims are -1 */
-  HEDDLE_TYPE_TRUE = 2u,    /* for an output of a subnet: one bool that is true whatever the inputs contain */
+  HEDDLE_TYPE_TRUE = 2u,    /* set by infer_subnet: this output of the subnet is one bool that is true whatever the inputs contain */
 };
 typedef struct heddle_type {
   uint32_t struct_size;
@@ -192,15 +193,16 @@ typedef struct heddle_attribute {
 typedef int32_t heddle_log_level;
 enum { HEDDLE_LOG_DEBUG = 0, HEDDLE_LOG_INFO = 1, HEDDLE_LOG_WARNING = 2, HEDDLE_LOG_ERROR = 3 };
 
-/* Writes the packed form of a constant to `destination`; returns an error status if that fails. While the packed form is in use, the
-   function is called once for each distinct pair of content and key; after a failure it may be called again. */
+/* Writes the packed form of a constant to `destination`; returns an error status if that fails. The
+   function is called only if no plan holds a packed form of the same content under the same key; after a failure it may be called again. */
 typedef heddle_status (*heddle_prepack_fill)(void* user, void* destination);
 
-/* The scope of a resource: each runtime, device, session, communicator or stream has an object of its own. A communicator is a group of
-   processes and devices that work together in a distributed run; kernels give its name in heddle_resource_need::communicator, and the
-   embedding program says what that name is (heddle_resource_request). Only one run at a time uses an object of communicator scope. Kernels
-   get it, like an object of stream scope, in run and not in create. A resource must not need another one that has a narrower scope, nor one
-   of communicator or stream scope. */
+/* The scope of a resource says what each object belongs to: depending on it there is one object for each runtime, device, session,
+   communicator or stream. A communicator is a group of processes and devices that work together in a distributed run. Kernels give its name
+   in heddle_resource_need::communicator. The embedding program declares which processes and devices belong to the communicator of that name
+   (CommunicatorOptions), and the plugin finds this in heddle_resource_request. Only one run at a time uses an object of communicator scope.
+   Kernels get it, like an object of stream scope, in run and not in create. The scopes are listed from the widest to the narrowest: a
+   resource may need only resources of the same or a wider scope, and none of communicator or stream scope. */
 enum {
   HEDDLE_SCOPE_RUNTIME = 0,
   HEDDLE_SCOPE_DEVICE = 1, /* one for each device of a runtime */
@@ -229,8 +231,8 @@ typedef struct heddle_call heddle_call; /* opaque, owned by the host */
 
 enum { HEDDLE_MOVE_VALUE = 1u }; /* a flag of heddle_host::move */
 
-/* The host's functions: one table for the whole process. A function that is not available in the kind of call that it is given returns
-   null, 0 or HEDDLE_ERROR_UNSUPPORTED. */
+/* The host's functions: one table for the whole process. The mark of each function says in which calls into the plugin it is
+   available. With the heddle_call of another kind of call it does nothing, and returns null, 0, HEDDLE_NO_THREAD or an error. */
 typedef struct heddle_host {
   uint32_t struct_size;
   uint32_t abi_major;
@@ -245,11 +247,11 @@ typedef struct heddle_host {
      writes the slot's number to *slot; equal requests within one create get the same slot. The first thread that requests the resource
      makes it, without holding a lock; other threads that request it meanwhile wait. The resource lives at least as long as the kernels and
      resources that requested it. HEDDLE_ERROR_INVALID: no plugin publishes the resource, or only an older version of it; the resource could
-     not be made (the next request tries again); or making it requires, directly or indirectly, a resource that is still being made. The
-     host then has the error text. */
+     not be made (the next request tries again); or resources need each other in a circle, so that the making of this one waits, directly
+     or indirectly, for the one that makes the request. The host then has the error text. */
   heddle_status (*need)(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot);
-  /* [compile, after need] Returns the resource in the slot. In a kernel's create it returns null for a resource of stream scope, which run
-     finds in heddle_run_context::resources. */
+  /* [compile, after need] Returns the resource in the slot. In a kernel's create it returns null for a resource of communicator or stream
+     scope, which run finds in heddle_run_context::resources. */
   void* (*resource)(const heddle_call* call, uint32_t slot);
   /* [compile, in prepare] Returns memory with a packed form of constant input `input`, shared by all plans and contexts that request it
      with the same content, layout, key and size. The host calls `fill` to write the packed bytes unless they exist already. The memory
@@ -262,8 +264,8 @@ typedef struct heddle_host {
   /* [run] Returns the index of the executing thread: 0 for the thread that called run, always below the number of executing threads of the
      run. HEDDLE_NO_THREAD on any other thread. */
   uint32_t (*thread_index)(const heddle_call* call);
-  /* [run] Returns non-zero if the run was cancelled or its deadline has passed: a long kernel may then return HEDDLE_ERROR_CANCELLED. So
-     may the create of a resource of communicator scope, which must return soon in that case. */
+  /* [run] Returns non-zero if the run was cancelled or its deadline has passed: a long kernel may then return HEDDLE_ERROR_CANCELLED. The
+     create of a resource of communicator scope may call this function too, and must return soon once it returns non-zero. */
   int32_t (*cancelled)(const heddle_call* call);
   /* [run, dynamic outputs only] Allocates memory for output `output`. `dims` are the true extents and `rank` is the inferred rank. The host
      owns the memory. Null on failure. */
@@ -309,9 +311,9 @@ enum {
   HEDDLE_PORT_SHAPE_OPERAND = 8u,  /* its content determines output shapes; implies HOST */
   HEDDLE_PORT_HETEROGENEOUS = 16u, /* variadic values may differ in dtype */
   /* For outputs. A variable is state that lives in a session and outlives runs; each update of it makes its next version. A net may declare
-     that this output is the next version of a variable that is one of the inputs. The output and that input then have the same bytes. The
-     operator must pass the input to its subnet, and the view of the output as the output of the subnet, whose operators may make the
-     update in place. */
+     that this output is the next version of a variable that is one of the inputs. The output and that input then have the same bytes. When
+     the operator runs its subnet, it must pass that input as an input of the subnet, and its own output's view as the view of the subnet's
+     output. Operators inside the subnet may then make the update in place. */
   HEDDLE_PORT_MAY_UPDATE = 32u,
   /* The port holds real numbers but has no gradient. For an input no gradient is computed; for an output the handle in output_gradients is
      0 (absent). */
@@ -338,9 +340,10 @@ typedef struct heddle_port {
   /* Null, or the dims of the port as words separated by spaces: a name for an extent, which is the same wherever the operator uses that
      name; a number; "*" for any extent; "..." for any number of dims, at most once in a port and standing for the same dims in all ports.
      "" is a scalar. Before infer the host checks each input against these words, and each value of a variadic port separately. It checks a
-     bounded input at the bound, and again with the extent that a run finds; a HEDDLE_KERNEL_READS_EXTENTS kernel must check the latter
-     itself. The host also sets the dims of outputs from these words, and infer must not set other dims: inputs "... M K" and "... K N"
-     determine an output "... M N". Every name in an output must occur in an input that is present: a node without that input is refused. */
+     bounded input at the bound, and again with the extent that a run finds; a HEDDLE_KERNEL_READS_EXTENTS kernel must itself
+     check the extent that the run finds. The host also sets the dims of outputs from these words, and infer must not set other dims: inputs
+     "... M K" and "... K N" determine an output "... M N". Every name in an output must occur in an input that is present: a node without
+     that input is refused. */
   const char* dims;
 } heddle_port;
 
@@ -417,9 +420,9 @@ typedef struct heddle_gradient_node {
 /* Flags of heddle_gradient_builder::sparse. UNIQUE: no index occurs twice. SORTED: the indices ascend. */
 enum { HEDDLE_SPARSE_UNIQUE = 1u, HEDDLE_SPARSE_SORTED = 2u };
 
-/* A gradient callback builds a gradient that depends on attributes or types. It works with handles of values: the builder has at least one
-   handle for each port of the operator, 0 if the node has no value there. The callback is called when a net is derived, before any extent
-   is known: the operators that it emits must be valid for every shape. */
+/* A gradient callback builds a gradient that depends on attributes or types. It works with handles of values: the builder has one
+   handle for each port, or one for each value of a variadic port; a handle is 0 if the node has no value there. The callback is called when
+   a net is derived, before any extent is known: the operators that it emits must be valid for every shape. */
 typedef uint64_t heddle_value_handle; /* 0: absent */
 typedef struct heddle_gradient_builder {
   uint32_t struct_size;
@@ -482,8 +485,8 @@ typedef struct heddle_example {
 
 typedef struct heddle_operator {
   uint32_t struct_size;
-  /* The operator's since-version within its domain. A node, or else its net for each domain, declares a version; the node uses the operator
-     with the highest version that does not exceed the declared one. */
+  /* The operator's since-version within its domain. A node may declare a version; for a node without one, the version that its
+     net declares for the node's domain applies. The node uses the operator with the highest version that does not exceed it. */
   int32_t version;
   const char* domain; /* "" is ONNX's; Heddle's own is "heddle" */
   const char* name;
@@ -558,9 +561,9 @@ typedef struct heddle_prepare_context {
   uint64_t data_scratch_bytes; /* for HEDDLE_KERNEL_MOVES_ONLY: scratch for the step, in the memory of the node's device */
 } heddle_prepare_context;
 
-/* The state that random numbers depend on, besides the node's stream and the element. The struct is in the memory of the node's device, so
-   that a device that executes recorded work again, without a new enqueue, reads the current seed, step and trip. The size is 24 bytes and
-   never changes. */
+/* The state that random numbers depend on, besides the node's stream and the element. The struct is in the memory of the node's device.
+   A device that repeats earlier work without a new call of enqueue, as with a CUDA graph, thus reads the current seed, step and trip. The
+   size is 24 bytes and never changes. */
 typedef struct heddle_run_state {
   uint64_t seed;
   uint64_t step; /* the net's step counter */
@@ -587,8 +590,8 @@ typedef struct heddle_run_context {
   uint32_t resource_count;
   uint32_t resumed;   /* 1: run() returned HEDDLE_PENDING and is called again, with scratch unchanged since then; else 0 */
   void* data_scratch; /* 64-byte aligned, in the memory of the node's values; null if prepare requested none */
-  /* For asynchronous kernels, and kernels that use a resource of communicator scope: the deadline of the run, in nanoseconds of
-     CLOCK_MONOTONIC (std::chrono::steady_clock); 0: none. For others 0. */
+  /* The deadline of the run, in nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock); 0: none. Set only for asynchronous kernels and
+     for kernels that use a resource of communicator scope; 0 for all other kernels. */
   int64_t deadline_ns;
 } heddle_run_context;
 
@@ -698,7 +701,8 @@ typedef struct heddle_resource_request {
   const heddle_attribute* const* options;
   uint32_t option_count;
   uint32_t reserved;
-  /* For communicator scope, valid during create; else 0 and null. */
+  /* The following fields are for communicator scope. In other scopes they are 0 or null, and `rendezvous` is "". `members` and `rendezvous`
+     are valid during create only. */
   int32_t rank;     /* of this process, 0 to size - 1 */
   int32_t size;     /* number of processes */
   uint32_t attempt; /* 0 for the first object of this name in its session; one more each time that it is made anew */
@@ -718,21 +722,24 @@ typedef struct heddle_resource {
   const char* device_kind; /* for device and stream scope; else null */
   /* Makes the resource. If it fails, the host ignores *resource. For communicator scope it is called when a run that needs the object
      begins, on a thread of the host's, and may wait for peers until the request's deadline or until host->cancelled(call) is non-zero. If
-     it returns later, that run has ended without the object, which is then aborted and destroyed. */
+     create returns only after that, the run has ended without the object, and the host aborts and destroys the object. */
   heddle_status (*create)(const heddle_resource_request* request, void** resource);
   void (*destroy)(void* resource);
-  /* [any] For communicator scope: called when a run that uses the resource ends early, whatever the reason, also without a step of it under
-     way. Every operation of this process that waits in the resource must then end soon with HEDDLE_ERROR_CANCELLED, and those of its peers
-     should fail. poll_error must fail from then on. No later run uses the object: it is destroyed once this run has ended with all its work, and another one is made.
-     May be called more than once, and by several threads at once. Null: no operation waits in the resource. */
+  /* [any] For communicator scope: called when a run that uses the resource ends early, for any reason, even if no step is in progress at
+     that moment. Every operation of this process that waits in the resource, or that begins later, must then end soon with
+     HEDDLE_ERROR_CANCELLED, and the plugin should make the operations fail in which peers wait for this process. poll_error must fail from
+     then on. No later run uses the object: it is destroyed when this run has ended and all its work is done, and the next run that needs
+     the resource makes a new object. May be called more than once, and by several threads at once. Null: no operation waits in the
+     resource. */
   void (*abort)(void* resource, const char* why);
   /* [any] Called before each run that uses the resource, and repeatedly while a run waits for asynchronous steps and devices. Must return
-     at once. If it returns a failure, the run ends with that failure and its text; an object of communicator scope that fails before a run
-     is made anew in its place. Null: the resource does not fail. */
+     at once. If it returns a failure, the run ends with that failure and its text. If an object of communicator scope fails in the call
+     before a run, that run does not fail: it makes a new object instead. Null: the resource does not fail. */
   heddle_status (*poll_error)(void* resource, const heddle_call* call);
-  /* For communicator scope: gives `bytes` bytes of each rank to all ranks. `all` has room for size * bytes bytes, by rank. All ranks call
-     it alike, before the first step of a run: the host compares with it what they are about to run. One call at a time for an object. It
-     may wait for peers until deadline_ns (CLOCK_MONOTONIC; 0: none), the request's timeout_ns or abort. Null: the host compares nothing. */
+  /* For communicator scope: gives `bytes` bytes of each rank to all ranks. `all` has room for size * bytes bytes, by rank. The host
+     calls it in every rank before the first step of a run, unless the ranks last compared the same collectives through this object: it
+     checks with it that all ranks are about to run the same collectives. One call at a time for an object. It may wait for peers until
+     deadline_ns (CLOCK_MONOTONIC; 0: none), the request's timeout_ns or abort. Null: the host compares nothing. */
   heddle_status (*exchange)(void* resource, const void* mine, uint64_t bytes, void* all, int64_t deadline_ns, const heddle_call* call);
 } heddle_resource;
 

@@ -1,5 +1,5 @@
-// CommunicatorOptions: what a communicator is that the operators of a net name: which processes and devices work together, and how they
-// find each other. A net has the name only, so that one file serves any number of processes.
+// CommunicatorOptions describes a communicator whose name the operators of a net give: which processes and devices work together in it, and
+// how the processes find each other. A net contains only the name of a communicator, so that any number of processes can run the same file.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 namespace heddle {
 
 struct CommunicatorOptions {
-  // The name, as the nets of the session give it in the attribute `communicator` of their operators. Empty: this stands for each name that
-  // has no entry of its own.
+  // The name, as the nets of the session give it in the attribute `communicator` of their operators. Empty: these
+  // options apply to each name without an entry of its own; each such name is a separate communicator.
   std::string name;
   int rank = 0;  // of this process, 0 to size - 1
   int size = 1;  // number of processes
-  // The devices of this process that are members, in their order. Empty: SessionOptions::device alone.
+  // The devices of this process that are members; the plugin gets them in this order. Empty: SessionOptions::device alone.
   std::vector<std::string> devices;
-  // How the processes find each other, in a form that the plugin documents which makes the communicator. Empty where `size` is 1.
+  // How the processes find each other, in the form that is documented by the plugin that makes the communicator. Empty where `size` is 1.
   std::string rendezvous;
   // How long an operation may wait for its peers, in nanoseconds; more than 0.
   int64_t timeout_ns = 30'000'000'000;

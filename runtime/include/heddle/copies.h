@@ -5,7 +5,8 @@
 
 namespace heddle {
 
-// This applies to values inside a net. Inputs, outputs and constants of the net are on the host, and are always copied without a warning.
+// This applies to values inside a net. Inputs and outputs of the net are on the host, unless SessionOptions::placed_ports says otherwise,
+// and so are constants; where a device needs a copy of one of these, it is always made, without a warning.
 enum class Copies : uint8_t {
   strict,     // an error
   warn,       // the value is copied in each run, and a warning reports it

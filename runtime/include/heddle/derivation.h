@@ -65,8 +65,8 @@ struct Gradient {
   // Names of values of the new net. All of them are empty if no loss depends on the value `of`.
   std::string dense;  // "<of>.gradient", with the shape and dtype of the value
   // For a gradient that consists of rows (`dense` is empty then). `values`: "<of>.gradient.values", the rows. `indices`: the name of the
-  // value that has the indices of the rows. If the net gathers rows in one place only, this is the value with which it does so, under the
-  // name that it has already.
+  // value that has the indices of the rows. If only one operator of the net gathers rows from the value, this is that operator's input of
+  // indices, which keeps its name.
   std::string indices, values;
   bool any() const { return !dense.empty() || !values.empty(); }
 };

@@ -39,7 +39,7 @@ typedef void (*heddle_stream_callback)(void* user, heddle_status failed, const c
 /* ---------------------------------------------------------------- what a device is like */
 
 enum {
-  HEDDLE_DEVICE_UNIFIED = 1u << 0,         /* the host may access the device's memory while no work on the device does */
+  HEDDLE_DEVICE_UNIFIED = 1u << 0,         /* the host may access the device's memory whenever no work on the device accesses it */
   HEDDLE_DEVICE_SHARED_EVENTS = 1u << 1,   /* the device's streams may wait for events of other devices of the kind */
   HEDDLE_DEVICE_DROPS_CALLBACKS = 1u << 2, /* a failed stream may drop its callbacks: the host calls query instead */
   HEDDLE_DEVICE_DESCRIBED = 1u << 3        /* the device exists only as a text for `describe`: plans can be made for it, but not run */
@@ -53,7 +53,8 @@ typedef struct heddle_device_properties {
   uint32_t flags;           /* HEDDLE_DEVICE_* */
   uint32_t alignment;       /* of the memory that allocate returns, in bytes: a power of two, at least 64 */
   uint32_t guard_bytes;     /* unused bytes that plans leave past the end of each value on the device, see heddle_launch; 0: none */
-  uint32_t stream_classes;  /* bit c: copies are faster with separate streams of class c (HEDDLE_STREAM_*) */
+  uint32_t stream_classes;  /* bit c, for c = HEDDLE_STREAM_TO_DEVICE or HEDDLE_STREAM_FROM_DEVICE: copies in that direction are faster on a
+                               stream of their own. The bit of HEDDLE_STREAM_COMPUTE has no effect */
   int32_t lowest_priority;  /* of streams */
   int32_t highest_priority; /* streams with larger values run first */
   uint32_t reserved;
@@ -80,8 +81,8 @@ typedef struct heddle_stream_request {
    step. The text that the kernel gives to set_error becomes the text of the failure. */
 typedef struct heddle_launch {
   uint32_t struct_size;
-  uint32_t guard_bytes; /* size of the unused memory past the end of each output (its bytes rounded up to 64), which the kernel must not
-                           change */
+  uint32_t guard_bytes; /* bytes of unused memory after each output, which the kernel must not change; they begin at the end of the output,
+                           rounded up to a multiple of 64 */
   const heddle_kernel* kernel;
   const heddle_run_context* context;
   int64_t tiles; /* the backend calls run with [0, tiles), and then finish, unless finish is null */
@@ -112,11 +113,12 @@ enum { HEDDLE_WORK_ENTERS = 1u << 0 };
 typedef struct heddle_work {
   uint32_t struct_size;
   uint32_t wait_count;
-  uint64_t label;                  /* what failed_label returns for work enqueued from now on, until a call sets another label */
-  void* const* waits;              /* events: the following work waits for the last record of each; the host does not wait */
-  const heddle_copy* copy;         /* or null */
-  const heddle_launch* launch;     /* or null */
-  void* record;                    /* an event of the stream's device, or null */
+  uint64_t label;              /* identifies this work, and all work that kernels put on the stream by themselves before the next call of
+                                  enqueue for the stream: failed_label returns this number if such work fails */
+  void* const* waits;          /* events: the following work waits for the last record of each; the host does not wait */
+  const heddle_copy* copy;     /* or null */
+  const heddle_launch* launch; /* or null */
+  void* record;                /* an event of the stream's device, or null */
   heddle_stream_callback callback; /* or null */
   void* user;
   uint32_t flags; /* HEDDLE_WORK_* */

@@ -107,8 +107,8 @@ inline std::string fewest_digits(double value) {
   for (int places = 0;; ++places) {
     std::string text(buffer, static_cast<size_t>(std::snprintf(buffer, sizeof(buffer), "%.*e", places, value)));
     if (std::strtod(text.c_str(), nullptr) == value) return text;
-    // Just above a power of two, doubles are wider apart than below it: the next text of this length may be read as `value` although
-    // `text`, which is nearer, is not.
+    // At a power of two, the doubles above are farther apart than those below. A text slightly below `value` may therefore be read as
+    // another double, while the next text, which is farther away but above, is read as `value`.
     if (count_up(text) && std::strtod(text.c_str(), nullptr) == value) return text;
   }
 }

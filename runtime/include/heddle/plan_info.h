@@ -64,8 +64,10 @@ struct PlanInfo {
   };
   // The memory that one context needs on one device, in bytes.
   struct Memory {
-    std::string device;             // name of the device: "cpu", "cuda:0"
-    int64_t peak_bytes = 0;         // for values, step and thread scratch and pinned memory: exactly what a context allocates on the device
+    std::string device;  // name of the device: "cpu", "cuda:0"
+    // Exactly what a context allocates there: memory for values, for scratch of steps and, on the host, for thread scratch and pinned
+    // memory.
+    int64_t peak_bytes = 0;
     int64_t arena_bytes = 0;        // the part of peak_bytes for values and step scratch
     int64_t lower_bound_bytes = 0;  // peak_bytes can not be less; lower_bound_kind says for which orders of the steps
     std::string lower_bound_kind;   // "antichain": for any order of the steps; "max-live": for this order
@@ -88,7 +90,7 @@ struct PlanInfo {
   };
   struct CommunicatorUse {
     std::string name;
-    uint64_t hash = 0;  // of the signatures of its collectives, in order: ranks compare it before the first step
+    uint64_t hash = 0;  // of the signatures of its collectives in their order; the ranks compare their hashes before the first step
   };
   struct Times {  // of the compiler's stages, in nanoseconds
     int64_t load_ns = 0, resolve_ns = 0, infer_ns = 0, verify_ns = 0, transform_ns = 0, compile_ns = 0, prepare_ns = 0;
@@ -101,7 +103,7 @@ struct PlanInfo {
   std::vector<Memory> memory;    // the host first, then the devices in the order in which the net's operators first use them
   std::vector<Change> reorders;  // changes of layout
   std::vector<Change> copies;    // copies between devices, in each run
-  // In the order of the net's operators, which each device keeps, and which depends neither on threads nor on devices.
+  // In the order of the net's operators. Each device runs its collectives in this order, which depends neither on threads nor on devices.
   std::vector<Collective> collectives;
   std::vector<CommunicatorUse> communicators;  // by name
   std::vector<Diagnostic> warnings;

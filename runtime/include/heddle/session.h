@@ -70,22 +70,26 @@ struct SessionOptions {
   int streams = 1;  // number of streams of each device, 1 to max_streams; results do not depend on this number
   // Limit, on each device, of the planned peak bytes of one context. An operator may run its subnet many times in one run of the net, as
   // Loop does; one such execution of a subnet is a trip. If the values grow from one trip to the next, the runtime compiles plans for the
-  // subnet during the run. The memory of those plans that one operator keeps is limited too: to memory_limit or, if that is not set, to
-  // half of the memory that the process may use.
+  // subnet during the run. Each such operator keeps some of these plans, and their memory together is limited too, separately for
+  // each operator: to memory_limit or, if that is not set, to half of the memory that the process may use.
   int64_t memory_limit = INT64_MAX;
   // Each net's plans are cached: one plan for each combination of input shapes, and of input contents that determine shapes.
   // plan_cache_bytes limits the total size of these plans; plan_cache, 1 or more, limits their number. The least recently used plan is
   // dropped first; the last one is never dropped.
   int64_t plan_cache_bytes = int64_t{64} << 20;
   int plan_cache = INT_MAX;
-  int idle_contexts = 8;      // number of idle contexts of each plan kept for the next prepare or Session::run; their memory is given back
-  bool commit_late = true;    // variables keep their values when a run fails or is cancelled
+  int idle_contexts = 8;  // number of idle contexts of each plan kept for the next prepare or Session::run; their memory is given back
+  // True: a run updates variables only after all steps that may fail, so that variables keep their values if it fails or is cancelled
+  // (docs/embedding.md lists exceptions). False: each update is made as soon as it can be, and a run that then fails leaves its variables
+  // half-updated (Code::hazard).
+  bool commit_late = true;
   bool rewrite_rules = true;  // applies the rewrite rules of plugins
   uint64_t seed = 0;          // for the net's random operators, and for variables that are filled by an initializer
   Limits limits;              // limits on what the net may request: sizes, depth, memory
   // The communicators that the nets name. A plugin makes the object of a communicator when the first run that uses it begins; runs that use
-  // the same one take turns. A run that ends early aborts those that its net uses, and the next run makes them anew. A run of a net that
-  // names one without an entry is refused (Code::missing_resource).
+  // the same communicator take turns. A run that ends early aborts the objects of all communicators that its net uses, and the next run
+  // that needs one makes a new object. If the net names a communicator that has no entry here, its runs are refused
+  // (Code::missing_resource).
   std::vector<CommunicatorOptions> communicators;
   // True: the net is verified after each transform, and each plan after its compilation, to find defects in Heddle and in plugins. Making a
   // plan then takes several times as long. None: the default of the build (CMake's HEDDLE_CHECK_PLANS; off in Release).
@@ -99,9 +103,9 @@ struct PortInfo {
   DType dtype = DType::none;
   Shape shape;                       // an extent is -1 if it is not declared, and the bound if it is bounded
   std::vector<std::string> symbols;  // by dim: the name of its symbol (SessionOptions::symbols); empty: no symbol
-  bool ranked = false;               // false: only the dtype is declared; the rank is unknown, and the empty `shape` is no scalar's
-  bool decides_shapes = false;       // true for an input whose content prepare() needs to see
-  int64_t index_bound = 0;           // for an input that operators use as indices: the number of rows that it may refer to; else 0
+  bool ranked = false;          // false: only the dtype is declared; the rank is unknown; the empty `shape` does not mean a scalar then
+  bool decides_shapes = false;  // true for an input whose content prepare() needs to see
+  int64_t index_bound = 0;      // for an input that operators use as indices: the number of rows that it may refer to; else 0
 };
 
 struct RunOptions {
@@ -143,7 +147,7 @@ class HEDDLE_API Tensor {
 };
 
 // A prepared net: the bindings and the memory with which one caller runs it. The memory is the context's own, a buffer of the caller or
-// SharedMemory. All memory whose size is known by then is allocated when the context is created. If the runtime has one thread
+// SharedMemory. When the context is created, it allocates all memory whose size is known at that time. If the runtime has one thread
 // (RuntimeOptions::threads = 1), run() itself, apart from its kernels, then allocates nothing and makes no system call. It takes no lock,
 // except the session's reader/writer lock if the net has variables, and the lock of SharedMemory.
 class HEDDLE_API Context {
@@ -156,9 +160,9 @@ class HEDDLE_API Context {
   // Returns the exact dtype and shape of input i in this context's plan, without data; an empty view if there is no input i.
   TensorView input(size_t i) const;
   // Returns the dtype, true shape and bytes of output i after a run. `data` is an address on the device for an output in
-  // SessionOptions::placed_ports. If no address is bound to an output that the run computes, `data` is null before the first run, and again
-  // after the SharedMemory of this context has moved because prepare_on() made a context that needs more of it. If the output is a
-  // variable, the bytes are the value of the variable at the end of the run.
+  // SessionOptions::placed_ports. An output that the run computes and to which no address is bound has null `data` at two times: before the
+  // first run; and, with SharedMemory, after prepare_on() has made another context that needs more memory, because the memory then moves.
+  // If the output is a variable, the bytes are the value of the variable at the end of the run.
   TensorView output(size_t i) const;
   // Binds input i to memory of the caller, which must hold the whole input in row-major order, input(i).byte_size() bytes, and stay valid
   // until another address is bound. The bytes are copied only if a device other than the host reads the input; otherwise the run reads them
@@ -168,7 +172,8 @@ class HEDDLE_API Context {
   // Binds output i to memory of the caller that has `bytes` bytes, or, with -1, at least output_bytes(i). If `data` is null, the output is
   // in memory of the context and valid until the next run of the context. An arena is one allocation on the host or on a device, in which
   // the plan gives each value an offset. An output that the plan has in an arena (PlanInfo::Place::arena) is written directly to `data`,
-  // without a copy, if its extents are known before the run and, for the arena on the host, no step on a device reads or writes the output.
+  // without a copy, if its extents are known before the run. If the arena is on the host, there is a second condition: no step on a device
+  // reads or writes the output.
   // Other outputs, and a second output that shares its bytes with an earlier one, are copied to `data` at the end of the run. The memory
   // must not overlap anything else that the run reads or writes. Errors: invalid_argument, unsupported (the output has no bound).
   Status bind_output(size_t i, void* data, int64_t bytes = -1);

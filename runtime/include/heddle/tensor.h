@@ -80,7 +80,8 @@ class Shape {
 // place of each 0, does not fit in 63 bits. (The zeros are replaced by 1 because the strides of an empty tensor must fit in 63 bits too.)
 HEDDLE_API bool checked_byte_size(DType dtype, const Shape& shape, int64_t* bytes) noexcept;
 
-// A view of dense row-major host bytes that the caller owns.
+// A view of dense row-major bytes that it does not own. They are on the host, except where a comment says that `data` is an address on a
+// device.
 struct TensorView {
   DType dtype = DType::none;
   Shape shape;

@@ -269,9 +269,9 @@ inline void refuse_elements([[maybe_unused]] const RunContext& c, const char* ta
 
 }  // namespace detail
 
-// Returns input or output `i`; an absent one has no tensor. If the elements may not be accessed as T (detail::is_element), the step fails
-// with a message that names both types: this function throws, or, without exceptions, returns an empty view, and the step fails when the
-// kernel returns.
+// Returns a view of input or output `i`; if that is absent, the view's `tensor` is null. If the elements may not be accessed as T
+// (detail::is_element), the step fails with a message that names both types: this function throws, or, without exceptions, returns an empty
+// view, and the step fails when the kernel returns.
 template <class T>
 inline In<T> input(const RunContext& c, uint32_t i) {
   const heddle_tensor* t = i < c.input_count ? c.inputs[i] : nullptr;

@@ -24,7 +24,7 @@ namespace plugin {
 class Builder;
 
 // Maps the ports of a subnet to those of its operator: the subnet's first ports are those that the operator itself fills (inputs) or reads
-// (outputs). The ports after these are the operator's own ports, in order, from the one on that inputs_from() or outputs_from() gives.
+// (outputs). The ports after these are ports of the operator, in order; inputs_from() and outputs_from() give the index of the first one.
 struct SubnetPorts {
   heddle_subnet_ports abi = {sizeof(heddle_subnet_ports), 0, 0, 0, 0, 0};
   SubnetPorts& own_inputs(uint32_t count) { return set(abi.own_inputs, count); }

@@ -42,8 +42,8 @@ heddle_status answer_of(const Context& context, Body& body) {
 }
 
 // Runs `body` and converts exceptions into a status. Every function that the host calls must run its body through guard(), or catch all
-// exceptions itself as open() in module.h does, so that no exception reaches the boundary. `context` is read only after a failure, because
-// this code runs in every step of a net.
+// exceptions itself as open() in module.h does, so that no exception reaches the boundary. This code runs in every step of a
+// net: it reads `context` only if there is a failure, so that it costs nothing otherwise.
 template <class Context, class Body>
 heddle_status guard(const Context& context, Body&& body) noexcept {
 #if HEDDLE_PLUGIN_EXCEPTIONS

@@ -1,8 +1,8 @@
 // Mistakes in the plugin's own code: reading an attribute that is not declared or an input that is absent.
 //
 // With exceptions, a mistake throws and so ends the call at once. Without exceptions (-fno-exceptions), the mistake is noted, the function
-// that reads returns a harmless value, and the call fails when it ends. None of this applies to the function run of a kernel, which reads
-// no attributes.
+// that reads returns a harmless value, and the call fails when it ends. None of this applies to a kernel's run(), because run() reads no
+// attributes.
 #pragma once
 
 #include <stdexcept>

@@ -41,7 +41,8 @@ class ResourceRequest {
  public:
   explicit ResourceRequest(const heddle_resource_request* r) : r_(r) {}
   const char* name() const { return r_->name; }
-  // For communicator scope (CommunicatorOptions of the embedding program); the texts and the list are valid during create.
+  // The following functions, up to cancelled(), are for communicator scope. rank, size, members, rendezvous and timeout_ns come from the
+  // embedding program's CommunicatorOptions. The text of rendezvous() is valid only while the resource is being made.
   const char* communicator() const { return r_->communicator; }
   int32_t rank() const { return r_->rank; }
   int32_t size() const { return r_->size; }
@@ -50,7 +51,7 @@ class ResourceRequest {
   const char* rendezvous() const { return r_->rendezvous; }
   int64_t timeout_ns() const { return r_->timeout_ns; }
   int64_t deadline_ns() const { return r_->deadline_ns; }
-  // Whether the run that needs the object has ended without it: create must return soon.
+  // Returns true if the run that needs the object has ended, or its deadline has passed: the constructor must then return soon.
   bool cancelled() const { return r_->host->cancelled(r_->call) != 0; }
   const char* device() const { return r_->device; }  // "cuda:0"; "" in wider scopes
   void* device_handle() const { return r_->device_handle; }
@@ -94,8 +95,8 @@ class Needed {
     made_ = static_cast<T*>(raw->host->resource(raw->call, slot_));
     return {};
   }
-  // [from create on, after ask()] Returns the resource. Returns null for a resource of stream scope, where each stream of a context has its
-  // own object, and for one of communicator scope, which is an object of runs: operator() returns those.
+  // [from create on, after ask()] Returns the resource. Returns null for a resource of stream scope, because each stream of a context has
+  // its own object, and of communicator scope, because the object is made only when a run begins. In run, operator() returns these objects.
   T* made() const { return made_; }
   // [in run] Returns the resource of this context and run.
   T* operator()(const RunContext& context) const { return static_cast<T*>(context.resources[slot_]); }

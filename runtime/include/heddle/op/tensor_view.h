@@ -55,8 +55,9 @@ inline heddle_tensor result_view() {
 }
 
 // A list of views, borrowed for one call: {&a, &b}, a vector, or an array and its length. Null entries are absent. Use a ViewList as an
-// argument, not as a variable, because it refers to the views that it was made from, which must live as long as the call. {nullptr, 0} is a
-// list of two absent views; an empty list is {}.
+// argument, not as a variable, because it refers to the views that it was made from, which must live as long as the call. Caution:
+// C++ takes {nullptr, 0} as a list of two null pointers, that is, two absent views, and not as an array of length 0; write {} for an empty
+// list.
 template <class View>
 class ViewList {
  public:
