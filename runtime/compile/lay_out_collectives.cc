@@ -3,42 +3,32 @@
 // The order is that of the net's operators, so that it depends neither on threads nor on where operators run. Ranks compare a hash of what
 // each collective of a communicator is: its type, the dtypes and numbers of elements of its inputs, and its attributes, but no name.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "base/checksum.h"
 #include "base/text/text.h"
 #include "compile/draft.h"
+#include "plugin/abi_attributes.h"
 #include "resolve/collectives.h"
 
 namespace heddle::compiling {
 namespace {
-
-std::string text_of(const AttributeValue& value) {
-  return std::visit(
-      [](const auto& v) -> std::string {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::shared_ptr<const Blob>> || std::is_same_v<T, std::shared_ptr<const Net>>)
-          return "...";
-        else if constexpr (std::is_same_v<T, std::string>)
-          return quoted(v);
-        else
-          return fmt::format("{}", v);
-      },
-      value);
-}
 
 // `type_text(value)` is an input's dtype and number of elements.
 template <class TypeText>
 std::string signature(const Node& node, const TypeText& type_text) {
   std::string inputs, attributes;
   for (const ValueId v : node.inputs) inputs += (inputs.empty() ? "" : ", ") + (v.valid() ? type_text(v) : std::string("-"));
-  std::vector<Attribute> sorted = node.attributes;
-  std::sort(sorted.begin(), sorted.end(), [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
-  for (const Attribute& a : sorted) attributes += fmt::format(" {}={}", a.name, text_of(a.value));
+  const AttributeTable table(*node.schema, node.attributes);  // with defaults: a file need not have them
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    const heddle_attribute* const given = table.data()[i];
+    const std::optional<AttributeValue> value = given ? attribute_from_abi(*given) : std::nullopt;
+    if (value) attributes += fmt::format(" {}={}", given->name, exact_text(*value));
+  }
   return fmt::format("{}({}){}", display_name(node.domain, node.type), inputs, attributes);
 }
 

@@ -1,7 +1,6 @@
 #include "device/resources.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -31,23 +30,6 @@ std::string_view scope_name(int32_t scope) {
   return scope >= 0 && scope < static_cast<int32_t>(std::size(names)) ? names[scope] : "unknown";
 }
 
-// Returns an empty text for types that options do not have.
-std::string option_text(const AttributeValue& value) {
-  return std::visit(
-      [](const auto& v) -> std::string {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::shared_ptr<const Blob>> || std::is_same_v<T, std::shared_ptr<const Net>>)
-          return {};
-        else if constexpr (std::is_same_v<T, std::string>)
-          return quoted(v);
-        else if constexpr (std::is_arithmetic_v<T>)
-          return fmt::format("{}", v);
-        else
-          return fmt::format("{}", v);
-      },
-      value);
-}
-
 // Returns the key that distinguishes resources of one name.
 std::string key_of(const heddle_resource& resource, const ResourceNeed& need, const ResourcePlace& place) {
   const std::string on_device = place.device + '\n' + need.key();
@@ -70,7 +52,7 @@ Result<ResourceNeed> need_from_abi(const heddle_resource_need& need) {
     if (!option || !option->name || !*option->name)
       return wrong(fmt::format("option {} of resource {} has no name", i, quoted(made.name)), "name each option");
     auto value = attribute_from_abi(*option);
-    if (!value || option_text(*value).empty())
+    if (!value || exact_text(*value).empty())
       return wrong(fmt::format("option {} of resource {} is no number, text or list of them", quoted(option->name), quoted(made.name)),
                    "give it one of those");
     made.options.push_back({option->name, std::move(*value)});
@@ -81,7 +63,7 @@ Result<ResourceNeed> need_from_abi(const heddle_resource_need& need) {
 
 std::string ResourceNeed::key() const {
   std::string key = name + '\n' + communicator;
-  for (const Attribute& option : options) key += fmt::format("\n{}={}", option.name, option_text(option.value));
+  for (const Attribute& option : options) key += fmt::format("\n{}={}", option.name, exact_text(option.value));
   return key;
 }
 

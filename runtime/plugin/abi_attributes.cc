@@ -1,8 +1,11 @@
 #include "plugin/abi_attributes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "base/text/text.h"
 
 namespace heddle {
 
@@ -120,6 +123,20 @@ bool has_elements(const heddle_attribute& a) {
 }
 
 }  // namespace
+
+std::string exact_text(const AttributeValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::shared_ptr<const Blob>> || std::is_same_v<T, std::shared_ptr<const Net>>)
+          return {};
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(v);
+        else
+          return fmt::format("{}", v);
+      },
+      value);
+}
 
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& a) {
   if (!has_elements(a)) return std::nullopt;

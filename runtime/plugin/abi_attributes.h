@@ -42,6 +42,9 @@ inline const Net* from_abi(const heddle_subnet* subnet) {
 // Returns a copy of the value; none: it is a subnet, or nothing, or its elements are null.
 std::optional<AttributeValue> attribute_from_abi(const heddle_attribute& attribute);
 
+// Returns a text that differs for values that differ; empty for tensors and nets.
+std::string exact_text(const AttributeValue& value);
+
 // Returns the attribute that `net` points to; `net` comes from a plugin and is not dereferenced. Null when it is none of the attributes.
 std::shared_ptr<const Net> subnet_attribute(const std::vector<Attribute>& attributes, const Net* net);
 // The error for that case.
