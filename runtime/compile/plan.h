@@ -11,6 +11,7 @@
 
 #include "base/device_name.h"
 #include "base/text/limit_names.h"
+#include "device/communicators.h"
 #include "device/device.h"
 #include "device/resources.h"
 #include "memory/offsets/offsets.h"

@@ -103,7 +103,8 @@ namespace {
 
 using Group = Communicators::Group;
 
-// Calls `work(call)` on a thread of its own. What it has made, if nobody waits for that any more, is aborted and destroyed.
+// Calls `work(call)` on a thread of its own. If the run that waits for the call has ended, the object that it makes is aborted and
+// destroyed.
 template <class Work>
 Result<std::shared_ptr<PeerCall>> start(const std::shared_ptr<Group>& group, const Work& work) HEDDLE_REQUIRES(group->mutex) {
   const auto call = std::make_shared<PeerCall>();
@@ -114,7 +115,7 @@ Result<std::shared_ptr<PeerCall>> start(const std::shared_ptr<Group>& group, con
     } catch (...) {
       failure = status_of_exception();
     }
-    work = nullptr;  // whoever waits may destroy what it refers to
+    work = nullptr;  // the thread that waits may destroy what it refers to
     std::shared_ptr<const Resource> late;
     {
       const MutexLock lock(group->mutex);
@@ -148,6 +149,10 @@ Status wait(Group& group, MutexLock& lock, const Interruption& until, const Over
     if (!ended.ok() && !over()) return ended;
   }
   return {};
+}
+
+Status aborted(const Group& group) {
+  return {Code::cancelled, fmt::format("{} was aborted, since the run ends", shown(group.name))};
 }
 
 // Waits for a call, or until its run has to end. `doing`: what it does, for the error.
@@ -231,7 +236,8 @@ Status CommunicatorTurns::enter(const Interruption& until) {
       const MutexLock lock(mutex_);
       turn->group = std::move(group);
     }
-    HEDDLE_CHECK(turn_status(turn->hold.enter(turn->group->turns, FairSharedMutex::Use::alone, until), shown(turn->name)));
+    const FairSharedMutex::Outcome outcome = turn->hold.enter(turn->group->turns, FairSharedMutex::Use::alone, until);
+    if (outcome != FairSharedMutex::Outcome::entered) return turn_status(outcome, shown(turn->name));
     turn->entered = true;
   }
   for (const auto& turn : turns_) turn->group->drop(!turn->group->poll().ok());
@@ -252,15 +258,17 @@ Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::sha
     return std::find_if(group->objects.begin(), group->objects.end(), [&](const Group::Object& o) { return o.key == need.key; });
   };
   MutexLock lock(group->mutex);
+  if (const auto found = known(); found != group->objects.end()) return found->made;
   // One call at a time: for another step of this run, or still for a run that has ended.
   HEDDLE_CHECK(wait(*group, lock, until_, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
-                 return !group->call || known() != group->objects.end();
+                 return !group->call;
                }).during(fmt::format("while {} was being made for an earlier run", shown(name))));
   if (const auto found = known(); found != group->objects.end()) return found->made;
-  if (group->aborted) return Status(Code::cancelled, fmt::format("{} was aborted, since the run ends", shown(name)));
+  if (group->aborted) return aborted(*group);
   const uint32_t attempt = group->attempt + (group->anew ? 1 : 0);
   group->objects.reserve(group->objects.size() + 1);
-  HEDDLE_TRY(const auto call, start(group, [group, registry, need, attempt, deadline = until_.deadline_ticks()](PeerCall& made) -> Status {
+  Group::Object made{need.key, nullptr};  // once it is made nothing may throw
+  HEDDLE_TRY(const auto call, start(group, [group, registry, need, attempt, deadline = until_.deadline_ticks()](PeerCall& makes) -> Status {
                CommunicatorRequest request;
                request.rank = group->options.rank;
                request.size = group->options.size;
@@ -269,8 +277,8 @@ Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::sha
                request.rendezvous = group->options.rendezvous.c_str();
                request.timeout_ns = group->options.timeout_ns;
                request.deadline_ticks = deadline;
-               request.cancelled = &made.cancelled;
-               HEDDLE_TRY(made.made, group->resources->make_communicator(registry, *need.need, need.place, request));
+               request.cancelled = &makes.cancelled;
+               HEDDLE_TRY(makes.made, group->resources->make_communicator(registry, *need.need, need.place, request));
                return {};
              }));
   group->attempt = attempt;
@@ -280,8 +288,14 @@ Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::sha
     group->anew = true;
     return status;
   }
-  group->objects.push_back({need.key, call->made});
-  return std::move(call->made);
+  made.made = std::move(call->made);
+  if (group->aborted) {  // after it was made, and before it was one of those that abort() ends
+    lock.unlock();
+    made.made->abort("the run that needed it ends");
+    return aborted(*group);
+  }
+  group->objects.push_back(made);
+  return std::move(made.made);
 }
 
 // Ranks that run other collectives would wait for each other for ever. Each object is asked once for each sequence of collectives.

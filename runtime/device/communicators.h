@@ -23,6 +23,19 @@
 
 namespace heddle {
 
+// A communicator that a plan uses, and the hash of its collectives, in order: equal on all ranks that work together.
+struct PlanCommunicator {
+  std::string name;
+  uint64_t hash = 0;
+};
+
+// A need for an object of communicator scope, as plans keep it.
+struct CommunicatorNeed {
+  std::shared_ptr<const ResourceNeed> need;
+  std::string key;  // need->key()
+  ResourcePlace place;
+};
+
 // Checks a session's declarations. Errors: invalid_argument.
 Status check_communicators(const std::vector<CommunicatorOptions>& declared);
 

@@ -100,19 +100,6 @@ struct CommunicatorRequest {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// A communicator that a plan uses, and the hash of its collectives, in order: equal on all ranks that work together.
-struct PlanCommunicator {
-  std::string name;
-  uint64_t hash = 0;
-};
-
-// A need for an object of communicator scope, as plans keep it.
-struct CommunicatorNeed {
-  std::shared_ptr<const ResourceNeed> need;
-  std::string key;  // need->key()
-  ResourcePlace place;
-};
-
 class ResourceTable;
 
 // The needs that one kernel has declared so far: equal needs have one slot.

@@ -67,7 +67,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
                  options.outer_scheduler),
       subnets_(*plan_, memory_, scope_, failures_, scheduler_, *resources, devices.get(), left_),
       resources_(std::move(resources)),
-      pending_(*plan_, *resources_, step_done, this),
+      pending_(*plan_, step_done, this),
       steps_({*plan_, memory_, scope_, failures_, subnets_, pending_, *resources_, scheduler_, devices.get()}, views_),
       update_indices_(*plan_),
       devices_(std::move(devices)),
@@ -164,17 +164,20 @@ void Execution::look(void* self) {
     if (execution.devices_) execution.devices_->answers().look();
     const Status broken = execution.resources_->poll();
     if (broken.ok() || execution.scope_.stop_requested()) return;  // the run ends already, for a reason that is known
-    execution.blame(broken.diagnostic().message);
-    request_stop(execution.scope_.control().stop, stop_failed);
+    if (execution.blame(broken.diagnostic().message)) request_stop(execution.scope_.control().stop, stop_failed);
   });
 }
 
-// Reports `text` as the failure of a step that is under way: an asynchronous one, or the first on a device that uses a communicator.
-void Execution::blame(const std::string& text) {
-  if (pending_.blame(failures_, text) || !devices_) return;
-  for (uint32_t i = 0; i < steps_.size(); ++i)
-    if (resources_->uses_communicator(i) && plan_->steps[i].on_device && devices_->answers().may_be_under_way(i))
-      return failures_.report(i, HEDDLE_ERROR_DEVICE, text);
+// Reports `text` as the failure of a step that is under way: an asynchronous one, or the first on a device that uses a communicator. False:
+// there is none, and what has broken is of no more use to the run.
+bool Execution::blame(const std::string& text) {
+  if (pending_.blame(failures_, text)) return true;
+  for (uint32_t i = 0; devices_ && i < steps_.size(); ++i) {
+    if (!resources_->uses_communicator(i) || !plan_->steps[i].on_device || !devices_->answers().may_be_under_way(i)) continue;
+    failures_.report(i, HEDDLE_ERROR_DEVICE, text);
+    return true;
+  }
+  return false;
 }
 
 // [any thread] An asynchronous step has completed.
@@ -219,8 +222,14 @@ bool Execution::observe(void* self, uint32_t step) {
   return execution.refused_.ok();
 }
 
-bool Execution::stop_requested(void* scope) {
-  return static_cast<RunScope*>(scope)->stop_requested();
+// Asked by a step that waits for its own work on a device, which may wait for peers.
+bool Execution::stop_requested(void* self) {
+  auto& execution = *static_cast<Execution*>(self);
+  const bool peers = execution.resources_->uses_communicators() && execution.state_.state() != RunState::State::updating;
+  if (peers) look(self);
+  const bool stops = execution.scope_.stop_requested();
+  if (peers && stops) execution.resources_->abort_communicators();
+  return stops;
 }
 
 Status Execution::admit() {
@@ -240,7 +249,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   refused_ = {};
   scope_.control().observe = settings.observer ? observe : nullptr;
   if (may_leave()) subnets_.begin(!settings.observer);
-  if (devices_) devices_->begin(settings.observer != nullptr, stop_requested, &scope_);
+  if (devices_) devices_->begin(settings.observer != nullptr, stop_requested, this);
   state_.on_alone(RunRules::Event::begin);
 }
 

@@ -152,7 +152,10 @@ class Execution final : public OutstandingWork::Kept {
       if (!execution_) return;
       const bool looking = execution_->state_.state() == RunState::State::looking;
       const bool work_left = looking || execution_->has_left_work();
-      if (execution_->resources_->uses_communicators()) execution_->resources_->leave(work_left);
+      if (execution_->resources_->uses_communicators()) {
+        execution_->resources_->leave();
+        if (!work_left) execution_->resources_->release_communicators();
+      }
       execution_->turn_.leave();
       execution_->state_.on_alone(work_left ? RunRules::Event::give_up : RunRules::Event::end);
     }
@@ -186,13 +189,13 @@ class Execution final : public OutstandingWork::Kept {
   void note_device_failures();
   void stop(bool all);
   void tell(bool all);
-  void blame(const std::string& text);
+  bool blame(const std::string& text);
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);
   static void end_soon(void* self, bool all);
   static void look(void* self);
   static bool outer_stops(void* self);
-  static bool stop_requested(void* scope);
+  static bool stop_requested(void* self);
   static bool tail_begins(void* self);
   static bool observe(void* self, uint32_t step);
 

@@ -127,6 +127,7 @@ Status Execution::drained() {
     HEDDLE_CHECK(left_.busy());
   } while (has_left_work());
   while (!scheduler_.answered()) std::this_thread::yield();  // other threads of the run absorb the completions
+  if (resources_->uses_communicators()) resources_->release_communicators();
   return {};
 }
 

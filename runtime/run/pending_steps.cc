@@ -16,9 +16,8 @@ std::string name_of(const PlanStep& step) {
   return fmt::format("operator {} ({})", quoted(step.name), display_name(step.domain, step.type));
 }
 
-PendingSteps::PendingSteps(const Plan& plan, const StepResources& resources, void (*done)(void* user, uint32_t step, heddle_status status),
-                           void* user)
-    : plan_(plan), resources_(resources), done_(done), user_(user) {
+PendingSteps::PendingSteps(const Plan& plan, void (*done)(void* user, uint32_t step, heddle_status status), void* user)
+    : plan_(plan), done_(done), user_(user) {
   for (uint32_t i = 0; i < plan.graph.count; ++i)
     if ((plan.graph.flags[i] & step_async) != 0) steps_.push_back(i);
   if (steps_.empty()) return;
@@ -110,7 +109,6 @@ void PendingSteps::tell(uint32_t step) {
         log_line(HEDDLE_LOG_WARNING, fmt::format("operator {} threw an exception out of abort", quoted(plan_.steps[step].name)));
       });
     }
-  resources_.abort(step, "a run that uses it is to end");
   if ((pending.slot->state.fetch_and(~uint64_t{TokenSlot::telling}) & TokenSlot::published) != 0) finish(step, pending.status);
 }
 

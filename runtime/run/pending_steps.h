@@ -17,7 +17,6 @@
 #include "heddle/abi.h"
 #include "run/failure_log.h"
 #include "run/left_work.h"
-#include "run/step_resources.h"
 
 namespace heddle {
 
@@ -27,8 +26,7 @@ std::string name_of(const PlanStep& step);
 class PendingSteps {
  public:
   // `done(user, step, status)` is called once for each step that completes, by any thread.
-  // `resources` must outlive this object: the resources of a step that is signalled to end are aborted too.
-  PendingSteps(const Plan& plan, const StepResources& resources, void (*done)(void* user, uint32_t step, heddle_status status), void* user);
+  PendingSteps(const Plan& plan, void (*done)(void* user, uint32_t step, heddle_status status), void* user);
   PendingSteps(const PendingSteps&) = delete;
   PendingSteps& operator=(const PendingSteps&) = delete;
   ~PendingSteps();
@@ -73,7 +71,6 @@ class PendingSteps {
   void finish(uint32_t step, heddle_status status);
 
   const Plan& plan_;
-  const StepResources& resources_;
   void (*const done_)(void* user, uint32_t step, heddle_status status);
   void* const user_;
   std::vector<uint32_t> steps_;                                                                      // in plan order

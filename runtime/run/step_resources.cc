@@ -119,10 +119,12 @@ Status StepResources::enter(const Interruption& until) {
   return {};
 }
 
-// Objects are destroyed without the lock.
-void StepResources::leave(bool work_left) noexcept {
+void StepResources::leave() noexcept {
   if (!outer_) turns_.leave();
-  if (work_left) return;
+}
+
+// Objects are destroyed without the lock.
+void StepResources::release_communicators() noexcept {
   const auto take_one = [this] {
     std::shared_ptr<const Resource> object;
     const auto take_from = [&](std::vector<std::shared_ptr<const Resource>>& all) {
@@ -176,27 +178,6 @@ Status StepResources::poll() const {
     if (resource) HEDDLE_CHECK(resource->poll());
   }
   return outermost().turns_.poll();
-}
-
-void StepResources::abort(uint32_t step, const std::string& why) const noexcept {
-  const auto abort_one = [&](const auto& get) {
-    std::shared_ptr<const Resource> resource;
-    {
-      const MutexLock lock(mutex_);
-      resource = get();
-    }
-    if (resource) resource->abort(why);
-    return resource != nullptr;
-  };
-  for (const CommunicatorSlot& at : communicator_slots_)
-    if (at.step == step) abort_one([&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS { return used_[at.need]; });
-  if (!plan_.steps[step].late) return;
-  const auto of_late = [&](size_t i) HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
-    const auto found = of_late_.find(step);
-    return found != of_late_.end() && i < found->second.size() ? found->second[i] : nullptr;
-  };
-  for (size_t i = 0; abort_one([&] { return of_late(i); }); ++i) {
-  }
 }
 
 void StepResources::let_go() {

@@ -4,8 +4,8 @@
 // holder (holder_of). On the host a context is a stream, and its resources are destroyed with the context; resources of a device's streams
 // belong to the workspace, as the streams do, whichever plans use them.
 //
-// Belongs to one Execution. Threads: bind(), poll(), may_break(), abort() and wake() are called by the threads of its run and by those that
-// stop it; enter() and leave() by the thread that runs; create(), follow() and let_go() while nothing runs.
+// Belongs to one Execution. Threads: bind(), poll(), may_break(), abort_communicators() and wake() are called by the threads of its run and
+// by those that stop it; enter() and leave() by the thread that runs; create(), follow() and let_go() while nothing runs.
 #pragma once
 
 #include <algorithm>
@@ -54,8 +54,10 @@ class StepResources {
   // Call it before each run: takes a turn with the communicators, and makes the objects that the steps need and that do not exist. A subnet
   // uses those of the outer run. If it fails, the caller must call leave(). Errors: as CommunicatorTurns.
   Status enter(const Interruption& until);
-  // Call it when the run is over, and before it ends early abort_communicators(). `work_left`: steps of it still use the objects.
-  void leave(bool work_left) noexcept;
+  // leave(): call it when the run is over; if it ends early, call abort_communicators() before. release_communicators(): call it when no
+  // work of the run uses the objects any more; they may be destroyed then.
+  void leave() noexcept;
+  void release_communicators() noexcept;
   // Aborts the communicators of the run, and of the outer run: it ends early. Does nothing between runs.
   void abort_communicators() noexcept;
   // Makes enter() look at its flag of cancellation.
@@ -71,8 +73,6 @@ class StepResources {
   // Errors: device_failed.
   bool may_break() const { return may_break_.load(std::memory_order_relaxed); }
   Status poll() const;
-  // Aborts the communicators of a step that is under way and was signalled to end.
-  void abort(uint32_t step, const std::string& why) const noexcept;
   // Destroys the resources that the context holds, and forgets those of the workspace's streams: after this call the streams may be
   // destroyed. Call it before the context ends.
   void let_go();

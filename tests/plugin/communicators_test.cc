@@ -161,6 +161,23 @@ TEST_P(Communicator, ThatBreaksEndsTheRunAndIsMadeAnew) {
   EXPECT_EQ(world.gone(), 3);
 }
 
+TEST_P(Communicator, ThatBreaksEndsAnObservedRunToo) {
+  const StepObserver observer = [](StepView&) { return Status(); };
+  Session session = open(sums(), 2);
+  Runner runner(session);
+  std::thread peer([&] {
+    world.wait_for_begun(1);
+    world.lose_peers(true);
+  });
+  RunOptions options;
+  options.observer = &observer;
+  const Status status = runner.context.run(options);
+  peer.join();
+  EXPECT_EQ(status.code(), Code::device_failed) << status.text();
+  EXPECT_TRUE(says(status, "resource \"peers.comm\" is broken: a peer is lost")) << status.text();
+  EXPECT_EQ(world.aborts(), 1);
+}
+
 // None of the collectives is under way, and the peers learn of the failure all the same.
 TEST_P(Communicator, IsAbortedByARunThatFailsElsewhere) {
   NetBuilder b("fails");
@@ -297,9 +314,9 @@ TEST(Collectives, AreOneChainOnEachDeviceInTheNetsOrder) {
         }
         std::vector<std::string> names;
         for (const PlanInfo::Collective& c : plan->collectives) names.push_back(c.name + " " + c.communicator + " " + c.signature);
-        EXPECT_EQ(names, (std::vector<std::string>{"first a peers::Sum(f32[4]) communicator=\"a\"",
-                                                   "second b peers::Sum(f32[8]) communicator=\"b\"",
-                                                   "third a peers::Sum(f32[4]) communicator=\"a\""}));
+        EXPECT_EQ(names, (std::vector<std::string>{"first a peers::Sum(f32[4]) communicator=\"a\" create_ms=0",
+                                                   "second b peers::Sum(f32[8]) communicator=\"b\" create_ms=0",
+                                                   "third a peers::Sum(f32[4]) communicator=\"a\" create_ms=0"}));
       }
   }
 }

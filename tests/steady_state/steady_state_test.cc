@@ -65,6 +65,27 @@ void check_recipe(const std::string& name, const std::vector<int64_t>& batches, 
   }
 }
 
+// Its run takes a turn with the communicator, and finds the object that is there.
+TEST(SteadyState, RunsWithACommunicator) {
+  RuntimeOptions options;
+  options.threads = 1;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/test/peers.so"};
+  options.default_plugins = false;
+  const auto r = Runtime::create(options);
+  ASSERT_TRUE(r.ok()) << r.status().text();
+  NetBuilder b("sums");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.output(b.add1("Sum", "sum", {x}, {{"communicator", std::string("world with a name that needs memory")}}, "peers"));
+  SessionOptions alone;
+  alone.communicators = {CommunicatorOptions()};
+  Session session = open(*r, b.finish(), alone);
+  std::vector<Call> calls(1);
+  calls[0].add_input(blob(Shape{4}, -1.0F, 0.02F));
+  const Status status = calls[0].allocate_outputs(session);
+  ASSERT_TRUE(status.ok()) << status.text();
+  expect_only_onednn(session, calls, {}, "a net with a communicator");
+}
+
 TEST(SteadyState, SmallRecipes) {
   for (const char* name : {"lenet", "mlp"}) check_recipe(name, {1, 3}, {1, 2}, {});
 }
