@@ -54,8 +54,7 @@ struct PeerCall {
 };
 
 struct Communicators::Group {
-  Group(const CommunicatorOptions& declared, std::string called, const std::string& device, std::shared_ptr<ResourceTable> table)
-      : options(declared), name(std::move(called)), resources(std::move(table)) {
+  Group(const CommunicatorOptions& declared, std::string called, const std::string& device) : options(declared), name(std::move(called)) {
     if (options.devices.empty()) options.devices.push_back(device);
   }
   struct Object {
@@ -88,7 +87,6 @@ struct Communicators::Group {
 
   CommunicatorOptions options;
   const std::string name;
-  const std::shared_ptr<ResourceTable> resources;
   FairSharedMutex turns;
   mutable Mutex mutex;
   Condition changed;
@@ -174,7 +172,7 @@ Status finish(Group& group, MutexLock& lock, PeerCall& call, const Interruption&
 Communicators::Communicators(std::vector<CommunicatorOptions> declared, std::string device, std::shared_ptr<ResourceTable> resources)
     : declared_(std::move(declared)), device_(std::move(device)), resources_(std::move(resources)) {}
 
-// Objects end with the session, and not with a thread that still has their group.
+// Objects end with the session, and so do the tables of resources, and not with a thread that still has the group.
 Communicators::~Communicators() {
   const MutexLock lock(mutex_);
   for (const auto& [name, group] : groups_) {
@@ -196,7 +194,7 @@ Result<std::shared_ptr<Group>> Communicators::find(const std::string& name) {
   if (found == declared_.end())
     return Status(Code::missing_resource, fmt::format("the session has no {}", shown(name)),
                   "say what it is in SessionOptions::communicators");
-  auto group = std::make_shared<Group>(*found, name, device_, resources_);
+  auto group = std::make_shared<Group>(*found, name, device_);
   groups_.emplace(name, group);
   return group;
 }
@@ -268,19 +266,21 @@ Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::sha
   const uint32_t attempt = group->attempt + (group->anew ? 1 : 0);
   group->objects.reserve(group->objects.size() + 1);
   Group::Object made{need.key, nullptr};  // once it is made nothing may throw
-  HEDDLE_TRY(const auto call, start(group, [group, registry, need, attempt, deadline = until_.deadline_ticks()](PeerCall& makes) -> Status {
-               CommunicatorRequest request;
-               request.rank = group->options.rank;
-               request.size = group->options.size;
-               request.attempt = attempt;
-               for (const std::string& device : group->options.devices) request.members.push_back(device.c_str());
-               request.rendezvous = group->options.rendezvous.c_str();
-               request.timeout_ns = group->options.timeout_ns;
-               request.deadline_ticks = deadline;
-               request.cancelled = &makes.cancelled;
-               HEDDLE_TRY(makes.made, group->resources->make_communicator(registry, *need.need, need.place, request));
-               return {};
-             }));
+  HEDDLE_TRY(const auto call, start(group,
+                                    [group, resources = communicators_->resources(), registry, need, attempt,
+                                     deadline = until_.deadline_ticks()](PeerCall& makes) -> Status {
+                                      CommunicatorRequest request;
+                                      request.rank = group->options.rank;
+                                      request.size = group->options.size;
+                                      request.attempt = attempt;
+                                      for (const std::string& device : group->options.devices) request.members.push_back(device.c_str());
+                                      request.rendezvous = group->options.rendezvous.c_str();
+                                      request.timeout_ns = group->options.timeout_ns;
+                                      request.deadline_ticks = deadline;
+                                      request.cancelled = &makes.cancelled;
+                                      HEDDLE_TRY(makes.made, resources->make_communicator(registry, *need.need, need.place, request));
+                                      return {};
+                                    }));
   group->attempt = attempt;
   group->anew = false;
   Status status = finish(*group, lock, *call, until_, "was being made");

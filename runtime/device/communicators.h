@@ -52,6 +52,7 @@ class Communicators {
   struct Group;
   // Returns it. Errors: missing_resource (the session has none of that name).
   Result<std::shared_ptr<Group>> find(const std::string& name);
+  const std::shared_ptr<ResourceTable>& resources() const { return resources_; }
 
  private:
   const std::vector<CommunicatorOptions> declared_;
