@@ -15,6 +15,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "training/applied_update.h"
 #include "training/optimizer_rule.h"
 #include "training/row_groups.h"
 #include "vector/prefetch.h"
@@ -223,6 +224,7 @@ Status infer_rows_update(InferContext& context) {
   expected[0] = !has_bags ? named[0] : values.rank > 0 ? values[0] : 0;
   HEDDLE_PLUGIN_CHECK(expect_shape(context, Ports::values, expected, has_bags ? "a row of w for each bag" : "a row of w for each index"));
   HEDDLE_PLUGIN_CHECK(check_rule(context, Ports::rate, schema));
+  HEDDLE_PLUGIN_CHECK(check_apply(context, Ports::weights + 1));
   context.set_dims(0, w);
   for (uint32_t o = 1; o <= schema.state_count(); ++o) context.set_dims(o, of_state);
   return {};
@@ -237,12 +239,15 @@ Op rows_update_operator(const char* name, const char* doc) {
   op.in("indices", index_dtypes, nullptr).indexes("w", 0).in("values", floats).in("lr", float_dtypes, nullptr);
   if (schema.has_step()) op.in("step", dtypes<int64_t>(), nullptr);
   op.optional("bags", index_dtypes, nullptr).indexes("values", 0).optional("weights", floats);
+  op.optional("apply", dtypes<bool>(), nullptr);
   op.out("new_w", {}, floats).updates("new_w", "w");
   for (uint32_t s = 0; s < schema.state_count(); ++s)
     op.out(schema.next_states[s], {}, floats).updates(schema.next_states[s], schema.states[s]);
   declare_attributes(op, schema);
   if (schema.rule == update_adagrad) op.attribute("rowwise", 0);
-  op.infer(infer_rows_update<schema>).cost(rows_cost<schema>).template cpu<RowsUpdate<schema>>();
+  op.infer(infer_rows_update<schema>)
+      .cost(rows_cost<schema>)
+      .template cpu<AppliedUpdate<RowsUpdate<schema>, RowsPorts<schema>::weights + 1>>();
   return op;
 }
 
@@ -252,9 +257,11 @@ void add_optimizer_rows(Builder& plugin) {
   plugin.add(
       rows_update_operator<plain_rule>("SgdUpdateRows",
                                        "SGD on the rows of w that indices name, each with the sum of its values. With bags the value of an "
-                                       "index is the row of values of its bag, times its weight; so in the updates by rows below, too")
+                                       "index is the row of values of its bag, times its weight; so in the updates by rows below, too. "
+                                       "apply, a bool: where it is false, nothing is changed")
           .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[3,2] = 1 2 4 4 3 2, f32[] = 0.5 -> f32[3,2] = -1 0 3 4 3 4", "by hand")
           .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f32[2] = 1 1", "by hand")
+          .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2", "by hand")
           .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[2,2] = 1 2 4 4, f32[] = 0.5, i32[3] = 0 1 1 -> f32[3,2] = -1 0 3 4 2.5 3",
                    "by hand")
           .example("f32[3,1] = 1 2 3, i32[3] = 2 0 2, f32[2,1] = 2 4, f32[] = 0.5, i64[3] = 0 1 1, f32[3] = 3 0.5 -1 -> f32[3,1] = 0 2 2",

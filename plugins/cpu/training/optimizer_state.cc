@@ -10,6 +10,7 @@
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "training/applied_update.h"
 #include "training/optimizer_rule.h"
 
 namespace heddle::cpu {
@@ -52,9 +53,15 @@ class StateUpdate {
   Tiling tiling_;
 };
 
+// After w, the states, g, lr and perhaps step.
+constexpr uint32_t apply_port(const OptimizerSchema& schema) {
+  return schema.state_count() + 3 + (schema.has_step() ? 1 : 0);
+}
+
 template <const OptimizerSchema& schema>
 Status infer_state_update(InferContext& context) {
   const Dims w = context.dims(0);
+  HEDDLE_PLUGIN_CHECK(check_apply(context, apply_port(schema)));
   for (uint32_t i = 1; i < schema.state_count() + 2; ++i) HEDDLE_PLUGIN_CHECK(expect_shape(context, i, w, "that of w"));
   HEDDLE_PLUGIN_CHECK(check_rule(context, schema.state_count() + 2, schema));
   for (uint32_t o = 0; o < schema.state_count() + 1; ++o) context.set_dims(o, w);
@@ -69,11 +76,12 @@ Op state_update_operator(const char* name, const char* doc) {
   for (uint32_t s = 0; s < schema.state_count(); ++s) op.in(schema.states[s], floats);
   op.in("g", floats).in("lr", float_dtypes, nullptr);
   if (schema.has_step()) op.in("step", dtypes<int64_t>(), nullptr);
+  op.optional("apply", dtypes<bool>(), nullptr);
   op.out("new_w", {}, floats).updates("new_w", "w");
   for (uint32_t s = 0; s < schema.state_count(); ++s)
     op.out(schema.next_states[s], {}, floats).updates(schema.next_states[s], schema.states[s]);
   declare_attributes(op, schema);
-  op.infer(infer_state_update<schema>).template cpu<StateUpdate<schema>>();
+  op.infer(infer_state_update<schema>).template cpu<AppliedUpdate<StateUpdate<schema>, apply_port(schema)>>();
   return op;
 }
 
@@ -83,8 +91,11 @@ void add_optimizer_state(Builder& plugin) {
   plugin.add(
       state_update_operator<momentum_rule>("MomentumUpdate",
                                            "velocity = momentum * velocity + g, w -= lr * velocity (nesterov: lr * (g + momentum * "
-                                           "velocity)), where weight_decay * w is added to g; as torch.optim.SGD")
+                                           "velocity)), where weight_decay * w is added to g; as torch.optim.SGD. apply, a bool: where it "
+                                           "is false, nothing is changed; so in the updates below, too")
           .example("f32[2] = 1 2, f32[2] = 4 -2, f32[2] = 1 3, f32[] = 0.5; momentum=0.5 -> f32[2] = -0.5 1, f32[2] = 3 2", "by hand")
+          .example("f32[2] = 1 2, f32[2] = 4 -2, f32[2] = 1 3, f32[] = 0.5, bool[] = 0; momentum=0.5 -> f32[2] = 1 2, f32[2] = 4 -2",
+                   "by hand")
           .example("f32[2] = 1 2, f32[2] = 4 -2, f32[2] = 1 3, f32[] = 0.5; momentum=0.5, nesterov=1, weight_decay=0.5 -> f32[2] = "
                    "-0.625 -0.75, f32[2] = 3.5 3",
                    "by hand"));

@@ -9,6 +9,7 @@
 #include "shared/input_shapes.h"
 #include "shared/scalar.h"
 #include "support/cpu_api.h"
+#include "training/applied_update.h"
 #include "training/row_groups.h"
 #include "vector/prefetch.h"
 
@@ -19,7 +20,7 @@ constexpr double rows_touched = 3;  // for each index: its values are read, the 
 
 // The ports of ScatterAssign; those of ScatterWeightedSum are w, w_weight, indices, and pairs of values and their weight.
 struct AssignPorts {
-  static constexpr uint32_t indices = 1, values = 2, inputs_of_values = 1;
+  static constexpr uint32_t indices = 1, values = 2, inputs_of_values = 1, apply = 3;
 };
 struct WeightedPorts {
   static constexpr uint32_t indices = 2, values = 3, inputs_of_values = 2;
@@ -111,7 +112,9 @@ Status infer_scatter_rows(InferContext& context) {
     return invalid("the last values have no weight: indices are followed by pairs of values and their weight");
   std::vector<int64_t> expected = vector_of(w);
   expected[0] = named[0];
-  for (uint32_t i = Ports::values; i < context.input_count(); i += Ports::inputs_of_values) {
+  if constexpr (Ports::inputs_of_values == 1) HEDDLE_PLUGIN_CHECK(check_apply(context, AssignPorts::apply));
+  const uint32_t end = Ports::inputs_of_values == 1 ? Ports::values + 1 : context.input_count();
+  for (uint32_t i = Ports::values; i < end; i += Ports::inputs_of_values) {
     HEDDLE_PLUGIN_CHECK(expect_shape(context, i, expected, "a row of w for each index"));
     if constexpr (Ports::inputs_of_values == 2) HEDDLE_PLUGIN_CHECK(expect_scalar(context, i + 1, "the weight of values"));
   }
@@ -126,16 +129,18 @@ void add_scatter_rows(Builder& plugin) {
   plugin.add(
       Op("ScatterAssign", "heddle")
           .doc("Sets the rows of w that indices name to values, of which there is one for each index. Of several for one row the last "
-               "stays")
+               "stays. apply, a bool: where it is false, nothing is changed")
           .in("w")
           .in("indices", index_dtypes, nullptr)
           .indexes("w", 0)
           .in("values")
+          .optional("apply", dtypes<bool>(), nullptr)
           .out("new_w")
           .updates("new_w", "w")
           .infer(infer_scatter_rows<AssignPorts>)
           .cost(scatter_cost<AssignPorts>)
-          .cpu<ScatterRows<AssignPorts>>()
+          .cpu<AppliedUpdate<ScatterRows<AssignPorts>, AssignPorts::apply>>()
+          .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7, bool[] = 0 -> i32[2] = 1 2", "by hand")
           .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 0, f32[2,2] = 7 8 9 10 -> f32[3,2] = 9 10 3 4 7 8", "by hand")
           .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7 -> i32[2] = 6 7", "by hand"));
   plugin.add(

@@ -8,13 +8,16 @@
 #include "shared/scalar.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "training/applied_update.h"
 
 namespace heddle::cpu {
 namespace {
 
+template <uint32_t apply_port>
 Status infer_update(InferContext& context) {
   HEDDLE_PLUGIN_CHECK(expect_shape(context, 1, context.dims(0), "that of w"));
-  HEDDLE_PLUGIN_CHECK(expect_scalar(context, 2));
+  if constexpr (apply_port == 3) HEDDLE_PLUGIN_CHECK(expect_scalar(context, 2));
+  HEDDLE_PLUGIN_CHECK(check_apply(context, apply_port));
   context.set_dims(0, context.dims(0));
   return {};
 }
@@ -54,56 +57,68 @@ class VariableUpdate {
 
 Status infer_step(InferContext& context) {
   if (context.input(0).element_count != 1) return invalid("step has shape " + dims_text(context.dims(0)) + ", expected one element");
+  HEDDLE_PLUGIN_CHECK(check_apply(context, 1));
   context.set_dims(0, context.dims(0));
   return {};
 }
 
-Status step_increment(In<int64_t> step, Out<int64_t> next) {
-  next[0] = wrapping_add<int64_t>(step[0], 1);
-  return {};
-}
+class StepIncrement {
+ public:
+  Status run(const RunContext& context, int64_t, int64_t) const {
+    *static_cast<int64_t*>(context.outputs[0]->data) = wrapping_add<int64_t>(*static_cast<const int64_t*>(context.inputs[0]->data), 1);
+    return {};
+  }
+};
 
 }  // namespace
 
 void add_variable_updates(Builder& plugin) {
   plugin.add(Op("SgdUpdate", "heddle")
-                 .doc("w - lr * g, written to w")
+                 .doc("w - lr * g, written to w. apply, a bool: where it is false, w stays as it is")
                  .in("w", float_dtypes)
                  .in("g", float_dtypes)
                  .in("lr", float_dtypes, nullptr)
+                 .optional("apply", dtypes<bool>(), nullptr)
                  .out("updated", {}, float_dtypes)
                  .updates("updated", "w")
-                 .infer(infer_update)
-                 .cpu<VariableUpdate<Update::sgd>>()
+                 .infer(infer_update<3>)
+                 .cpu<AppliedUpdate<VariableUpdate<Update::sgd>, 3>>()
+                 .example("f32[3] = 1 2 3, f32[3] = 0.5 -1 2, f32[] = 0.5, bool[] = 0 -> f32[3] = 1 2 3", "by hand")
                  .example("f32[3] = 1 2 3, f32[3] = 0.5 -1 2, f32[] = 0.5 -> f32[3] = 0.75 2.5 2", "by hand")
                  .example("f32[2,2] = 1 2 3 4, f32[2,2] = 4 0 -4 8, bf16[1] = 0.25 -> f32[2,2] = 0 2 4 2", "by hand"));
   plugin.add(Op("Assign", "heddle")
-                 .doc("value, written to the variable")
+                 .doc("value, written to the variable. apply, a bool: where it is false, the variable stays as it is")
                  .in("variable")
                  .in("value")
+                 .optional("apply", dtypes<bool>(), nullptr)
                  .out("updated")
                  .updates("updated", "variable")
-                 .infer(infer_update)
-                 .cpu<VariableUpdate<Update::assign>>()
+                 .infer(infer_update<2>)
+                 .cpu<AppliedUpdate<VariableUpdate<Update::assign>, 2>>()
+                 .example("i64[2] = 1 2, i64[2] = 7 0, bool[] = 0 -> i64[2] = 1 2", "by hand")
                  .example("f32[2,2] = 1 2 3 4, f32[2,2] = 5 -6 0 0.5 -> f32[2,2] = 5 -6 0 0.5", "by hand")
                  .example("i32[3] = 1 2 3, i32[3] = 7 0 5 -> i32[3] = 7 0 5", "by hand"));
   plugin.add(Op("AccumulateAdd", "heddle")
-                 .doc("variable + value, written to the variable")
+                 .doc("variable + value, written to the variable. apply, a bool: where it is false, the variable stays as it is")
                  .in("variable", numeric_dtypes)
                  .in("value", numeric_dtypes)
+                 .optional("apply", dtypes<bool>(), nullptr)
                  .out("updated", {}, numeric_dtypes)
                  .updates("updated", "variable")
-                 .infer(infer_update)
-                 .cpu<VariableUpdate<Update::accumulate>>()
+                 .infer(infer_update<2>)
+                 .cpu<AppliedUpdate<VariableUpdate<Update::accumulate>, 2>>()
+                 .example("f32[2] = 1 2, f32[2] = 5 -6, bool[1] = 0 -> f32[2] = 1 2", "by hand")
                  .example("f32[2,2] = 1 2 3 4, f32[2,2] = 5 -6 0 0.5 -> f32[2,2] = 6 -4 3 4.5", "by hand")
                  .example("i32[3] = 1 2 3, i32[3] = 7 0 5 -> i32[3] = 8 2 8", "by hand"));
   plugin.add(Op("StepIncrement", "heddle")
-                 .doc("step + 1, written to the variable step")
+                 .doc("step + 1, written to the variable step. apply, a bool: where it is false, step stays as it is")
                  .in("step", dtypes<int64_t>())
+                 .optional("apply", dtypes<bool>(), nullptr)
                  .out("updated", {}, dtypes<int64_t>())
                  .updates("updated", "step")
                  .infer(infer_step)
-                 .cpu<step_increment>()
+                 .cpu<AppliedUpdate<StepIncrement, 1>>()
+                 .example("i64[] = 41, bool[] = 0 -> i64[] = 41", "by hand")
                  .example("i64[] = 41 -> i64[] = 42", "by hand")
                  .example("i64[1] = -1 -> i64[1] = 0", "by hand"));
 }

@@ -106,8 +106,10 @@ Row scatter_assign() {
   std::vector<Case> cases;
   for (const Shapes& s : shapes)
     cases.push_back({s.kind, "T[" + s.rows + s.behind + "], " + s.indices + ", T[" + s.count + s.behind + "]"});
+  for (const char* apply : {", bool[] = 0", ", bool[1] = 1"})
+    cases.push_back({Kind::odd, std::string("T[5,3], U[2] = 3 -1, T[2,3]") + apply});
   return {.type = "ScatterAssign",
-          .reference = assigned,
+          .reference = [](const Call& call) { return call.has(3) && call[3].values[0] == 0 ? std::vector{call[0]} : assigned(call); },
           .cases = cases,
           .domain = "heddle",
           .without = {{Kind::broadcast, "a row of values for each index"}}};

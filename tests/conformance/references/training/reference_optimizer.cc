@@ -112,8 +112,14 @@ void store(std::vector<Numbers>& all, size_t i, const Element& e) {
   }
 }
 
+// Whether input `apply`, if there is one, says that nothing is to be changed.
+bool stays(const Call& call, size_t apply) {
+  return call.has(apply) && call[apply].values[0] == 0;
+}
+
 std::vector<Numbers> whole(const Call& call, Rule rule) {
   const size_t g = states_of(rule) + 1;
+  if (stays(call, g + (rule == Rule::adam ? 3 : 2))) return variables(call, rule);
   const Optimizer optimizer(call, rule, g + 1, false);
   std::vector<Numbers> all = variables(call, rule);
   for (size_t i = 0; i < all[0].values.size(); ++i) {
@@ -126,6 +132,7 @@ std::vector<Numbers> whole(const Call& call, Rule rule) {
 
 std::vector<Numbers> by_rows(const Call& call, Rule rule) {
   const size_t indices = states_of(rule) + 1, values = indices + 1, bags = values + (rule == Rule::adam ? 3 : 2), weights = bags + 1;
+  if (stays(call, weights + 1)) return variables(call, rule);
   const Optimizer optimizer(call, rule, values + 1, true);
   std::vector<Numbers> all = variables(call, rule);
   const auto rows = static_cast<size_t>(call[0].shape[0]), length = rows > 0 ? call[0].values.size() / rows : 0;
@@ -198,6 +205,7 @@ Row whole_row(const char* type, Rule rule) {
     add(Kind::rank, "T", "[1,2,1,3,2,1,2,3]", ", f32[1] = 0.5" + step(rule, "1") + with);
     add(Kind::large, "T", "[301,257]", ", f32[] = 0.001" + step(rule, "100000") + with);
   }
+  for (const char* apply : {", bool[] = 0", ", bool[1] = 1"}) add(Kind::odd, "T", "[7]", ", U[] = 0.5" + step(rule, "3") + apply);
   const char *special = "[5] = nan inf 1 0 -0", *others = "[5] = 1 1 inf nan 0";
   for (const char* dtype : {"f32", "f64"})
     cases.push_back(
@@ -245,6 +253,8 @@ Row rows_row(const char* type, Rule rule, bool has_rowwise = false) {
   add(Kind::empty, "T", "3", ",5", "i64[0]", "4", ", f32[] = 0.5" + number + ", i32[0], T[0]", false);
   add(Kind::large, "T", "801", ",33", "i64[3001] = 0..801", "200", ", f32[1] = 0.001" + number + ", i32[3001] = 0..200, T[3001] = -1..1",
       false);
+  for (const char* apply : {", bool[] = 0", ", bool[1] = 1"})
+    add(Kind::odd, "T", "5", ",7", "i64[6] = 3 -1 0 3 4 -2", "3", with_bags + ", -" + apply, false);
   // Only one row, and a few rows, each of which is a neighbour of all others.
   for (const char* indices : {"i64[5003] = 7", "i32[5003] = 0..9"})
     add(Kind::large, "f32", "9", ",17", indices, "5003", ", f32[] = 0.001" + step(rule, "7"), false);

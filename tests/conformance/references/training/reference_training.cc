@@ -137,22 +137,33 @@ std::vector<Case> updates(const std::string& more) {
 const std::map<Kind, std::string> of_one_shape = {{Kind::broadcast, "a variable and its update have one shape"},
                                                   {Kind::strided, "it takes whole tensors"}};
 
+// Returns the reference of an operator whose input `port` says whether it updates its first input at all.
+Reference applied(size_t port, const Reference& updated) {
+  return [=](const Call& call) { return call.has(port) && call[port].values[0] == 0 ? std::vector{call[0]} : updated(call); };
+}
+// Returns the cases, and some of them with the input `apply`.
+std::vector<Case> with_apply(std::vector<Case> cases) {
+  for (size_t i = 0; i < 3; ++i)
+    for (const char* more : {", bool[] = 0", ", bool[] = 1"}) cases.push_back({cases[i].kind, cases[i].call + more});
+  return cases;
+}
+
 // w - lr * g: the product and the difference may round.
 Row sgd() {
   std::vector<Case> cases = updates(", U[] = 0.3125");
   for (const Case& more : updates(", U[1] = -1..1")) cases.push_back(more);
   return {.type = "SgdUpdate",
-          .reference =
-              [](const Call& c) {
-                Numbers y = zeros(c[0].dtype, c[0].shape);
-                for (size_t i = 0; i < y.values.size(); ++i) {
-                  const Number w = c[0].values[i], step = c[2].values[0] * c[1].values[i];
-                  y.values[i] = w - step;
-                  y.scale.push_back(once_rounded(y.dtype, std::fabs(w) + std::fabs(step)));
-                }
-                return std::vector{y};
-              },
-          .cases = cases,
+          .reference = applied(3,
+                               [](const Call& c) {
+                                 Numbers y = zeros(c[0].dtype, c[0].shape);
+                                 for (size_t i = 0; i < y.values.size(); ++i) {
+                                   const Number w = c[0].values[i], step = c[2].values[0] * c[1].values[i];
+                                   y.values[i] = w - step;
+                                   y.scale.push_back(once_rounded(y.dtype, std::fabs(w) + std::fabs(step)));
+                                 }
+                                 return std::vector{y};
+                               }),
+          .cases = with_apply(cases),
           .ulps = 1,
           .domain = "heddle",
           .without = of_one_shape,
@@ -161,8 +172,8 @@ Row sgd() {
 
 Row assign() {
   return {.type = "Assign",
-          .reference = [](const Call& c) { return std::vector{c[1]}; },
-          .cases = updates(""),
+          .reference = applied(2, [](const Call& c) { return std::vector{c[1]}; }),
+          .cases = with_apply(updates("")),
           .domain = "heddle",
           .without = of_one_shape};
 }
@@ -174,28 +185,32 @@ Row accumulate() {
   cases.push_back({Kind::odd, "u8[2] = 200 255, u8[2] = 100 1"});
   cases.push_back({Kind::odd, "i64[2] = 9007199254740993 9223372036854775807, i64[2] = 2 1"});
   cases.push_back({Kind::odd, "u64[2] = 18446744073709551615 9223372036854775809, u64[2] = 3 1"});
-  return {
-      .type = "AccumulateAdd",
-      .reference =
-          [](const Call& c) { return std::vector{elementwise(c, c[0].dtype, [](const std::vector<Number>& x) { return x[0] + x[1]; })}; },
-      .cases = cases,
-      .ulps = 0.5,
-      .domain = "heddle",
-      .without = of_one_shape};
+  return {.type = "AccumulateAdd",
+          .reference = applied(2,
+                               [](const Call& c) {
+                                 return std::vector{elementwise(c, c[0].dtype, [](const std::vector<Number>& x) { return x[0] + x[1]; })};
+                               }),
+          .cases = with_apply(cases),
+          .ulps = 0.5,
+          .domain = "heddle",
+          .without = of_one_shape};
 }
 
 Row step_increment() {
   const char* const one = "it has one element";
-  return {.type = "StepIncrement",
-          .reference =
-              [](const Call& c) { return std::vector{elementwise(c, DType::i64, [](const std::vector<Number>& x) { return x[0] + 1; })}; },
-          .cases = {{Kind::odd, "i64[] = 41"},
-                    {Kind::odd, "i64[1] = -1"},
-                    {Kind::odd, "i64[] = 9007199254740993"},
-                    {Kind::odd, "i64[] = 9223372036854775807"},
-                    {Kind::rank, "i64[1,1,1,1,1,1,1,1] = 7"}},
-          .domain = "heddle",
-          .without = {{Kind::empty, one}, {Kind::broadcast, one}, {Kind::strided, one}, {Kind::large, one}}};
+  return {
+      .type = "StepIncrement",
+      .reference = applied(
+          1, [](const Call& c) { return std::vector{elementwise(c, DType::i64, [](const std::vector<Number>& x) { return x[0] + 1; })}; }),
+      .cases = {{Kind::odd, "i64[] = 41, bool[] = 0"},
+                {Kind::odd, "i64[1] = 41, bool[] = 1"},
+                {Kind::odd, "i64[] = 41"},
+                {Kind::odd, "i64[1] = -1"},
+                {Kind::odd, "i64[] = 9007199254740993"},
+                {Kind::odd, "i64[] = 9223372036854775807"},
+                {Kind::rank, "i64[1,1,1,1,1,1,1,1] = 7"}},
+      .domain = "heddle",
+      .without = {{Kind::empty, one}, {Kind::broadcast, one}, {Kind::strided, one}, {Kind::large, one}}};
 }
 
 }  // namespace
