@@ -2,8 +2,9 @@
 // devices copy from and to is pinned, and planned like the arena of one more device.
 //
 // Lives come from the partial order of the steps (liveness.h), so values that share bytes may do so in every execution the scheduler may
-// choose. Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. A plan for one
-// thread runs in plan order, and its lives are intervals.
+// choose. Where a net is wider than its threads can use, order edges are added that the scheduler honours like any other. So are edges that
+// bound how late a step may run (memory_order.h), where they save memory: a step that nothing waits for, as the gradient of a weight, would
+// keep what it reads for ever. A plan for one thread runs in plan order, and its lives are intervals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "base/text/option_names.h"
 #include "base/text/text.h"
 #include "compile/draft.h"
+#include "compile/memory_order.h"
 #include "memory/liveness/liveness.h"
 #include "memory/offsets/offsets.h"
 
@@ -38,6 +40,16 @@ class MemoryPlanner {
   void add_scratch();
   void add_order();
   void place(const LivenessResult& lives, const offsets::Solution& solution);
+  // One way to order the steps, and the memory that they take then.
+  struct Packed {
+    LivenessResult lives;
+    offsets::Solution solution;
+  };
+  Result<Packed> pack(uint32_t lag);
+  Result<Packed> pack_with_lag(Packed free);
+  bool may_lag() const;
+  int64_t thread_scratch_bytes() const;
+  int64_t beside() const;
   Status report(const offsets::Problem& packed, const offsets::Solution& solution);
   void report_pinned(const offsets::Problem& packed, const offsets::Solution& solution);
   Status within_limits(const MemoryReport& memory) const;
@@ -152,16 +164,67 @@ std::string MemoryPlanner::holders() const {
   return join(parts, ", ");
 }
 
+// Steps that run on a thread of the host, also ones that enqueue, have thread scratch there.
+int64_t MemoryPlanner::thread_scratch_bytes() const {
+  if (device_ != 0) return 0;
+  int64_t bytes = 0;
+  for (const NodeId id : draft_.order) bytes = std::max(bytes, draft_.nodes[id.index].made.thread_scratch_bytes);
+  return align_up(bytes, 4096);  // threads never share a page
+}
+
+// Returns the bytes that a context has there beside the arena.
+int64_t MemoryPlanner::beside() const {
+  return thread_scratch_bytes() * draft_.target.max_threads + (device_ == 0 ? draft_.plan.staging_bytes : 0);
+}
+
+Result<MemoryPlanner::Packed> MemoryPlanner::pack(uint32_t lag) {
+  problem_.lag = lag;
+  Packed packed;
+  HEDDLE_TRY(packed.lives, plan_lifetimes(problem_));
+  HEDDLE_TRY(packed.solution, offsets::pack(packed.lives.problem), "while planning memory");
+  return packed;
+}
+
+// Where all steps run on threads of the host.
+bool MemoryPlanner::may_lag() const {
+  const bool asynchronous = std::any_of(draft_.order.begin(), draft_.order.end(), [&](NodeId id) {
+    return (draft_.nodes[id.index].kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) != 0 || draft_.suspends(id);
+  });
+  return problem_.width > 1 && draft_.plan.devices.empty() && !asynchronous;
+}
+
+// Takes a bound on how far steps lag where that saves memory: the smallest that costs next to no time, or, to stay within the memory limit,
+// a smaller one.
+Result<MemoryPlanner::Packed> MemoryPlanner::pack_with_lag(Packed free) {
+  const StepLengths lengths(draft_, problem_);
+  MemoryOrder& order = draft_.plan.memory_order;
+  order.arena_bytes = order.arena_bytes_without = free.solution.height;
+  order.length_ns = order.length_without_ns = lengths.with(free.lives.added_edges);
+  Packed best = std::move(free);
+  uint32_t lag = lengths.lag_within(order.length_without_ns);
+  const bool limited = lag == 0 && best.solution.height + beside() > draft_.target.memory_limit;
+  for (lag = limited ? StepLengths::prime_up_to(lengths.max_lag()) : lag; lag > 0; lag = StepLengths::prime_up_to(lag / 2)) {
+    HEDDLE_TRY(Packed bounded, pack(lag));
+    if (bounded.solution.height < best.solution.height) {
+      order.lag = lag;
+      order.arena_bytes = bounded.solution.height;
+      order.length_ns = lengths.with(bounded.lives.added_edges);
+      best = std::move(bounded);
+    }
+    if (best.solution.height + beside() <= draft_.target.memory_limit) break;
+  }
+  order.edges = static_cast<uint32_t>(best.lives.added_edges.size());
+  return best;
+}
+
 Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solution& solution) {
   Plan& plan = draft_.plan;
-  int64_t thread_scratch = 0, scratch = 0, sum = 0;
+  int64_t scratch = 0, sum = 0;
   for (const NodeId id : draft_.order) {
-    // Steps that run on a thread of the host, also ones that enqueue, have thread scratch there.
-    thread_scratch = std::max(thread_scratch, draft_.nodes[id.index].made.thread_scratch_bytes);
     if (draft_.nodes[id.index].device == device_) scratch = std::max(scratch, draft_.nodes[id.index].made.scratch_bytes);
   }
   for (const offsets::Buffer& b : packed.buffers) sum += b.bytes;
-  const int64_t a_thread = device_ == 0 ? align_up(thread_scratch, 4096) : 0;  // threads never share a page
+  const int64_t a_thread = thread_scratch_bytes();
   if (device_ == 0) {
     plan.arena_bytes = solution.height;
     plan.thread_scratch_bytes = a_thread;
@@ -170,12 +233,11 @@ Status MemoryPlanner::report(const offsets::Problem& packed, const offsets::Solu
     plan.devices[device_ - 1].arena_bytes = solution.height;
   }
   MemoryReport& memory = device_ == 0 ? plan.memory : plan.devices[device_ - 1].memory;
-  const int64_t beside = a_thread * draft_.target.max_threads + (device_ == 0 ? plan.staging_bytes : 0);
   memory.arena_bytes = solution.height;
-  memory.peak_bytes = solution.height + beside;
-  memory.lower_bound_bytes = solution.lower_bound + beside;
+  memory.peak_bytes = solution.height + beside();
+  memory.lower_bound_bytes = solution.lower_bound + beside();
   memory.lower_bound_kind = solution.lower_bound_kind == offsets::LowerBoundKind::antichain ? "antichain" : "max-live";
-  memory.sum_bytes = sum + beside;
+  memory.sum_bytes = sum + beside();
   memory.scratch_bytes = scratch + a_thread * draft_.target.max_threads;
   return within_limits(memory);
 }
@@ -208,11 +270,13 @@ Status MemoryPlanner::run() {
   add_storages();
   add_scratch();
   add_order();
-  HEDDLE_TRY(const LivenessResult lives, plan_lifetimes(problem_));
-  HEDDLE_TRY(const offsets::Solution solution, offsets::pack(lives.problem), "while planning memory");
-  place(lives, solution);
-  if (!pinned_) return report(lives.problem, solution);
-  report_pinned(lives.problem, solution);
+  HEDDLE_TRY(Packed packed, pack(0));
+  if (may_lag()) {
+    HEDDLE_TRY(packed, pack_with_lag(std::move(packed)));
+  }
+  place(packed.lives, packed.solution);
+  if (!pinned_) return report(packed.lives.problem, packed.solution);
+  report_pinned(packed.lives.problem, packed.solution);
   return within_limits(draft_.plan.memory);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/device_name.h"
 #include "base/text/limit_names.h"
 #include "device/communicators.h"
@@ -78,12 +79,14 @@ struct DeviceWork {
     launch,  // a kernel for another kind of device
     copy,    // between host and device, within a device, or from another one
     fence,   // no work: the point at which everything that the stream was given up to the step before is done
+    commit,  // copies that decide whether the updates after it are made: what their `holds` are
+    faults,  // a copy to the host of what the device has to report: FaultBlock
   };
   Kind kind = Kind::kernel;
   uint8_t device = 1;  // `Plan::devices[device - 1]`
   uint32_t stream = 0;
   int32_t copy_kind = 0;        // HEDDLE_COPY_*
-  uint8_t copied_from = 0;      // for HEDDLE_COPY_DEVICE_TO_DEVICE: the device where the source lies
+  uint8_t copied_from = 0;      // for HEDDLE_COPY_DEVICE_TO_DEVICE: the device where the source lies; for a commit: the one that decides
   std::vector<uint32_t> waits;  // `Plan::events` that the stream waits for first
   int32_t records = -1;         // the event that is recorded after it, of the step's own device; -1: none
   int64_t staging = -1;         // for a copy that reads a feed: where in the staging memory the feed is put first; -1: it reads none
@@ -93,6 +96,10 @@ struct DeviceWork {
   int32_t fence = -1;           // the fence step that is done when the stream has completed this one; -1: none
   // Extent slots of its outputs that are copied to the host before the fence: late steps after it use them to find their extents.
   std::vector<uint32_t> extents;
+  int32_t checks_for = -1;  // for a check of indices: the step that reads them; -1: it is none
+
+  // Whether the step is one that compile has added: it computes no operator of the net.
+  bool is_auxiliary() const { return (kind != Kind::kernel && kind != Kind::launch) || checks_for >= 0; }
 
   bool reads_on_host(size_t input) const { return (reads_host >> std::min<size_t>(input, 63) & 1) != 0; }
 };
@@ -113,7 +120,7 @@ struct PlanStep {
   KernelState state;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
-  std::vector<IndexInput> indices;  // for an update on the host
+  std::vector<IndexInput> indices;  // for an update
   int64_t tiles = 1;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;
@@ -150,6 +157,15 @@ struct MemoryReport {
   int64_t persistent_bytes = 0;  // constants and packed constants
 };
 
+// The order that a plan for several threads has for memory's sake: without it, steps that nothing waits for may run late, and what they
+// read lives until then. `without`: as if steps were bound only by what they read and by the number of chains (memory/liveness/liveness.h).
+struct MemoryOrder {
+  uint32_t lag = 0;    // no step begins before the one that many places before it in plan order is done; 0: there is no such bound
+  uint32_t edges = 0;  // added to the graph
+  double length_ns = 0, length_without_ns = 0;  // of a run on as many threads as the plan is for, simulated
+  int64_t arena_bytes = 0, arena_bytes_without = 0;
+};
+
 struct LayoutChange {
   std::string value;
   std::string from, to;
@@ -163,6 +179,20 @@ struct ValueCopy {
   int64_t bytes = 0;
 };
 
+// Memory that a context has on a device, through which kernels there report to the host, and the host holds updates (heddle/abi.h).
+struct FaultBlock {
+  static constexpr int64_t holds_at = 64;  // after heddle_fault
+  // Returns its size. There is a hold for the stop word of the run, and one for the mark of each device.
+  static int64_t bytes(size_t devices) { return holds_at + align_up(static_cast<int64_t>((1 + devices) * sizeof(uint64_t)), 64); }
+};
+
+// Words of host memory through which the host and a commit tell each other something: a device copies from and to them.
+struct CommitWords {
+  uint64_t stop = 0;     // set by the host: the updates are not to be made
+  uint64_t outcome = 0;  // set by the host to `none`, then by the commit to the stop word that it has found
+  static constexpr uint64_t none = UINT64_MAX;
+};
+
 // The memory, streams and events that a plan needs of one device other than the host.
 struct PlanDevice {
   std::shared_ptr<Device> device;
@@ -171,6 +201,9 @@ struct PlanDevice {
   int64_t arena_bytes = 0;  // values and step scratch
   MemoryReport memory;
   std::vector<std::shared_ptr<const DeviceMemory>> constants;  // uploaded once
+  bool reports = false;                                        // kernels on it may report indices that are out of range
+  bool has_block = false;                                      // a context has a FaultBlock there: it reports, or updates on it are held
+  int64_t fault_staging = -1;  // where in the staging memory its FaultBlock is copied for the host; -1: nowhere
 
   // Returns the bytes that follow each value in the arena, after its bytes rounded up to arena_alignment; see heddle_device_properties.
   int64_t guard_bytes() const { return device->properties().guard_bytes; }
@@ -229,6 +262,7 @@ struct Plan {
   // Also there: by slot, the extents of values on devices that late steps read; -1: there are none.
   int64_t extent_staging = -1;
   MemoryReport memory;              // of the host
+  MemoryOrder memory_order;         // of a plan for the host alone
   std::vector<PlanDevice> devices;  // other than the host
   std::vector<PlanEvent> events;
   std::shared_ptr<Device> pinned_by;  // the device whose copies are to be fast from and to pinned_part(); null: none
@@ -241,8 +275,15 @@ struct Plan {
   bool has_asynchronous_steps = false;          // or steps that suspend
   std::shared_ptr<const LateCompilation> late;  // for compiling subnets of late steps while running; null without such steps
   bool has_variable_updates = false;
-  bool devices_alone = false;  // every step is on a device and known before the run: the threads of a run call nothing else
-  bool only_enqueues = false;  // all steps are on one stream of one device: for a subnet that is run without waiting
+  bool uses_faults = false;  // a kernel in it or in a subnet may report indices that are out of range
+  // The update phase begins on devices without a look of the host: its steps are enqueued while those before them may still run. Commit
+  // steps come first in it. They copy the stop word of the CommitWords in the staging memory, and the marks of all devices that report:
+  // what they find decides for all updates.
+  bool joins_tail = false;
+  uint32_t commits = 0;         // number of commit steps: graph.tail_begin, and those after it
+  int64_t commit_staging = -1;  // where the CommitWords are
+  bool devices_alone = false;   // every step is on a device and known before the run: the threads of a run call nothing else
+  bool only_enqueues = false;   // all steps are on one stream of one device: for a subnet that is run without waiting
 
   std::string device_of(const PlanStep& step) const { return step.placed == 0 ? host_name : devices[step.placed - 1u].device->name(); }
   // Returns where resources of the step are needed; their stream is not known.

@@ -43,6 +43,7 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   info.device = plan.device_of(step);
   if (const DeviceWork* work = step.on_device.get()) {
     info.on_stream = true;
+    info.auxiliary = work->is_auxiliary();
     info.stream = work->stream;
     info.waits = work->waits;
     if (work->records >= 0) info.records = static_cast<uint32_t>(work->records);
@@ -95,6 +96,8 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
     info->memory.push_back(memory_info(device.device->name(), device.memory, 0));
     if (device.device->has(HEDDLE_DEVICE_DESCRIBED)) info->memory.back().described = device.device->description();
   }
+  const MemoryOrder& order = plan.memory_order;
+  info->memory_order = {order.lag, order.edges, order.length_ns, order.length_without_ns, order.arena_bytes, order.arena_bytes_without};
   for (const LayoutChange& change : plan.reorders) info->reorders.push_back({change.value, change.from, change.to, change.bytes});
   for (const ValueCopy& copy : plan.copies) info->copies.push_back({copy.value, copy.from, copy.to, copy.bytes});
   for (const PlanCollective& c : plan.collectives) info->collectives.push_back({c.name, c.device, c.communicator, c.signature});

@@ -314,6 +314,36 @@ TEST(Liveness, InputsAndOutputsOfTheNetKeepTheirBytes) {
   }
 }
 
+// No step begins before the one that many places before it is done, in any order that the edges allow.
+TEST(Liveness, ALagBoundsHowFarStepsRunAhead) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 40; ++round) {
+    Builder net = random_net(static_cast<uint32_t>(draw(random, 2, 40)), static_cast<uint32_t>(draw(random, 1, 8)), random());
+    LivenessProblem problem = net.build(static_cast<uint32_t>(draw(random, 1, 6)));
+    problem.lag = static_cast<uint32_t>(draw(random, 1, 9));
+    const LivenessResult result = lifetimes(problem);
+    const auto reach = closure(problem, result);
+    for (uint32_t s = problem.lag; s < problem.steps; ++s) ASSERT_TRUE(reach[s - problem.lag][s]) << "round " << round << ", step " << s;
+    packed(result);
+  }
+  // A chain whose every value is also read by a step of its own, which nothing waits for: as gradients of weights are.
+  constexpr uint32_t blocks = 20;
+  Builder net(2 * blocks);
+  for (uint32_t b = 0; b < blocks; ++b) {
+    net.value(2 * b, 100);
+    net.value(2 * b + 1, 1);
+    net.use(b * 2, 2 * b + 1);
+    if (b + 1 < blocks) net.use(b * 2, 2 * b + 2);
+  }
+  LivenessProblem problem = net.build(8);
+  const int64_t free = packed(lifetimes(problem)).height;
+  for (const uint32_t lag : {3, 5, 7}) {
+    problem.lag = lag;
+    EXPECT_LE(packed(lifetimes(problem)).height, 100 * (lag + 2)) << lag;
+  }
+  EXPECT_GT(free, 0);
+}
+
 TEST(Liveness, WideNetsKeepSharing) {
   // 64 independent branches of 50 steps under 8 chains: each branch needs two buffers at a time, and eight branches run at once.
   constexpr uint32_t branches = 64, depth = 50;

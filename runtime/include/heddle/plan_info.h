@@ -54,8 +54,9 @@ struct PlanInfo {
     std::optional<double> flops;                  // of one run, if the operator declares it
     std::vector<std::string> fused, fused_types;  // operators fused into the step
     bool late = false;                            // inferred and prepared during the run
-    bool tail = false;    // in the update phase, after all steps that may fail: updates variables, or depends on an update
-    bool random = false;  // draws random numbers
+    bool tail = false;       // in the update phase, after all steps that may fail: updates variables, or depends on an update
+    bool random = false;     // draws random numbers
+    bool auxiliary = false;  // on a device, and computes no operator of the net: a copy, a fence, a check
     bool updates_variable = false;
     int64_t scratch_bytes = 0, scratch_offset = 0;  // in the arena
     int64_t thread_scratch_bytes = 0;
@@ -76,6 +77,13 @@ struct PlanInfo {
     int64_t persistent_bytes = 0;   // constants and packed constants: held by the plan, not by a context
     int64_t pinned_bytes = 0;       // the part of peak_bytes on the host that is pinned, because devices copy from and to it
     std::string described;          // for a device that does not exist: the properties that its description gives, in words; else empty
+  };
+  // The order that a plan for several threads of the host has so that values live shorter. `without` says what there would be without it.
+  struct MemoryOrder {
+    uint32_t lag = 0;    // no step begins before the one that many places before it is done; 0: there is no such bound
+    uint32_t edges = 0;  // added between steps
+    double length_ns = 0, length_without_ns = 0;  // of a run, simulated
+    int64_t arena_bytes = 0, arena_bytes_without = 0;
   };
   struct Change {  // of a layout or of a device
     std::string value, from, to;
@@ -98,9 +106,10 @@ struct PlanInfo {
 
   std::string net;
   std::vector<Value> values;
-  std::vector<Step> steps;       // in an order in which they may run
-  std::vector<size_t> outputs;   // indices into `values`
-  std::vector<Memory> memory;    // the host first, then the devices in the order in which the net's operators first use them
+  std::vector<Step> steps;      // in an order in which they may run
+  std::vector<size_t> outputs;  // indices into `values`
+  std::vector<Memory> memory;   // the host first, then the devices in the order in which the net's operators first use them
+  MemoryOrder memory_order;
   std::vector<Change> reorders;  // changes of layout
   std::vector<Change> copies;    // copies between devices, in each run
   // In the order of the net's operators. Each device runs its collectives in this order, which depends neither on threads nor on devices.

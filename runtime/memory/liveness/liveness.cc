@@ -122,7 +122,7 @@ Result<LivenessResult> plan_lifetimes(const LivenessProblem& problem) {
   LivenessResult result;
   const uint32_t count = number_buffers(problem, &result.buffer_of);
   result.problem.buffers = serial_lives(problem, result.buffer_of, count);
-  if (problem.width == 1 || problem.steps == 0) return result;
+  if ((problem.width == 1 && problem.lag == 0) || problem.steps == 0) return result;
 
   ChainCover cover = cover_with_chains(problem);
   result.added_edges = cover.added_edges;

@@ -42,6 +42,10 @@ struct LivenessProblem {
   std::vector<std::pair<uint32_t, uint32_t>> aliases;
   // The maximum number of chains, >= 1: about 4 x threads + streams. 1: the steps run one after the other in plan order.
   uint32_t width = 1;
+  // If it is not 0, the chain of a step is its place in plan order modulo `lag`, whatever `width` is, so that no step starts before the one
+  // `lag` places before it is done. Without such a bound, values that a late step reads stay alive until it has run. A prime is best: in a
+  // net that repeats itself with a period that `lag` is a multiple of, steps that no other step waits for only wait for each other.
+  uint32_t lag = 0;
   // Elementary operations to spend on the antichain bound; beyond, the bound is the most bytes alive in the plan's serial order.
   int64_t bound_effort = 5'000'000;
 };

@@ -58,7 +58,7 @@ class Reached {
 class Coverer {
  public:
   explicit Coverer(const LivenessProblem& problem)
-      : problem_(problem), reached_(problem.steps, problem.width), ready_(problem.steps, 0), done_(problem.width, 0) {
+      : problem_(problem), width_(chains_of(problem)), reached_(problem.steps, width_), ready_(problem.steps, 0), done_(width_, 0) {
     cover_.chain.resize(problem.steps);
     cover_.position.resize(problem.steps);
   }
@@ -73,7 +73,7 @@ class Coverer {
       }
       // The step that joins this chain next runs after this one: it takes the row over.
       if (last_row_.size() < cover_.members.size()) last_row_.resize(cover_.members.size());
-      last_row_[cover_.chain[step]].assign(reached_.of(step), reached_.of(step) + problem_.width);
+      last_row_[cover_.chain[step]].assign(reached_.of(step), reached_.of(step) + width_);
       reached_.drop(step);
     }
     return std::move(cover_);
@@ -86,6 +86,7 @@ class Coverer {
   bool follows(uint32_t chain, const uint32_t* reached) const { return reached[chain] == cover_.members[chain].size(); }
 
   uint32_t choose(uint32_t step) const {
+    if (problem_.lag != 0) return step % problem_.lag;
     const uint32_t* reached = reached_.of(step);
     uint32_t following = none;  // the candidate that is done latest: the other chains stay free for steps that have waited longer
     uint32_t soonest = none;
@@ -94,7 +95,7 @@ class Coverer {
       if (soonest == none || done_[k] < done_[soonest]) soonest = k;
     }
     if (following != none) return following;
-    if (cover_.chains() < problem_.width) return cover_.chains();
+    if (cover_.chains() < width_) return cover_.chains();
     return soonest;
   }
 
@@ -116,6 +117,7 @@ class Coverer {
   }
 
   const LivenessProblem& problem_;
+  const uint32_t width_;
   ChainCover cover_;
   Reached reached_;
   std::vector<std::vector<uint32_t>> last_row_;  // the row of each chain's last step

@@ -18,8 +18,14 @@ struct ChainCover {
   uint32_t chains() const { return static_cast<uint32_t>(members.size()); }
 };
 
-// Puts the steps, in plan order, each on the chain on which it would start soonest, were each chain a processor: one whose last step
-// happens before it anyway if there is any, a new one while there are fewer than `width`, else the one that is done first.
+// Returns the maximum number of chains.
+inline uint32_t chains_of(const LivenessProblem& problem) {
+  return problem.lag != 0 ? problem.lag : problem.width;
+}
+
+// With a lag, puts each step on the chain of its place modulo the lag. Without one, puts the steps, in plan order, each on the chain on
+// which it would start soonest, were each chain a processor: one whose last step happens before it anyway if there is any, a new one while
+// there are fewer than `width`, else the one that is done first.
 ChainCover cover_with_chains(const LivenessProblem& problem);
 
 // Holds, for each step and chain, the position of the first step on that chain that happens strictly after. Order edges are included.

@@ -166,7 +166,7 @@ const Command plan_command = {"plan",
                               "heddle plan resnet50.heddle --svg plan.svg",
                               declare_plan,
                               {{"plan",
-                                {"steps", "devices", "copies", "host_steps", "reorders", "collectives", "communicators",
+                                {"steps", "devices", "memory_order", "copies", "host_steps", "reorders", "collectives", "communicators",
                                  "captured_segments", "stages_ns", "dot", "diff", "commit"}},
                                {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
 

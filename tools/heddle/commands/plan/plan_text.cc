@@ -99,7 +99,7 @@ std::string memory_text(const PlanInfo::Memory& m) {
 
 // Steps that do not compute: those that only move values, or only mark a point of a stream.
 bool is_transfer(const PlanInfo::Step& step) {
-  return step.type == "heddle::Copy" || step.type == "Copy" || step.type == "Fence" || step.type == "Extents";
+  return step.type == "heddle::Copy" || step.type == "Copy" || step.auxiliary;
 }
 
 // A step that a thread of the host runs, in a plan where steps are on devices too.
@@ -215,6 +215,25 @@ std::string collectives_text(const PlanInfo& plan) {
   return out;
 }
 
+Json memory_order_json(const PlanInfo::MemoryOrder& order) {
+  return {{"lag", order.lag},
+          {"edges", order.edges},
+          {"length_ns", order.length_ns},
+          {"length_without_ns", order.length_without_ns},
+          {"arena_bytes", order.arena_bytes},
+          {"arena_bytes_without", order.arena_bytes_without}};
+}
+
+// Empty where no order is there for memory's sake.
+std::string memory_order_text(const PlanInfo::MemoryOrder& order) {
+  if (order.lag == 0) return {};
+  return fmt::format(
+      "order: no step begins before the one {} places before it is done ({} edges); arena {} instead of {}, simulated length "
+      "{} of that without\n",
+      order.lag, order.edges, human_bytes(order.arena_bytes), human_bytes(order.arena_bytes_without),
+      fixed(order.length_without_ns > 0 ? order.length_ns / order.length_without_ns : 1));
+}
+
 Json plan_json(const PlanInfo& plan) {
   Json steps = Json::array(), reorders = Json::array(), copies = Json::array();
   for (size_t i = 0; i < plan.steps.size(); ++i) steps.push_back(step_json(plan, i));
@@ -233,6 +252,7 @@ Json plan_json(const PlanInfo& plan) {
                                              {"pinned_bytes", m.pinned_bytes},
                                              {"described", m.described.empty() ? Json(nullptr) : Json(m.described)}};
                                    })},
+          {"memory_order", memory_order_json(plan.memory_order)},
           {"copies", copies},
           {"host_steps", host_steps_json(plan)},
           {"reorders", reorders},
@@ -278,6 +298,7 @@ std::string plan_text(const PlanInfo& plan) {
   out += collectives_text(plan);
   out += host_steps_text(plan);
   out += queues_text(plan);
+  out += memory_order_text(plan.memory_order);
   for (const PlanInfo::Memory& memory : plan.memory)
     if (!memory.described.empty()) out += fmt::format("{} is {}\n", memory.device, printable_line(memory.described));
   for (const PlanInfo::Memory& memory : plan.memory) out += (&memory == &plan.memory[0] ? "" : "\n") + memory_text(memory);

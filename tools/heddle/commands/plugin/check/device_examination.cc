@@ -77,7 +77,7 @@ Result<std::optional<std::vector<Tensor>>> DeviceExamination::outputs(const Oper
   }
   // Views and folded nodes leave no step: then the plan has done all the work.
   for (const PlanInfo::Step& step : (*plan)->steps)
-    if (step.device != device_ && step.type != "Copy" && step.type != "Fence" && step.type != "Extents") {
+    if (step.device != device_ && step.type != "Copy" && !step.auxiliary) {
       refusal_ = fmt::format("the plan runs it on {}", step.device);
       refusal_code_ = Code::ok;
       return not_there;
