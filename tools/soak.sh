@@ -1,6 +1,6 @@
 #!/bin/bash
 # tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread |
-#               --mutants | --kernels | --architectures | --fusion]
+#               --mutants | --kernels | --architectures | --fusion | --peers]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -26,6 +26,7 @@
 #                 10,000 steps, behind each hundred of which the process holds what it held, and the allocations of 1,000 (tests/steady_state).
 # --fusion        10,000 random nets of pointwise operators and 2,000 that are trained, fused and not: what compiles and runs without fusion does so
 #                 with it, to the same bits (tests/transform/random_fusion_test.cc).
+# --peers         every fault of one rank at every step of a net that trains over 2 and 3 ranks (tests/plugin/peers_matrix_test.cc).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,7 +40,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion | --peers) what=${1#--}; shift ;;
     *) sed -n '2,3p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -57,6 +58,12 @@ venv() {
 }
 
 case $what in
+  peers)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_plugin_tests cpu sim peers
+    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_plugin_tests --gtest_filter='*PeersMatrix*'
+    ;;
   spread | mutants)
     tools/install_packages.sh
     cmake --preset dev
