@@ -46,6 +46,10 @@ Status not_one_dimensional(const char* operand, Dims dims) {
   return invalid(std::string(operand) + " has shape " + dims_text(dims) + ", expected one dimension");
 }
 
+Status outside_range(const std::string& what, int64_t value, int64_t lower, int64_t upper) {
+  return invalid(what + " " + std::to_string(value) + " is outside [" + std::to_string(lower) + ", " + std::to_string(upper) + "]");
+}
+
 Status index_outside(int64_t index, int64_t bound, int axis) {
   return invalid("index " + std::to_string(index) + " is outside [" + std::to_string(-bound) + ", " + std::to_string(bound - 1) +
                  "]: axis " + std::to_string(axis) + " has " + std::to_string(bound) + " elements");

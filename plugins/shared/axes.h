@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "shared/operator_api.h"
@@ -24,7 +25,9 @@ Status not_one_dimensional(const char* operand, Dims dims);
 // Sets the axes that `axes` (null: none) names, as bits; one outside the rank or named twice is an error.
 Status axis_set(const char* what, const heddle_tensor* axes, int rank, uint32_t* set);
 
-// "index 7 is outside [-5, 4] (axis 1 of "data")"
+// "length 7 is outside [0, 4]"
+Status outside_range(const std::string& what, int64_t value, int64_t lower, int64_t upper);
+// "index 7 is outside [-5, 4]: axis 1 has 5 elements"
 Status index_outside(int64_t index, int64_t bound, int axis);
 // Replaces an ONNX index by its position; false when it is outside [-bound, bound).
 inline bool resolve_index(int64_t* index, int64_t bound) {

@@ -326,7 +326,13 @@ heddle_status Engine::move(const Stream& stream, const Job& job, std::string* wh
                            : job.copy_kind == HEDDLE_COPY_VALUE_TO_DEVICE ? job.value
                                                                           : job.source_memory->shadow(job.source, job.bytes);
   if (!to || !from) return *why = "a copy touches memory that is not the device's", HEDDLE_ERROR_DEVICE;
-  std::memmove(to, from, job.bytes);
+  const auto is_word = [&](const void* at) {
+    return job.bytes == sizeof(uint64_t) && reinterpret_cast<uintptr_t>(at) % sizeof(uint64_t) == 0;
+  };
+  if (is_word(from) && is_word(to))  // the host may set or read it meanwhile
+    __atomic_store_n(static_cast<uint64_t*>(to), __atomic_load_n(static_cast<const uint64_t*>(from), __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+  else
+    std::memmove(to, from, job.bytes);
   return HEDDLE_OK;
 }
 

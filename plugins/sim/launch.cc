@@ -241,6 +241,12 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, bool wat
   context_.stream = nullptr;
   thread_scratch_ = launch.thread_scratch_bytes == 0 ? nullptr : memory.shadow(launch.thread_scratch, launch.thread_scratch_bytes);
   context_.scratch = launch.scratch_bytes == 0 ? nullptr : memory.shadow(c.scratch, launch.scratch_bytes);
+  context_.fault = nullptr;
+  context_.holds = nullptr;
+  context_.hold_count = 0;
+  hold_count_ = c.hold_count;
+  holds_ = reinterpret_cast<const uint64_t*>(memory.shadow(c.holds, c.hold_count * sizeof(uint64_t)));
+  if (hold_count_ > 0 && !holds_) return *why = "what holds the update does not lie in this device's memory", false;
   if (c.run_state) context_.run_state = reinterpret_cast<const heddle_run_state*>(memory.shadow(c.run_state, sizeof(heddle_run_state)));
   if ((launch.thread_scratch_bytes > 0 && !thread_scratch_) || (launch.scratch_bytes > 0 && !context_.scratch))
     return *why = "scratch does not lie in this device's memory", false;
@@ -260,6 +266,7 @@ heddle_status Launch::call_kernel() {
 
 heddle_status Launch::run(const std::string& wrong, std::string* why) {
   text_.clear();
+  if (std::any_of(holds_, holds_ + hold_count_, [](uint64_t hold) { return hold != 0; })) return HEDDLE_OK;
   if (const heddle_status bad = check_extents(why); bad != HEDDLE_OK) return bad;
   set_guards();
   watch_inputs();

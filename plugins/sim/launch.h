@@ -25,9 +25,9 @@ class Launch {
   bool capture(const heddle_launch& launch, const Memory& memory, bool watches, std::string* why);
   // True if the calling thread is in the kernel of a launch: waiting for the device would wait for itself.
   static bool is_here();
-  // Call it on the device's thread. Outputs that share no bytes with inputs are filled with NaN before, and the bytes from their last one
-  // to the end of their guards must not be changed. `wrong`: the operator whose first float result is changed. `why`: the text of a
-  // failure.
+  // Call it on the device's thread. Does nothing if the update is held. Outputs that share no bytes with inputs are filled with NaN before,
+  // and the bytes from their last one to the end of their guards must not be changed. `wrong`: the operator whose first float result is
+  // changed. `why`: the text of a failure.
   heddle_status run(const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
@@ -82,6 +82,8 @@ class Launch {
   HostBytes host_bytes_;
   void* thread_scratch_ = nullptr;
   uint32_t guard_bytes_ = 0;
+  const uint64_t* holds_ = nullptr;
+  uint32_t hold_count_ = 0;
   std::vector<Guard> guards_;
   bool watches_ = false;
   std::vector<Watched> watched_;

@@ -98,9 +98,11 @@ Status order_steps(Draft& draft);      // order, hazard edges, update phase
 Status pace_sums(Draft& draft);        // terms of long sums are computed one after the other
 Status assign_streams(Draft& draft);   // which stream each step is enqueued on, and their order
 Status prepare_kernels(Draft& draft);  // create, prepare, prepack, nested plans
+Status plan_faults(Draft& draft);      // which devices report faults, and whether the update phase joins on devices
 Status plan_staging(Draft& draft);     // the memory after the arena
 Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
+Status add_fault_steps(Draft& draft);  // checks of indices, commits, reports of faults
 Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events
 
 // Part of lay_out: the collectives of the plan and their communicators, once its steps are laid out.
@@ -109,6 +111,8 @@ void lay_out_collectives(Draft& draft);
 // Return kernel entries of steps that the runtime carries out itself on a stream: no plugin's kernel runs.
 const KernelEntry* device_copy_kernel();
 const KernelEntry* fence_kernel();
+const KernelEntry* commit_kernel();
+const KernelEntry* faults_kernel();
 // Frees the bytes of a constant that is not read any more.
 void drop_constant(Draft& draft, ValueId constant);
 

@@ -9,7 +9,8 @@
 //                                written; extents on a device that a late step is prepared for are copied to the host before the fence
 //
 // Only the last of several edges from one stream matters: its predecessors are complete by then. Each stream ends in a fence, and has one
-// before the update phase: a run is over, or its updates begin, when nothing is in flight and nothing has failed.
+// before the update phase: a run is over, or its updates begin, when nothing is in flight and nothing has failed. Where the update phase
+// joins on devices (compile/fault_steps.cc) its commit steps take the place of the fences before it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Fencer {
     }
     seen_.assign(streams_ * streams_, none);
     for (uint32_t v = 0; v < count_; ++v) connect(v);
-    fence_ends(0, graph_.tail_begin);
+    if (!plan_.joins_tail) fence_ends(0, graph_.tail_begin);
     fence_ends(graph_.tail_begin, count_);
     rebuild();
   }
@@ -159,6 +160,9 @@ class Fencer {
     StepGraph graph;
     graph.count = place[count_];
     graph.tail_begin = place[graph_.tail_begin];
+    for (PlanStep& step : plan_.steps)
+      if (step.on_device && step.on_device->checks_for >= 0)
+        step.on_device->checks_for = static_cast<int32_t>(place[static_cast<uint32_t>(step.on_device->checks_for)]);
     steps.reserve(graph.count);
     graph.predecessor_count.assign(graph.count, 0);
     const auto add = [&](PlanStep step, std::vector<uint32_t> successors, float cost_ns, uint8_t flags, heddle_finish_function finish) {

@@ -51,9 +51,9 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
       {draft.typed.net[node.inputs[0]].name, names[from], names[to], draft.typed.type(node.outputs[0]).byte_size()});
 }
 
-// Records the index inputs that are checked before updates begin (run/update_indices.h).
+// Records the index inputs that are checked before updates begin: on the host by run/update_indices.h, on a device by a step of its own.
 void lay_out_indices(const Node& node, PlanStep& step) {
-  if (!step.updates_variable || step.on_device) return;
+  if (!step.updates_variable) return;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
     const heddle_port* const port = node.schema->input_port(i);
     if (!port || port->index_bound_port < 0 || !node.inputs[i].valid()) continue;

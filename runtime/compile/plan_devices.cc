@@ -37,6 +37,18 @@ const KernelEntry* fence_kernel() {
   return &entry;
 }
 
+const KernelEntry* commit_kernel() {
+  static const heddle_kernel kernel = stand_in();
+  static const KernelEntry entry = {&kernel, nullptr, "runtime:commit"};
+  return &entry;
+}
+
+const KernelEntry* faults_kernel() {
+  static const heddle_kernel kernel = stand_in();
+  static const KernelEntry entry = {&kernel, nullptr, "runtime:faults"};
+  return &entry;
+}
+
 Status find_devices(Draft& draft) {
   drop_unused_devices(draft.typed);
   auto locations = std::make_unique<Locations>(draft.typed);

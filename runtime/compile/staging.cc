@@ -5,6 +5,7 @@
 // so small that the device takes it at once. A variable that leaves the net is changed by the next run that updates it: its content at the
 // end of the run is kept. Extents that lie on a device are copied here where a late step needs them to find its own.
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.h"
 #include "compile/draft.h"
@@ -36,6 +37,12 @@ Status plan_staging(Draft& draft) {
     plan.extent_staging = plan.staging_bytes;
     plan.staging_bytes += align_up(slots * static_cast<int64_t>(sizeof(int64_t)), arena_alignment);
   }
+  const auto take_bytes = [&](int64_t bytes) {
+    return std::exchange(plan.staging_bytes, plan.staging_bytes + align_up(bytes, arena_alignment));
+  };
+  for (PlanDevice& device : plan.devices)
+    if (device.has_block) device.fault_staging = take_bytes(FaultBlock::bytes(plan.devices.size()));
+  if (plan.joins_tail) plan.commit_staging = take_bytes(sizeof(CommitWords));
   for (const ValueId output : draft.typed.net.outputs)
     plan.output_staging.push_back(kind_of(output) == MemoryPlace::Kind::variable ? take(output) : -1);
   return {};

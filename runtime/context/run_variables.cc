@@ -42,14 +42,35 @@ void RunVariables::note_use(const Operand& operand, bool updated) {
 }
 
 Status RunVariables::enter(FairSharedMutex::Hold& turn, const Interruption& until) {
-  HEDDLE_CHECK(store_->enter(turn, plan_.has_variable_updates ? FairSharedMutex::Use::alone : FairSharedMutex::Use::shared, until));
+  const bool has_phase = plan_.graph.tail_begin < plan_.graph.count;
+  const FairSharedMutex::Use use = !plan_.has_variable_updates ? FairSharedMutex::Use::shared
+                                   : has_phase                 ? FairSharedMutex::Use::updating
+                                                               : FairSharedMutex::Use::alone;
+  HEDDLE_CHECK(store_->enter(turn, use, until));
   HEDDLE_CHECK(store_->whole());
-  for (const Use& use : uses_)
-    if (use.updated) store_->mark_trained(use.variable);
-  return store_->has_homes() ? freshen(until) : Status();
+  if (store_->has_homes()) HEDDLE_CHECK(freshen(until));
+  if (use == FairSharedMutex::Use::alone) note_updates();
+  return {};
 }
 
-// Brings variables up to date where the run reads them. Other copies of variables that it updates are stale then, however the run ends.
+Status RunVariables::begin_updates(FairSharedMutex::Hold& turn, const Interruption& until) {
+  if (!turn.updates()) return {};
+  HEDDLE_CHECK(turn_status(turn.upgrade(until), "the session's variables"));
+  note_updates();
+  return {};
+}
+
+// Other copies of variables that the run updates are stale from now on, however it ends.
+void RunVariables::note_updates() {
+  for (const Use& use : uses_) {
+    if (!use.updated) continue;
+    store_->before_write(use.variable);
+    store_->mark_trained(use.variable);
+    if (store_->has_homes()) store_->written(use.variable, use.device);
+  }
+}
+
+// Brings variables up to date where the run reads them.
 Status RunVariables::freshen(const Interruption& until) {
   // The step counter is read by the run itself: it is among no step's uses.
   if (counter_on_host_) HEDDLE_CHECK(store_->freshen(static_cast<size_t>(plan_.step_counter), nullptr, until));
@@ -57,8 +78,6 @@ Status RunVariables::freshen(const Interruption& until) {
     HEDDLE_CHECK(
         store_->freshen(static_cast<size_t>(plan_.step_counter), plan_.devices[plan_.step_counter_device - 1u].device.get(), until));
   for (const Use& use : uses_) HEDDLE_CHECK(store_->freshen(use.variable, use.device, until));
-  for (const Use& use : uses_)
-    if (use.updated) store_->written(use.variable, use.device);
   return {};
 }
 

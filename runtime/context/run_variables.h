@@ -1,5 +1,5 @@
 // RunVariables: the session's variables in the runs of one plan: the turn that a run takes with them, where it reads and updates them, and
-// their state when it fails.
+// their state when it fails. A run that updates shares them with runs that read, and has them alone in its update phase.
 //
 // Belongs to one Execution. Threads: used by the thread that runs. Without variables it does nothing.
 #pragma once
@@ -29,8 +29,11 @@ class RunVariables {
   VariableStore* store() const { return store_.get(); }
   bool any() const { return store_ && store_->size() > 0; }
   // Call it before a run: takes a turn with the variables, checks that none is torn, and brings them up to date where the run reads them.
-  // Errors: cancelled, deadline_exceeded, busy, hazard (one is torn), device_failed.
+  // Others share the turn until begin_updates(), if the plan makes its updates in an update phase. Errors: cancelled, deadline_exceeded,
+  // busy, hazard (one is torn), device_failed.
   Status enter(FairSharedMutex::Hold& turn, const Interruption& until);
+  // Call it before the update phase: the run has the variables alone from then on. Errors: cancelled, deadline_exceeded.
+  Status begin_updates(FairSharedMutex::Hold& turn, const Interruption& until);
   // Returns the net's own step counter, as the host knows it; `otherwise` if it has none or only devices read it. REQUIRES: a turn.
   int64_t step_counter(int64_t otherwise) const { return counter_on_host_ ? read_step_counter() : otherwise; }
   // Returns where the steps of device `device` of the plan find the counter in that device's memory; null: they get the host's value.
@@ -49,6 +52,7 @@ class RunVariables {
   int64_t read_step_counter() const;
   void note_use(const Operand& operand, bool updated);
   Status freshen(const Interruption& until);
+  void note_updates();
 
   const Plan& plan_;
   const std::shared_ptr<VariableStore> store_;

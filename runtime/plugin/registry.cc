@@ -284,9 +284,14 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
 }
 
 bool RegistrySnapshot::has_asynchronous_kernels() const {
-  return std::any_of(plugins_.begin(), plugins_.end(), [](const auto& plugin) {
-    return std::any_of(plugin->kernels.begin(), plugin->kernels.end(),
-                       [](const KernelEntry& entry) { return (entry.kernel->flags & HEDDLE_KERNEL_ASYNC) != 0; });
+  return has_kernels_with("cpu", HEDDLE_KERNEL_ASYNC);
+}
+
+bool RegistrySnapshot::has_kernels_with(std::string_view device_kind, uint32_t flag) const {
+  return std::any_of(plugins_.begin(), plugins_.end(), [&](const auto& plugin) {
+    return std::any_of(plugin->kernels.begin(), plugin->kernels.end(), [&](const KernelEntry& entry) {
+      return (entry.kernel->flags & flag) != 0 && entry.kernel->device_kind == device_kind;
+    });
   });
 }
 

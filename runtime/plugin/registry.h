@@ -36,6 +36,8 @@ class RegistrySnapshot {
   const heddle_device_backend* find_device(std::string_view kind, std::shared_ptr<const LoadedPlugin>* owner) const;
   // Whether any kernel is asynchronous.
   bool has_asynchronous_kernels() const;
+  // Whether any kernel of that kind of device has the flag (HEDDLE_KERNEL_*).
+  bool has_kernels_with(std::string_view device_kind, uint32_t flag) const;
   // All names of `domain`'s operators, for "did you mean".
   std::vector<std::string> operator_names(std::string_view domain) const;
   std::vector<std::string> domains() const;

@@ -78,6 +78,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<VariableS
   control.failed = step_failed;
   control.end_soon = may_leave() || devices_ ? end_soon : nullptr;
   control.tail_begins = tail_begins;
+  control.updating = plan_->joins_tail ? may_be_updating : nullptr;
   const bool forgetful = devices_ && devices_->answers().must_look();
   const bool steps_may_break = pending_.any() && (resources_->may_break() || plan_->has_late_steps);
   const bool peers_may_break = (pending_.any() || devices_) && resources_->uses_communicators();
@@ -193,9 +194,30 @@ bool Execution::tail_begins(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   if (execution.devices_) execution.devices_->answers().end_aborts(false);
   execution.check_update_indices();
+  if (execution.devices_ && !execution.plan_->joins_tail) execution.check_faults(execution.plan_->graph.tail_begin);
+  if (!heddle::stop_requested(execution.scope_.control())) execution.have_variables_alone();
   if (heddle::stop_requested(execution.scope_.control())) return false;
   execution.state_.on_alone(RunRules::Event::update);
   return true;
+}
+
+// If others still read when the run's time is over, it ends without an update.
+void Execution::have_variables_alone() noexcept {
+  if (!variables_.any()) return;
+  Status alone;
+  const bool known = without_exceptions([&] { alone = variables_.begin_updates(turn_, until_); });
+  if (known && alone.ok()) return;
+  request_stop(scope_.control().stop, alone.code() == Code::deadline_exceeded ? stop_deadline : stop_cancelled);
+}
+
+bool Execution::may_be_updating(void* self) {
+  return static_cast<Execution*>(self)->updating();
+}
+
+// Where the update phase joins on devices, it begins there when a commit finds that the run was not requested to stop.
+bool Execution::updating() const {
+  if (state_.state() != RunState::State::updating) return false;
+  return !plan_->joins_tail || std::atomic_ref(devices_->streams().commit_words().outcome).load(std::memory_order_acquire) == 0;
 }
 
 // Without memory for the text the update itself reports the error.
@@ -225,7 +247,7 @@ bool Execution::observe(void* self, uint32_t step) {
 // Asked by a step that waits for its own work on a device, which may wait for peers.
 bool Execution::stop_requested(void* self) {
   auto& execution = *static_cast<Execution*>(self);
-  const bool peers = execution.resources_->uses_communicators() && execution.state_.state() != RunState::State::updating;
+  const bool peers = execution.resources_->uses_communicators() && !execution.updating();
   if (peers) look(self);
   const bool stops = execution.scope_.stop_requested();
   if (peers && stops) execution.resources_->abort_communicators();
@@ -251,6 +273,17 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   if (may_leave()) subnets_.begin(!settings.observer);
   if (devices_) devices_->begin(settings.observer != nullptr, stop_requested, this);
   state_.on_alone(RunRules::Event::begin);
+}
+
+Status Execution::enter_variables() {
+  Status entered;
+  try {
+    entered = variables_.enter(turn_, until_);
+  } catch (...) {
+    entered = status_of_exception();
+  }
+  if (!entered.ok()) resources_->abort_communicators();
+  return entered;
 }
 
 // A run that fails here has taken no step, but its peers may have.
@@ -279,13 +312,16 @@ Status Execution::open(const RunSettings& settings) {
   if (resources_->may_break()) HEDDLE_CHECK(resources_->poll());
   scheduler_.prepare(steps_.steps());
   const uint64_t deadline = settings.deadline();
-  if (variables_.any()) HEDDLE_CHECK(variables_.enter(turn_, Interruption(deadline, settings.cancelled)));
-  if (resources_->uses_communicators()) HEDDLE_CHECK(enter_communicators(Interruption(deadline, settings.cancelled)));
+  until_ = Interruption(deadline, settings.cancelled);
+  // First communicators: a run that waits for one must not keep another from having the variables alone.
+  if (resources_->uses_communicators()) HEDDLE_CHECK(enter_communicators(until_));
+  if (variables_.any()) HEDDLE_CHECK(enter_variables());
   begin(settings, deadline);
   if (devices_) {
     Status refused;
     try {
-      refused = devices_->worker().wait_for_callers(settings.streams);
+      refused = devices_->streams().clear_faults();
+      if (refused.ok()) refused = devices_->worker().wait_for_callers(settings.streams);
       if (refused.ok()) refused = devices_->worker().send_state(scope_.state(), variables_);
     } catch (...) {  // enqueued work is waited for in this case too
       refused = status_of_exception();

@@ -171,6 +171,8 @@ class Execution final : public OutstandingWork::Kept {
   Status admit();
   Status open(const RunSettings& settings);
   Status enter_communicators(const Interruption& until);
+  Status enter_variables();
+  void have_variables_alone() noexcept;
   Status close(bool complete);
   void begin(const RunSettings& settings, uint64_t deadline);
   Status send();
@@ -184,7 +186,11 @@ class Execution final : public OutstandingWork::Kept {
   bool outer_stop_requested();
   Status copy_outputs();
   void check_update_indices() noexcept;
+  bool updating() const;
   bool updates_begun() const;
+  bool was_held() const;
+  bool check_faults(uint32_t end) noexcept;
+  void note_fault(const heddle_fault& fault) noexcept;
   bool gave_up() const;
   void note_device_failures();
   void stop(bool all);
@@ -197,6 +203,7 @@ class Execution final : public OutstandingWork::Kept {
   static bool outer_stops(void* self);
   static bool stop_requested(void* self);
   static bool tail_begins(void* self);
+  static bool may_be_updating(void* self);
   static bool observe(void* self, uint32_t step);
 
   // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last of the parts although others use
@@ -222,6 +229,7 @@ class Execution final : public OutstandingWork::Kept {
   std::optional<uint32_t> aborted_at_;  // a step of the last run that was in flight on a device
   RunState state_;
   FairSharedMutex::Hold turn_;                                 // the turn with the variables of the run that is under way
+  Interruption until_;                                         // what ends its waits
   const std::function<Status(uint32_t)>* observer_ = nullptr;  // RunSettings::observer of the run that is under way
   Status refused_;                                             // by the observer, which is not called again
 };

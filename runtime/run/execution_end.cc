@@ -1,6 +1,7 @@
 // How a run of an execution ends: its results are copied out, or it is found why it has failed and what it has left outstanding.
 #include <fmt/format.h>
 
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace heddle {
 bool Execution::updates_begun() const {
   const uint32_t tail = plan_->graph.tail_begin;
   if (tail == plan_->graph.count) return true;  // updates are made among the other steps
-  return state_.state() == RunState::State::updating && (has_left_work() || gave_up() || failures_.reported_from(tail));
+  return updating() && (has_left_work() || gave_up() || failures_.reported_from(tail + plan_->commits));
 }
 
 // True if asynchronous steps of the run did not complete in the time that they had.
@@ -26,6 +27,7 @@ bool Execution::gave_up() const {
 // Copies outputs out, or returns why the run did not complete. If a cancellation came too late, the run is complete.
 Status Execution::end(bool complete, Status stopped) {
   try {
+    if (complete && stopped.ok() && devices_) complete = check_faults(plan_->graph.count) && !was_held();
     if (complete && stopped.ok() && plan_->extent_slots > 0) stopped = views_.check_extents();
     if (complete && stopped.ok()) [[likely]]
       return copy_outputs();
@@ -59,6 +61,42 @@ void Execution::settle(bool complete) noexcept {
 // Waits for streams with outstanding work that drain() had no memory to register.
 void Execution::note_streams() noexcept {
   while (!devices_->answers().noted()) without_exceptions([&] { devices_->answers().drain(answer_after_stop_ns, left_); });
+}
+
+// Returns true if the run was requested to stop before a commit: its updates were not made.
+bool Execution::was_held() const {
+  return plan_->joins_tail && devices_->streams().commit_words().outcome != 0;
+}
+
+// Reads what the devices have reported before step `end`. Returns false if an index was out of range.
+bool Execution::check_faults(uint32_t end) noexcept {
+  if (outer_devices_) return true;  // the outer run reads it
+  const DeviceStreams& streams = devices_->streams();
+  bool any = false, clear = true;
+  for (uint32_t i = 0; i < end; ++i) {
+    const DeviceWork* const work = plan_->steps[i].on_device.get();
+    if (!work || work->kind != DeviceWork::Kind::faults) continue;
+    any = true;
+    heddle_fault fault = {};
+    std::memcpy(&fault, streams.reported(work->device), sizeof(fault));
+    clear = clear && fault.mark == 0;
+    if (fault.mark != 0) note_fault(fault);
+  }
+  if (any && clear && end == plan_->graph.count) devices_->streams().faults_were_clear();
+  return clear;
+}
+
+// Without memory for the text the failure has none.
+void Execution::note_fault(const heddle_fault& fault) noexcept {
+  std::optional<DeviceStreams::Origin> origin;
+  std::string text;
+  without_exceptions([&] {
+    origin = devices_->streams().origin_of(fault.mark - 1);
+    text = fmt::format("index {} is outside [{}, {}]", fault.index, fault.lower, fault.upper);
+    if (origin) text += origin->inside;
+  });
+  failures_.report(origin ? origin->step : 0, HEDDLE_ERROR_INVALID, text);
+  request_stop(scope_.control().stop, stop_failed);
 }
 
 bool Execution::outer_stop_requested() {

@@ -100,7 +100,8 @@ void FailureLog::forget_fences(uint8_t device) {
 }
 
 Status FailureLog::described(const Failure& f, uint32_t stop, bool untold) const {
-  const PlanStep& step = plan_.steps[f.step];
+  const DeviceWork* const work = plan_.steps[f.step].on_device.get();
+  const PlanStep& step = plan_.steps[work && work->checks_for >= 0 ? static_cast<uint32_t>(work->checks_for) : f.step];
   Status status = f.why(f.status);
   if (untold) status = cancelled_untold();
   if (f.status == HEDDLE_ERROR_CANCELLED && stop == stop_deadline) status = Status(Code::deadline_exceeded, "the deadline passed");

@@ -51,6 +51,7 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     abi.resources = resources.data();
     abi.resource_count = static_cast<uint32_t>(resources.size());
     if (step.draws) abi.run_state = step.on_device ? services.devices->streams().run_state(*step.on_device) : &services.scope.state();
+    if (step.on_device) set_faults(i);
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
     const bool may_wait = (plan.graph.flags[i] & step_async) != 0 || services.resources.uses_communicator(i);
@@ -61,6 +62,22 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
 }
 
 StepContexts::~StepContexts() = default;
+
+// Only updates that the host has not looked before have holds.
+void StepContexts::set_faults(uint32_t index) {
+  const PlanStep& step = services_.plan.steps[index];
+  const DeviceStreams& streams = services_.devices->streams();
+  const uint32_t device = step.on_device->device;
+  if (!streams.block_on(device)) return;
+  heddle_run_context& abi = abi_[index];
+  if (step.on_device->kind == DeviceWork::Kind::kernel && (step.kernel->kernel->flags & HEDDLE_KERNEL_USES_FAULT) != 0) {
+    abi.fault = streams.fault_on(device);
+    abi.fault_mark = streams.mark_of(index);
+  }
+  if (!step.updates_variable || !services_.plan.joins_tail) return;
+  abi.holds = streams.holds_on(device);
+  abi.hold_count = streams.hold_count();
+}
 
 Step StepContexts::step_for(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
@@ -91,7 +108,10 @@ void StepContexts::move() {
   for (uint32_t i = 0; i < abi_.size(); ++i) {
     abi_[i].scratch = services_.memory.scratch(i);
     if (services_.plan.steps[i].data_scratch_bytes > 0) abi_[i].data_scratch = services_.memory.data_scratch(i);
-    if (const DeviceWork* work = services_.plan.steps[i].on_device.get()) abi_[i].stream = services_.devices->streams().stream(*work);
+    const DeviceWork* const work = services_.plan.steps[i].on_device.get();
+    if (!work) continue;
+    abi_[i].stream = services_.devices->streams().stream(*work);
+    set_faults(i);
   }
   for (const auto& late : late_)
     if (late) late->move();

@@ -96,6 +96,7 @@ class StepContexts {
   // Returns how the scheduler calls the step. REQUIRES: the step's context is set up.
   Step step_for(uint32_t step);
   void set_deadline(uint64_t deadline);
+  void set_faults(uint32_t step);
 
   const StepServices services_;
   std::vector<heddle_run_context> abi_;  // by step

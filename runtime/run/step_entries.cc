@@ -219,9 +219,9 @@ StepTraits traits_of(const PlanStep& step) {
   constexpr double long_step_ns = 10e6;
   StepTraits traits;
   if (step.on_device)
-    traits.site = step.on_device->kind == DeviceWork::Kind::fence  ? StepSite::fence
-                  : step.on_device->kind == DeviceWork::Kind::copy ? StepSite::copy
-                                                                   : StepSite::kernel;
+    traits.site = step.on_device->kind == DeviceWork::Kind::fence                                                        ? StepSite::fence
+                  : step.on_device->kind == DeviceWork::Kind::kernel || step.on_device->kind == DeviceWork::Kind::launch ? StepSite::kernel
+                                                                                                                         : StepSite::copy;
   const bool is_long = step.tiles > 1 && (step.cost_ns <= 0 || step.cost_ns >= long_step_ns);
   traits.work = step.tiles == 0 ? StepWork::none : is_long ? StepWork::ranges : StepWork::some;
   traits.late = step.late;

@@ -50,6 +50,9 @@ struct RunControl {
   // Decides whether the update phase begins. Called when all steps before it are done and nothing is under way. Null: it begins unless the
   // run was requested to stop.
   bool (*tail_begins)(void* user) = nullptr;
+  // Whether updates may have begun, called in the update phase: those of a plan whose update phase joins on devices may still be held.
+  // Null: they have.
+  bool (*updating)(void* user) = nullptr;
   // Not null: the run is observed. Its steps run one after the other on the calling thread, which waits for each asynchronous step, and
   // this is called after each step. False: the run ends there, unless the update phase has begun.
   bool (*observe)(void* user, uint32_t step) = nullptr;

@@ -38,6 +38,11 @@ inline bool update_phase_begins(RunControl& control) noexcept {
 // the run was requested to stop. In the update phase (`tail`) variables are at stake, and a failed step is no evidence against the steps
 // that still run: they have more time, and are signalled last.
 inline bool tell_or_give_up(Patience& patience, RunControl& control, bool ends, bool tail) noexcept {
+  if (tail && control.updating) {
+    const bool updating = control.updating(control.user);
+    if (updating) patience.begin_again();
+    tail = updating;
+  }
   const bool patient = tail || control.stop.load(std::memory_order_relaxed) == stop_failed;
   const Patience::Limits limits = {patient ? answer_after_failure_ns : answer_after_stop_ns, tail ? answer_after_stop_ns : 0};
   for (;;) {

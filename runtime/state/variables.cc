@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/exceptions.h"
 #include "base/text/limit_names.h"
 #include "base/text/text.h"
 #include "base/threads/mutex.h"
@@ -153,6 +154,7 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& e = entries_[i];
     if (e.initializer.empty()) continue;
+    before_write(i);
     fill_by_rule(e.initializer, *e.blob, e.name, seed, e.data);
     e.torn = false;
     written(i, nullptr);
@@ -180,6 +182,7 @@ Status VariableStore::write(size_t i, const void* source, const Interruption& un
 // REQUIRES: the turn alone.
 void VariableStore::overwrite(size_t i, const void* source) {
   Entry& e = entries_[i];
+  before_write(i);
   if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
   e.torn = false;
   e.trained = true;
@@ -187,17 +190,71 @@ void VariableStore::overwrite(size_t i, const void* source) {
 }
 
 Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const Interruption& until) const {
-  std::vector<std::shared_ptr<const Blob>> copies;
-  std::vector<std::byte*> places;
-  for (const Entry& e : entries_) copies.push_back(Blob::allocate(e.blob->dtype, e.blob->shape, &places.emplace_back()));
-  FairSharedMutex::Hold turn;  // memory was allocated before: runs that update wait only for the copies
-  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
-  HEDDLE_CHECK(whole());
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    HEDDLE_CHECK(freshen(i, nullptr, until));
-    if (copies[i]->bytes > 0) std::memcpy(places[i], entries_[i].data, static_cast<size_t>(copies[i]->bytes));
+  Snapshot made;
+  for (const Entry& e : entries_) {
+    Snapshot::Part& part = made.parts.emplace_back();
+    part.blob = Blob::allocate(e.blob->dtype, e.blob->shape, &part.place);
   }
+  {
+    FairSharedMutex::Hold turn;
+    HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
+    HEDDLE_CHECK(whole());
+    const MutexLock lock(snapshots_mutex_);
+    snapshots_.push_back(&made);
+    ++snapshot_count_;
+  }
+  {
+    const MutexLock lock(snapshots_mutex_);
+    for (size_t i = 0; i < entries_.size() && made.failed.ok(); ++i)
+      if (made.parts[i].state == Snapshot::State::waiting) copy_part(made, i, until);
+  }
+  finish(made);
+  HEDDLE_CHECK(std::move(made.failed));
+  std::vector<std::shared_ptr<const Blob>> copies;
+  for (Snapshot::Part& part : made.parts) copies.push_back(std::move(part.blob));
   return copies;
+}
+
+// Copies one variable, without the lock.
+void VariableStore::copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const {
+  Snapshot::Part& part = snapshot.parts[i];
+  part.state = Snapshot::State::copying;
+  snapshots_mutex_.unlock();
+  Status copied;
+  try {
+    copied = freshen(i, nullptr, until);
+  } catch (...) {
+    copied = status_of_exception();
+  }
+  if (copied.ok() && part.blob->bytes > 0) std::memcpy(part.place, entries_[i].data, static_cast<size_t>(part.blob->bytes));
+  snapshots_mutex_.lock();
+  part.state = Snapshot::State::done;
+  if (snapshot.failed.ok()) snapshot.failed = std::move(copied);
+  part_done_.notify_all();
+}
+
+// Unregisters it once no other thread copies a part.
+void VariableStore::finish(Snapshot& snapshot) const {
+  const MutexLock lock(snapshots_mutex_);
+  const auto is_copied = [](const Snapshot::Part& part) { return part.state == Snapshot::State::copying; };
+  while (std::any_of(snapshot.parts.begin(), snapshot.parts.end(), is_copied)) part_done_.wait(snapshots_mutex_);
+  std::erase(snapshots_, &snapshot);
+  --snapshot_count_;
+}
+
+void VariableStore::before_write(size_t i) const {
+  if (snapshot_count_.load(std::memory_order_acquire) == 0) return;
+  const MutexLock lock(snapshots_mutex_);
+  for (Snapshot* next = find_part(i, Snapshot::State::waiting); next; next = find_part(i, Snapshot::State::waiting))
+    copy_part(*next, i, {});
+  while (find_part(i, Snapshot::State::copying)) part_done_.wait(snapshots_mutex_);
+}
+
+// Returns a snapshot whose part `i` is in that state, and is still wanted; null: there is none.
+Snapshot* VariableStore::find_part(size_t i, Snapshot::State state) const {
+  for (Snapshot* const snapshot : snapshots_)
+    if (snapshot->parts[i].state == state && (state != Snapshot::State::waiting || snapshot->failed.ok())) return snapshot;
+  return nullptr;
 }
 
 Status VariableStore::replace(std::span<const std::shared_ptr<const Blob>> contents, const Interruption& until) {

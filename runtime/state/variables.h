@@ -1,7 +1,8 @@
 // VariableStore: the state of a session, which its nets share by the names of variables. Each variable has one buffer for as long as the
 // session lives; runs read and write it in place.
 //
-// Threads: runs that only read share the store, a run that updates has it alone, and both wait for their turn in order of arrival.
+// Threads: runs share the store, those that update one at a time; in its update phase such a run has it alone. All wait for their turn in
+// order of arrival.
 // Functions that take an Interruption take the turn themselves, from any thread, except freshen(), fill() and enter(). A failed update
 // marks its variables as torn: a torn variable refuses runs until it is written.
 #pragma once
@@ -19,6 +20,7 @@
 #include "heddle/limits.h"
 #include "heddle/status.h"
 #include "net/net.h"
+#include "state/snapshot.h"
 
 namespace heddle {
 
@@ -50,7 +52,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status read(size_t i, void* destination, const Interruption& until = {}) const;
   Status write(size_t i, const void* source, const Interruption& until = {});
 
-  // Returns copies of all variables, as they are at one point between runs. Errors: those of read(); hazard, naming one that is torn.
+  // Returns copies of all variables, as they are at one point between updates. Runs go on meanwhile, those that update too
+  // (state/snapshot.h). Errors: those of read(); hazard, naming one that is torn.
   Result<std::vector<std::shared_ptr<const Blob>>> snapshot(const Interruption& until = {}) const;
   // Writes the variables whose content is not null, in one turn: a run sees all of the new contents or none. REQUIRES: each content has the
   // dtype and shape of its variable. Errors: those of write(), before anything is written.
@@ -66,6 +69,9 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   // written() the turn alone. Errors of freshen(): device_failed; deadline_exceeded and cancelled, if a device does not answer.
   Status freshen(size_t i, const Device* device, const Interruption& until = {}) const;
   void written(size_t i, const Device* device);
+
+  // Call it before a variable is written: snapshots that are being made get what it still has. REQUIRES: the turn alone.
+  void before_write(size_t i) const;
 
   // Takes a turn with all variables. Errors: cancelled, deadline_exceeded, busy.
   Status enter(FairSharedMutex::Hold& hold, FairSharedMutex::Use use, const Interruption& until = {}) const;
@@ -106,14 +112,21 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
   void overwrite(size_t i, const void* source);
+  void copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const HEDDLE_REQUIRES(snapshots_mutex_);
+  Snapshot* find_part(size_t i, Snapshot::State state) const HEDDLE_REQUIRES(snapshots_mutex_);
+  void finish(Snapshot& snapshot) const;
   std::vector<Entry> entries_;
   uint64_t seed_ = 0;  // of the initial contents
   mutable Mutex filling_;
   mutable size_t next_to_fill_ HEDDLE_GUARDED_BY(filling_) = 0;  // an entry; those before it have content
   mutable std::atomic<bool> filled_{false};
   std::atomic<bool> has_homes_{false};
-  mutable Mutex homes_mutex_;        // guards the homes of entries and what is stale; a type of its own can not name it
-  mutable FairSharedMutex copying_;  // held during copies between the host and homes
+  mutable Mutex homes_mutex_;  // guards the homes of entries and what is stale; a type of its own can not name it
+  mutable Mutex snapshots_mutex_;
+  mutable Condition part_done_;
+  mutable std::vector<Snapshot*> snapshots_ HEDDLE_GUARDED_BY(snapshots_mutex_);  // being made
+  mutable std::atomic<size_t> snapshot_count_{0};                                 // how many these are
+  mutable FairSharedMutex copying_;                                               // held during copies between the host and homes
   mutable FairSharedMutex turns_;
   const BusyName busy_name_ = new_busy_name();
   std::shared_ptr<const OutstandingWork> outstanding_;  // null: none can be

@@ -31,14 +31,14 @@ Result<Blobs> feeds_of(const fs::path& set) {
   return feeds;
 }
 
-using Results = std::vector<std::pair<Shape, std::vector<char>>>;
+using NetResults = std::vector<std::pair<Shape, std::vector<char>>>;
 
-Result<Results> run(const Runtime& runtime, const Net& net, const SessionOptions& options, const Blobs& feeds) {
+Result<NetResults> run(const Runtime& runtime, const Net& net, const SessionOptions& options, const Blobs& feeds) {
   HEDDLE_TRY(Session session, runtime.open(Net(net), options));
   std::vector<TensorView> views;
   for (const auto& feed : feeds) views.push_back(view(*feed));
   HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(views));
-  Results results;
+  NetResults results;
   for (const Tensor& output : outputs) results.emplace_back(output.shape(), bytes(output.view()));
   return results;
 }
@@ -57,7 +57,7 @@ struct Model {
   std::string name;
   Net net;
   Blobs feeds;
-  Results right;
+  NetResults right;
 };
 
 // Returns the models that run on the host.
@@ -69,7 +69,7 @@ std::vector<Model> models() {
       Result<Net> net = import_onnx(entry.path() / "model.onnx");
       Result<Blobs> feeds = feeds_of(entry.path() / "test_data_set_0");
       if (!net.ok() || !feeds.ok()) continue;
-      Result<Results> right = run(host, *net, SessionOptions(), *feeds);
+      Result<NetResults> right = run(host, *net, SessionOptions(), *feeds);
       if (right.ok()) all.push_back({entry.path().filename().string(), std::move(*net), std::move(*feeds), std::move(*right)});
     }
   return all;
@@ -89,7 +89,7 @@ TEST_P(DeviceOnnx, ModelsRunWholeWithTheHostsBitsOrAreListed) {
     std::map<std::string, std::string> listed = refused_models();
     size_t refused = 0;
     for (const Model& model : all) {
-      const Result<Results> there = run(runtime, model.net, options, model.feeds);
+      const Result<NetResults> there = run(runtime, model.net, options, model.feeds);
       if (there.ok()) {
         EXPECT_EQ(*there, model.right) << model.name;
         continue;
@@ -127,7 +127,7 @@ TEST_P(DeviceOnnx, ModelsSpreadAtRandomGiveTheHostsBits) {
         const NodeId before = node.inputs.empty() || !node.inputs[0].valid() ? NodeId() : model.net[node.inputs[0]].producer;
         if (before.valid() && agrees_upon_a_layout(node) && agrees_upon_a_layout(model.net[before])) node.device = model.net[before].device;
       }
-      const Result<Results> there = run(runtime, model.net, silent(2), model.feeds);
+      const Result<NetResults> there = run(runtime, model.net, silent(2), model.feeds);
       EXPECT_TRUE(there.ok()) << model.name << ": " << there.status().text();
       EXPECT_TRUE(!there.ok() || *there == model.right) << model.name;
     }

@@ -69,7 +69,7 @@ class RoiAlign {
     const Tiling::Range range = tiling_.range(y.dims[0] * channels, begin, end);
     for (int64_t unit = range.first; unit < range.last; ++unit) {
       const int64_t r = unit / channels, batch = integer_at(batches, r);
-      if (batch < 0 || batch >= x.dims[0]) return index_outside(batch, x.dims[0], 0);
+      if (batch < 0 || batch >= x.dims[0]) return outside_range("batch index", batch, 0, x.dims[0] - 1);
       const RoiRegion region(options_, *context.inputs[1], r, height, width);
       const T* map = static_cast<const T*>(x.data) + (batch * channels + unit % channels) * x.dims[2] * x.dims[3];
       for (int64_t i = 0; i < height * width; ++i) {

@@ -1,5 +1,6 @@
 // ReverseSequence: along the time axis the first sequence_lens[b] slices of batch b in reverse order, the rest as they are.
 #include "families.h"
+#include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -44,8 +45,7 @@ class ReverseSequence {
       const int64_t batch = time_axis_ == 0 ? unit % batches : unit / times, time = time_axis_ == 0 ? unit / batches : unit % times;
       const int64_t length = lengths[batch];
       if (length < 0 || length > times)
-        return invalid("sequence_lens[" + std::to_string(batch) + "] is " + std::to_string(length) + ", expected 0 to " +
-                       std::to_string(times));
+        return outside_range("sequence_lens[" + std::to_string(batch) + "]", length, 0, times);
       const int64_t from = time < length ? length - 1 - time : time;
       copy_cancellable(static_cast<char*>(context.outputs[0]->data) + time * time_stride + batch * batch_stride,
                        static_cast<const char*>(x.data) + from * time_stride + batch * batch_stride, slice, poll);

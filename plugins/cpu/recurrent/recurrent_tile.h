@@ -6,6 +6,7 @@
 #include <string>
 
 #include "recurrent/recurrent_cells.h"
+#include "shared/axes.h"
 #include "shared/recurrent/recurrent_shape.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
@@ -50,8 +51,7 @@ inline Status read_lengths(const int32_t* given, const operators::RecurrentShape
   for (int64_t i = 0; i < count; ++i) {
     lengths[i] = given ? given[first + i] : shape.times;
     if (lengths[i] < 0 || lengths[i] > shape.times)
-      return invalid("sequence_lens[" + std::to_string(first + i) + "] is " + std::to_string(lengths[i]) + ", expected 0 to " +
-                     std::to_string(shape.times));
+      return operators::outside_range("sequence_lens[" + std::to_string(first + i) + "]", lengths[i], 0, shape.times);
   }
   return {};
 }

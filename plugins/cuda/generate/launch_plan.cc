@@ -45,6 +45,18 @@ void ParameterWriter::random_state() {
   if (launch_) place(Address::random_stream, 0, 0);
 }
 
+void ParameterWriter::fault() {
+  address("", "Fault", "fault", Address::fault, 0);
+  if (text_) *text_ += "  i64 fault_mark;\n";
+  if (launch_) place(Address::fault_mark, 0, 0);
+}
+
+void ParameterWriter::holds() {
+  address("const ", "u64", "holds", Address::holds, 0);
+  if (text_) *text_ += "  i64 hold_count;\n";
+  if (launch_) place(Address::hold_count, 0, 0);
+}
+
 void ParameterWriter::address_of_many(const char* before, const char* type, const char* name, size_t number, Address::Of of,
                                       uint32_t index) {
   if (text_)

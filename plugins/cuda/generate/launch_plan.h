@@ -13,10 +13,11 @@
 
 namespace heddle::cuda {
 
-// The origin of an address among a kernel's parameters, or of the one number that only a run knows, `random_stream`. `offset` is in bytes,
-// for scratch only. `extent` is the slot of a bounded output; null if it has none. `run_state` is heddle_run_state, on the device.
+// The origin of an address among a kernel's parameters, or of a number that only a run knows: `random_stream`, `fault_mark`, `hold_count`.
+// `offset` is in bytes, for scratch only. `extent` is the slot of a bounded output; null if it has none. `run_state` is heddle_run_state,
+// on the device.
 struct Address {
-  enum Of : uint8_t { input, output, scratch, extent, run_state, random_stream };
+  enum Of : uint8_t { input, output, scratch, extent, run_state, random_stream, fault, fault_mark, holds, hold_count };
   Of of = input;
   uint16_t word = 0;
   uint32_t index = 0;
@@ -143,6 +144,9 @@ class ParameterWriter {
   void address_of_many(const char* before, const char* type, const char* name, size_t number, Address::Of of, uint32_t index);
   // Adds the input of the generator of text/random.cuh: the state of the run and the node's stream.
   void random_state();
+  // Adds what report_index() and is_held() of text/fault.cuh read.
+  void fault();
+  void holds();
   void number(const char* name, int64_t value);
   void number(const char* name, double value);
   void numbers(const char* name, const int64_t* values, int count);

@@ -1,6 +1,5 @@
 // Implements operators that move elements by indices: Gather, GatherElements, GatherND, ReverseSequence, OneHot, ScatterElements,
-// ScatterND. An index that is out of range, or a length longer than its sequence, which the host refuses, gives zeros where elements are
-// picked, and leaves the update out where they are scattered; nothing out of bounds is read or written.
+// ScatterND. An index that is out of range, or a length longer than its sequence, is reported through heddle_run_context::fault.
 #include <memory>
 
 #include "generate/move/pick_launches.h"
@@ -61,13 +60,14 @@ class ScatterND : public PlannedKernel {
 }  // namespace
 
 void add_indexing(Builder& plugin) {
-  plugin.add(Op("Gather", "", 13).kernels_only().kernel<AlongAxis<GatherLaunches>>("cuda"));
-  plugin.add(Op("GatherElements", "", 13).kernels_only().kernel<AlongAxis<GatherElementsLaunches>>("cuda"));
-  plugin.add(Op("GatherND", "", 13).kernels_only().kernel<GatherND>("cuda"));
-  plugin.add(Op("ReverseSequence", "", 10).kernels_only().kernel<ReverseSequence>("cuda"));
+  plugin.add(Op("Gather", "", 13).kernels_only().kernel<AlongAxis<GatherLaunches>>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(
+      Op("GatherElements", "", 13).kernels_only().kernel<AlongAxis<GatherElementsLaunches>>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("GatherND", "", 13).kernels_only().kernel<GatherND>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("ReverseSequence", "", 10).kernels_only().kernel<ReverseSequence>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
   plugin.add(Op("OneHot", "", 11).kernels_only().kernel<AlongAxis<OneHotLaunches>>("cuda"));
-  plugin.add(Op("ScatterElements", "", 18).kernels_only().kernel<ScatterElements>("cuda"));
-  plugin.add(Op("ScatterND", "", 18).kernels_only().kernel<ScatterND>("cuda"));
+  plugin.add(Op("ScatterElements", "", 18).kernels_only().kernel<ScatterElements>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("ScatterND", "", 18).kernels_only().kernel<ScatterND>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
 }
 
 }  // namespace heddle::cuda

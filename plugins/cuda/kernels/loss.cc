@@ -1,4 +1,5 @@
-// Implements NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. A label that names no class, which the host refuses, gives NaN here.
+// Implements NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. A label that names no class is reported through
+// heddle_run_context::fault.
 #include <memory>
 
 #include "generate/operators/loss_launches.h"
@@ -25,8 +26,8 @@ class Loss : public PlannedKernel {
 }  // namespace
 
 void add_loss(Builder& plugin) {
-  plugin.add(Op("NegativeLogLikelihoodLoss", "", 13).kernels_only().kernel<Loss<false>>("cuda"));
-  plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13).kernels_only().kernel<Loss<true>>("cuda"));
+  plugin.add(Op("NegativeLogLikelihoodLoss", "", 13).kernels_only().kernel<Loss<false>>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13).kernels_only().kernel<Loss<true>>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
 }
 
 }  // namespace heddle::cuda

@@ -221,9 +221,21 @@ class Recurrent : public RecurrentKernel {
 }  // namespace
 
 void add_recurrent(Builder& plugin) {
-  plugin.add(Op("RNN", "", 14).kernels_only().kernel<Recurrent<RecurrentCell::rnn>>("cuda").kernel_name("cuda:cublaslt_rnn"));
-  plugin.add(Op("GRU", "", 14).kernels_only().kernel<Recurrent<RecurrentCell::gru>>("cuda").kernel_name("cuda:cublaslt_gru"));
-  plugin.add(Op("LSTM", "", 14).kernels_only().kernel<Recurrent<RecurrentCell::lstm>>("cuda").kernel_name("cuda:cublaslt_lstm"));
+  plugin.add(Op("RNN", "", 14)
+                 .kernels_only()
+                 .kernel<Recurrent<RecurrentCell::rnn>>("cuda")
+                 .kernel_name("cuda:cublaslt_rnn")
+                 .kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("GRU", "", 14)
+                 .kernels_only()
+                 .kernel<Recurrent<RecurrentCell::gru>>("cuda")
+                 .kernel_name("cuda:cublaslt_gru")
+                 .kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("LSTM", "", 14)
+                 .kernels_only()
+                 .kernel<Recurrent<RecurrentCell::lstm>>("cuda")
+                 .kernel_name("cuda:cublaslt_lstm")
+                 .kernel_flags(HEDDLE_KERNEL_USES_FAULT));
 }
 
 }  // namespace heddle::cuda

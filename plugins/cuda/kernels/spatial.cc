@@ -44,7 +44,7 @@ class RoiAlign : public PlannedKernel {
 void add_spatial(Builder& plugin) {
   plugin.add(Op("Resize", "", 19).kernels_only().kernel<Resize>("cuda"));
   plugin.add(Op("GridSample", "", 20).kernels_only().kernel<GridSample>("cuda"));
-  plugin.add(Op("RoiAlign", "", 16).kernels_only().kernel<RoiAlign>("cuda"));
+  plugin.add(Op("RoiAlign", "", 16).kernels_only().kernel<RoiAlign>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
 }
 
 }  // namespace heddle::cuda

@@ -17,10 +17,18 @@ class VariableUpdate : public PlannedKernel {
 }  // namespace
 
 void add_update(Builder& plugin) {
-  plugin.add(Op("SgdUpdate", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::sgd>>("cuda"));
-  plugin.add(Op("Assign", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::assign>>("cuda"));
-  plugin.add(Op("AccumulateAdd", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::accumulate>>("cuda"));
-  plugin.add(Op("StepIncrement", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::increment>>("cuda"));
+  plugin.add(
+      Op("SgdUpdate", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::sgd>>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(
+      Op("Assign", "heddle", 1).kernels_only().kernel<VariableUpdate<Update::assign>>("cuda").kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("AccumulateAdd", "heddle", 1)
+                 .kernels_only()
+                 .kernel<VariableUpdate<Update::accumulate>>("cuda")
+                 .kernel_flags(HEDDLE_KERNEL_USES_FAULT));
+  plugin.add(Op("StepIncrement", "heddle", 1)
+                 .kernels_only()
+                 .kernel<VariableUpdate<Update::increment>>("cuda")
+                 .kernel_flags(HEDDLE_KERNEL_USES_FAULT));
 }
 
 }  // namespace heddle::cuda

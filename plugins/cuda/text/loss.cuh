@@ -1,4 +1,4 @@
-// Losses of one class label per position, and their sum or mean. A label that names no class gives NaN: a kernel cannot report errors.
+// Losses of one class label per position, and their sum or mean. A label that names no class is reported (text/fault.cuh).
 //
 // F is generated (generate/operators/loss_launches.cc): types Index, C and S (a sum of text/folds.cuh), flags as constants, and
 //   C weight(p, i64 label)   C score(p, Index at)   void store(p, Index at, C)
@@ -32,7 +32,10 @@ HEDDLE_INLINE Weighted<typename F::C> loss_of(const P& p, typename F::Index posi
   typedef typename F::C C;
   const i64 label = (i64)p.labels[position];
   if (F::IGNORES && label == p.ignored) return {(C)0, (C)0};
-  if (label < 0 || label >= p.classes) return {infinity_of((C)0) - infinity_of((C)0), (C)1};
+  if (label < 0 || label >= p.classes) {
+    report_index(p, label, 0, p.classes - 1);
+    return {infinity_of((C)0) - infinity_of((C)0), (C)1};
+  }
   const Index inner = (Index)p.inner;
   const C weight = F::weight(p, label);
   const C score = F::score(p, position / inner * inner * (Index)p.classes + position % inner + (Index)label * inner);

@@ -1,5 +1,5 @@
 // Fills each unit of the output from one unit of the input, selected by an index, a length or a position. A unit without a source is
-// F::nothing(p): Pad's constant, else zero, also if an index is out of range, which the host refuses and a kernel cannot report.
+// F::nothing(p): Pad's constant, else zero, also if an index is out of range, which is reported (text/fault.cuh).
 //
 // F is generated (generate/move/): types Index, T (a unit) and I (an index), sizes as constants, and T nothing(p). K is one of the ways
 // below: `bool source(p, unit, from)`.
@@ -16,12 +16,14 @@ HEDDLE_INLINE void pick(const P& p) {
   }
 }
 
-// Returns true if an index, which may count from the end, names one of `bound` positions.
-template <class Index>
-HEDDLE_INLINE bool resolved(i64 index, i64 bound, Index& at) {
+// Returns true if an index, which may count from the end, names one of `bound` positions; otherwise reports it.
+template <class P, class Index>
+HEDDLE_INLINE bool resolved(const P& p, i64 index, i64 bound, Index& at) {
   const i64 position = index < 0 ? index + bound : index;
   at = (Index)position;
-  return position >= 0 && position < bound;
+  if (position >= 0 && position < bound) return true;
+  report_index(p, index, -bound, bound - 1);
+  return false;
 }
 
 // Gather: y [before, picks, row] of x [before, bound, row].
@@ -31,7 +33,7 @@ struct Rows {
     typedef typename F::Index Index;
     const Index line = quotient(unit, p.row_divider), before = quotient(line, p.pick_divider);
     Index at = 0;
-    if (!resolved((i64)p.indices[line - before * (Index)p.picks], p.bound, at)) return false;
+    if (!resolved(p, (i64)p.indices[line - before * (Index)p.picks], p.bound, at)) return false;
     from = (before * (Index)p.bound + at) * (Index)p.row + (unit - line * (Index)p.row);
     return true;
   }
@@ -46,7 +48,7 @@ struct Tuples {
     from = quotient(pick, p.pick_divider);
     for (int k = 0; k < F::DEPTH; ++k) {
       Index at = 0;
-      if (!resolved((i64)p.indices[pick * F::DEPTH + k], p.bounds[k], at)) return false;
+      if (!resolved(p, (i64)p.indices[pick * F::DEPTH + k], p.bounds[k], at)) return false;
       from = from * (Index)p.bounds[k] + at;
     }
     from = from * (Index)p.row + (unit - pick * (Index)p.row);
@@ -60,7 +62,7 @@ struct Elements {
   HEDDLE_INLINE_MEMBER bool source(const P& p, typename F::Index unit, typename F::Index& from) {
     typedef typename F::Index Index;
     Index at = 0;
-    if (!resolved((i64)p.indices[unit], p.bound, at)) return false;
+    if (!resolved(p, (i64)p.indices[unit], p.bound, at)) return false;
     from = offset_of<F::RANK>(p, unit) + at * (Index)p.axis_stride;
     return true;
   }
@@ -73,7 +75,10 @@ struct Reversed {
     typedef typename F::Index Index;
     const Index line = quotient(unit, p.row_divider), outer = quotient(line, p.inner_divider), inner = line - outer * (Index)p.inner;
     const i64 length = p.lengths[F::TIME_FIRST ? inner : outer], times = F::TIME_FIRST ? p.outer : p.inner;
-    if (length < 0 || length > times) return false;
+    if (length < 0 || length > times) {
+      report_index(p, length, 0, times);
+      return false;
+    }
     const Index time = F::TIME_FIRST ? outer : inner, other = time < (Index)length ? (Index)length - 1 - time : time;
     from = unit + (other - time) * (F::TIME_FIRST ? (Index)p.inner : (Index)1) * (Index)p.row;
     return true;

@@ -3,7 +3,7 @@
 // The rows of X are multiplied with W beforehand (p.projections, for all steps, in X's order). The states are multiplied with R
 // (p.products) by other kernels in each step, or, where R is small, by a block that walks through all steps of a direction and batch entry.
 // Backward directions walk from the last step on: those of a sequence that is shorter pass until it begins. An invalid sequence length
-// gives NaN: a kernel cannot report errors.
+// gives NaN, and is reported (text/fault.cuh).
 //
 // F is generated (generate/operators/recurrent_launches.cc): types Index and C (a float), CELL and other constants, and
 //   bool backward(Index d)   i64 length(p, Index b)   C bias(p, Index at)   C peephole(p, Index at)   C initial_h(p, Index at)
@@ -71,7 +71,9 @@ struct StateElement {
   }
   __device__ __forceinline__ bool has_length() const {
     const i64 length = F::length(p, b);
-    return length >= 0 && length <= p.times;
+    if (length >= 0 && length <= p.times) return true;
+    report_index(p, length, 0, p.times);
+    return false;
   }
   __device__ __forceinline__ Index step() const { return (Index)(F::backward(d) ? p.times - 1 - p.step : p.step); }
   __device__ __forceinline__ C clipped(C x) const {

@@ -1,5 +1,5 @@
 // RoiAlign: one thread for each element of the output, which goes through the samples of its bin. Their positions are computed as on the
-// host, in double. A region of a missing batch entry, which the host refuses and a kernel cannot report, is zero. Follows "grouped_sum".
+// host, in double. A region of a missing batch entry is reported (text/fault.cuh), and zero. Follows "grouped_sum".
 //
 // F is generated (generate/image/roi_align_launches.cc): types Index, T and C, MAX and HALF_PIXEL.
 #ifndef HEDDLE_ROI_ALIGN_CUH
@@ -94,6 +94,8 @@ HEDDLE_INLINE void roi_align(const P& p) {
       const auto corner = [&](int i) { return To<double>::from(corners[i]); };
       const RoiSpan columns = span_of<F>(p, corner(0), corner(2), p.bins_across), rows = span_of<F>(p, corner(1), corner(3), p.bins_down);
       value = pooled_bin<F>(p, p.x + (batch * p.channels + channel) * p.height * p.width, rows, columns, row, column);
+    } else {
+      report_index(p, batch, 0, p.batches - 1);
     }
     p.y[at] = Stored<typename F::T>::of(value);
   }

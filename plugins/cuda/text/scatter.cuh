@@ -1,5 +1,5 @@
-// Writes or combines updates at indices; updates of the same element are applied in their order. An update whose index is out of range,
-// which the host refuses, is left out: a kernel cannot report errors.
+// Writes or combines updates at indices; updates of the same element are applied in their order. An update whose index is out of range is
+// left out, and reported (text/fault.cuh).
 //
 // By lines: a thread goes through all updates that may coincide. By order: the updates are sorted by their target element or slice
 // (text/sort.cuh), and the thread of the first one of each target applies them.
@@ -34,7 +34,7 @@ HEDDLE_INLINE void scatter_lines(const P& p) {
     }
     for (i64 i = 0; i < p.axis_count; ++i, update += (Index)p.axis_update_stride) {
       Index at = 0;
-      if (!resolved((i64)p.indices[update], p.bound, at)) continue;
+      if (!resolved(p, (i64)p.indices[update], p.bound, at)) continue;
       at = to + at * (Index)p.axis_stride;
       p.y[at] = F::combined(p.y[at], p.updates[update]);
     }
@@ -46,7 +46,7 @@ template <class F, class P>
 HEDDLE_INLINE bool element_target(const P& p, typename F::Index update, typename F::Index& to) {
   typedef typename F::Index Index;
   Index at = 0;
-  if (!resolved((i64)p.indices[update], p.bound, at)) return false;
+  if (!resolved(p, (i64)p.indices[update], p.bound, at)) return false;
   to = offset_of<F::RANK>(p, update) + at * (Index)p.axis_stride;
   return true;
 }
@@ -57,7 +57,7 @@ HEDDLE_INLINE bool slice_target(const P& p, typename F::Index update, typename F
   to = 0;
   for (int k = 0; k < F::DEPTH; ++k) {
     Index at = 0;
-    if (!resolved((i64)p.indices[update * F::DEPTH + k], p.bounds[k], at)) return false;
+    if (!resolved(p, (i64)p.indices[update * F::DEPTH + k], p.bounds[k], at)) return false;
     to = to * (Index)p.bounds[k] + at;
   }
   return true;

@@ -1,7 +1,8 @@
-// Updates a variable. Its next version, y, shares its memory: each element is read by the thread that writes it.
+// Updates a variable, unless it is held (text/fault.cuh), or not to be applied. Its next version, y, shares its memory: each element is read
+// by the thread that writes it.
 //
 // F is generated (generate/operators/update_launches.cc): types Index, T (an element) and C (what is computed in), and
-//   C amount(p)   C next(C variable, C value, C amount)
+//   bool applies(p)   C amount(p)   C next(C variable, C value, C amount)
 #ifndef HEDDLE_UPDATE_CUH
 #define HEDDLE_UPDATE_CUH
 
@@ -11,6 +12,7 @@ HEDDLE_INLINE void update(const P& p) {
   typedef typename F::T T;
   typedef typename F::C C;
   constexpr int N = 16 / sizeof(T);
+  if (!F::applies(p) || is_held(p)) return;
   const C amount = F::amount(p);
   const Index count = (Index)p.count, packs = count / N + (count % N != 0), step = (Index)gridDim.x * blockDim.x;
   for (Index pack = (Index)blockIdx.x * blockDim.x + threadIdx.x; pack < packs; pack += step) {
@@ -23,9 +25,15 @@ HEDDLE_INLINE void update(const P& p) {
 }
 
 // StepIncrement.
-template <class P>
+template <class F, class P>
 HEDDLE_INLINE void count_on(const P& p) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) p.y[0] = op_add(p.x[0], (i64)1);
+  if (blockIdx.x == 0 && threadIdx.x == 0 && F::applies(p) && !is_held(p)) p.y[0] = op_add(p.x[0], (i64)1);
+}
+
+// Assign.
+template <class F, class P>
+HEDDLE_INLINE void assign(const P& p) {
+  if (F::applies(p) && !is_held(p)) copy_bytes<typename F::Index>(p);
 }
 
 #endif

@@ -49,24 +49,44 @@ void FairSharedMutex::Hold::leave() {
   turns_ = nullptr;
 }
 
+FairSharedMutex::Outcome FairSharedMutex::Hold::upgrade(const Interruption& until) {
+  const Outcome outcome = turns_->upgrade(until);
+  if (outcome == Outcome::entered) use_ = Use::alone;
+  return outcome;
+}
+
+// Waiters are notified under the lock: once they continue, they and the mutex may be destroyed.
+void FairSharedMutex::notify(TurnWaiter& waiter) {
+  static_cast<Waiter&>(waiter).called.notify_one();
+}
+
 FairSharedMutex::Outcome FairSharedMutex::wait(Use use, const Interruption& until) {
   const MutexLock lock(mutex_);
-  if (!first_ && free_for(use)) {
-    admit(use);
-    return Outcome::entered;
-  }
+  if (queue_.enter(use)) return Outcome::entered;
   Waiter waiter;
   waiter.use = use;
-  *end_ = &waiter;
-  end_ = &waiter.next;
+  queue_.wait(waiter);
+  const Outcome outcome = wait_until_admitted(waiter, until);
+  if (outcome != Outcome::entered) queue_.remove(waiter, notify);
+  return outcome;
+}
+
+FairSharedMutex::Outcome FairSharedMutex::upgrade(const Interruption& until) {
+  const MutexLock lock(mutex_);
+  if (queue_.upgrade()) return Outcome::entered;
+  Waiter waiter;
+  queue_.wait_for_upgrade(waiter);
+  const Outcome outcome = wait_until_admitted(waiter, until);
+  if (outcome != Outcome::entered) queue_.give_up_upgrade(notify);
+  return outcome;
+}
+
+FairSharedMutex::Outcome FairSharedMutex::wait_until_admitted(Waiter& waiter, const Interruption& until) {
   for (;;) {
     if (waiter.admitted) return Outcome::entered;
     const bool cancelled = until.cancelled(), has_deadline = until.deadline_ticks() != 0;
     const auto left = has_deadline ? left_until(until.deadline_ticks()) : std::chrono::nanoseconds(0);
-    if (cancelled || (has_deadline && left.count() == 0)) {
-      remove(waiter);
-      return cancelled ? Outcome::cancelled : Outcome::late;
-    }
+    if (cancelled || (has_deadline && left.count() == 0)) return cancelled ? Outcome::cancelled : Outcome::late;
     if (has_deadline)
       waiter.called.wait_for(mutex_, left);
     else
@@ -76,42 +96,18 @@ FairSharedMutex::Outcome FairSharedMutex::wait(Use use, const Interruption& unti
 
 void FairSharedMutex::leave(Use use) {
   const MutexLock lock(mutex_);
-  inside_ = use == Use::alone ? 0 : inside_ - 1;
-  admit_next();
-}
-
-// Waiters are notified under the lock: once they continue, they and the mutex may be destroyed.
-void FairSharedMutex::admit_next() {
-  while (first_ && free_for(first_->use)) {
-    Waiter& next = *first_;
-    first_ = next.next;
-    if (!first_) end_ = &first_;
-    admit(next.use);
-    next.admitted = true;
-    next.called.notify_one();
-  }
-}
-
-// Removes a waiter that gives up; those after it may have waited for it alone.
-void FairSharedMutex::remove(const Waiter& waiter) {
-  for (Waiter** at = &first_; *at; at = &(*at)->next)
-    if (*at == &waiter) {
-      *at = waiter.next;
-      if (!*at) end_ = at;
-      break;
-    }
-  admit_next();
+  queue_.leave(use, notify);
 }
 
 void FairSharedMutex::wake() {
   const MutexLock lock(mutex_);
-  for (Waiter* waiter = first_; waiter; waiter = waiter->next) waiter->called.notify_one();
+  queue_.for_each(notify);
 }
 
 size_t FairSharedMutex::waiting() const {
   const MutexLock lock(mutex_);
   size_t count = 0;
-  for (const Waiter* waiter = first_; waiter; waiter = waiter->next) ++count;
+  queue_.for_each([&](const TurnWaiter&) { ++count; });
   return count;
 }
 

@@ -1,5 +1,6 @@
 // FairSharedMutex: a lock that readers share and a writer has alone, and that is fair. Threads are admitted in order of arrival: a reader
-// that arrives after a waiting writer waits too, so neither side starves the other. A wait ends with a deadline or a cancellation.
+// that arrives after a waiting writer waits too, so neither side starves the other. An updater shares it with readers until it calls
+// upgrade(), and then has it alone (base/threads/turn_queue.h). A wait ends with a deadline or a cancellation.
 //
 //   FairSharedMutex::Hold hold;
 //   if (hold.enter(turns, FairSharedMutex::Use::alone, Interruption(deadline, &cancelled)) != FairSharedMutex::Outcome::entered) return
@@ -19,6 +20,7 @@
 
 #include "base/threads/interruption.h"
 #include "base/threads/mutex.h"
+#include "base/threads/turn_queue.h"
 #include "heddle/status.h"
 
 namespace heddle {
@@ -26,7 +28,7 @@ namespace heddle {
 // Thread-safe. Must outlive its holds.
 class FairSharedMutex {
  public:
-  enum class Use : uint8_t { shared, alone };
+  using Use = TurnUse;
   enum class Outcome : uint8_t { entered, late, cancelled, held };
 
   // A turn, from enter() until the object is destroyed. Belongs to the thread that entered.
@@ -38,6 +40,10 @@ class FairSharedMutex {
     Hold& operator=(const Hold&) = delete;
     // The object must not hold a turn already. The thread that sets the flag of `until` must call wake() afterwards.
     Outcome enter(FairSharedMutex& turns, Use use, const Interruption& until = {});
+    // REQUIRES: it holds a turn with Use::updating. Waits until no reader is left, and has the mutex alone from then on. If the wait ends
+    // early the turn is as before. [any thread, one at a time]
+    Outcome upgrade(const Interruption& until = {});
+    bool updates() const { return turns_ && use_ == Use::updating; }
     void leave();
 
    private:
@@ -67,23 +73,17 @@ class FairSharedMutex {
   size_t waiting() const;
 
  private:
-  struct Waiter {
-    Use use = Use::shared;
-    bool admitted = false;  // like `next` used under mutex_; no annotation: a nested type cannot name a member of the class around it
+  struct Waiter : TurnWaiter {  // used under mutex_; no annotation: a nested type cannot name a member of the class around it
     Condition called;
-    Waiter* next = nullptr;
   };
-  bool free_for(Use use) const HEDDLE_REQUIRES(mutex_) { return use == Use::alone ? inside_ == 0 : inside_ >= 0; }
-  void admit(Use use) HEDDLE_REQUIRES(mutex_) { inside_ = use == Use::alone ? -1 : inside_ + 1; }
+  static void notify(TurnWaiter& waiter);
   Outcome wait(Use use, const Interruption& until);
+  Outcome upgrade(const Interruption& until);
+  Outcome wait_until_admitted(Waiter& waiter, const Interruption& until) HEDDLE_REQUIRES(mutex_);
   void leave(Use use);
-  void admit_next() HEDDLE_REQUIRES(mutex_);
-  void remove(const Waiter& waiter) HEDDLE_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  int64_t inside_ HEDDLE_GUARDED_BY(mutex_) = 0;       // readers; -1: a writer
-  Waiter* first_ HEDDLE_GUARDED_BY(mutex_) = nullptr;  // in order of arrival
-  Waiter** end_ HEDDLE_GUARDED_BY(mutex_) = &first_;
+  TurnQueue queue_ HEDDLE_GUARDED_BY(mutex_);
 };
 
 // Converts the outcome of entering to a status; `what` is what the mutex protects, in a run's words ("the session's variables"). Ok when it

@@ -28,6 +28,12 @@ class Patience {
 
   // Begins a wait.
   void begin() { *this = Patience(); }
+  // Begins anew, once in each wait: the work has come to a part that has more time.
+  void begin_again() {
+    if (again_) return;
+    *this = Patience();
+    again_ = true;
+  }
   // `ends`: whether an end was requested. `limits` sets the limit of a signal that is due now; limits of earlier signals stay.
   Act look(uint64_t now, bool ends, const Limits& limits) {
     if (state_ == State::waiting) {
@@ -56,6 +62,7 @@ class Patience {
  private:
   enum class State : uint8_t { waiting, told, told_all };
   State state_ = State::waiting;
+  bool again_ = false;
   uint64_t until_ = 0;
 };
 

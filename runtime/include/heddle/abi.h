@@ -33,7 +33,7 @@ extern "C" {
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x43e22d20c24425f9)
+#define HEDDLE_ABI_HASH UINT64_C(0x2e34fa55b30453d7)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -572,6 +572,15 @@ typedef struct heddle_run_state {
   uint64_t trip;
 } heddle_run_state;
 
+/* An index of a run's data that is out of range, as found by a kernel on a device, which cannot return an error for what it finds in the
+   device's memory. The struct is in the memory of that device. Each context has one for each device; `mark` is 0 when a run begins. */
+typedef struct heddle_fault {
+  uint64_t mark; /* heddle_run_context::fault_mark of the step that set the other fields; 0: no index was out of range */
+  int64_t index; /* the index, which is outside of lower .. upper */
+  int64_t lower;
+  int64_t upper;
+} heddle_fault;
+
 /* [run] The context of run and finish: one step, run by one Context (heddle/session.h). */
 typedef struct heddle_run_context {
   uint32_t struct_size;
@@ -593,6 +602,19 @@ typedef struct heddle_run_context {
   /* The deadline of the run, in nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock); 0: none. Set only for asynchronous kernels and
      for kernels that use a resource of communicator scope; 0 for all other kernels. */
   int64_t deadline_ns;
+  /* For kernels with HEDDLE_KERNEL_USES_FAULT; null for all others. A kernel that finds an index out of range replaces fault->mark by
+     `fault_mark`, atomically and only if it is 0. If it was 0, the kernel then sets the other fields. In any case the kernel goes on, with
+     any result, and accesses no memory out of bounds. The host reads the struct when all work that the run has on the device is done; the
+     run then fails with the operator, the index and its bounds. */
+  heddle_fault* fault;
+  uint64_t fault_mark;
+  /* For a kernel of an operator that updates a variable: words in the memory of the node's device, written by work that is enqueued before
+     this step. Unless all are 0, the run fails or was stopped, and the kernel must leave its outputs as they are. Null, with the count 0,
+     if the host knows before it enqueues the step that the run goes on, and on "cpu". The kernel has HEDDLE_KERNEL_USES_FAULT, or is run
+     by heddle_launch. */
+  const uint64_t* holds;
+  uint32_t hold_count;
+  uint32_t reserved;
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may call it at once for disjoint ranges of one step. It must not allocate, synchronise,
@@ -652,6 +674,9 @@ enum {
      subnets. The host can therefore call it for a node on any device: moves and subnets are enqueued on the device's stream. For "cpu"
      only. */
   HEDDLE_KERNEL_MOVES_ONLY = 64u,
+  /* The kernel reports indices that are out of range through heddle_run_context::fault. If its operator updates a variable, it obeys
+     heddle_run_context::holds. For devices other than "cpu". */
+  HEDDLE_KERNEL_USES_FAULT = 128u,
 };
 
 typedef struct heddle_kernel {

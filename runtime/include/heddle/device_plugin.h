@@ -78,7 +78,9 @@ typedef struct heddle_stream_request {
    HEDDLE_SPACE_HOST in each tensor), and `host` is a table of the backend, whose thread_scratch function returns the memory
    `thread_scratch` below. The backend must also copy the contents of inputs in host memory, because these contents, this struct and
    `context` are valid only during the call of enqueue. The kernel, its state and its resources stay valid until the stream has executed the
-   step. The text that the kernel gives to set_error becomes the text of the failure. */
+   step. The text that the kernel gives to set_error becomes the text of the failure. If context->hold_count is not 0, the stream reads the
+   words at context->holds when it comes to the step, and does not call the kernel unless all are 0; the step is then done, without a
+   failure. */
 typedef struct heddle_launch {
   uint32_t struct_size;
   uint32_t guard_bytes; /* bytes of unused memory after each output, which the kernel must not change; they begin at the end of the output,
@@ -151,7 +153,8 @@ typedef struct heddle_device_backend {
   heddle_status (*create_event)(void* device, void** event, const heddle_call* call);
   void (*destroy_event)(void* device, void* event);
   /* Enqueues work. Host memory of copies is ordinary memory or memory from allocate_host; it stays unchanged until the stream has executed
-     the copy. */
+     the copy. Only aligned words of 8 bytes that are copied alone may be set or read by the host at any time: such a copy moves the word as
+     a whole, and from memory of allocate_host when the stream comes to it. */
   heddle_status (*enqueue)(void* device, void* stream, const heddle_work* work, const heddle_call* call);
   /* Waits until everything enqueued on the stream is done and returns the first asynchronous error. */
   heddle_status (*synchronize)(void* device, void* stream, const heddle_call* call);

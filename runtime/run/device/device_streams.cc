@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/text/text.h"
@@ -27,6 +28,7 @@ DeviceStreams::DeviceStreams(const Plan& plan) : plan_(plan) {
 
 Status DeviceStreams::allocate() {
   HEDDLE_CHECK(allocate_states());
+  HEDDLE_CHECK(allocate_faults());
   return allocate_extents();
 }
 
@@ -51,6 +53,26 @@ Status DeviceStreams::allocate_extents() {
       HEDDLE_TRY(there.extents, there.device->allocate(static_cast<int64_t>(plan_.extent_slots * sizeof(int64_t))));
     }
   }
+  return {};
+}
+
+Status DeviceStreams::allocate_faults() {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    OnDevice& there = devices_[d];
+    if (!plan_.devices[d].has_block) continue;
+    HEDDLE_TRY(there.faults, there.device->allocate(FaultBlock::bytes(devices_.size())));
+    there.block = static_cast<std::byte*>(there.faults.get());
+  }
+  return {};
+}
+
+Status DeviceStreams::clear_faults() {
+  if (std::exchange(faults_clear_, false)) return {};
+  static constexpr std::array<std::byte, 64 + 8 * 256> zeros = {};
+  const int64_t bytes = FaultBlock::bytes(devices_.size());
+  if (bytes > static_cast<int64_t>(zeros.size())) return {Code::internal, "a plan has more devices than there can be"};
+  for (const OnDevice& there : devices_)
+    if (there.faults) HEDDLE_CHECK(there.device->write(there.block, zeros.data(), bytes));
   return {};
 }
 
@@ -83,7 +105,11 @@ void DeviceStreams::follow(const DeviceStreams& outer, uint32_t step, uint32_t s
   outer_label_ = outer.label_of(step);
   subnet_ = subnet;
   void* const stream = outer.stream(*outer.plan_.steps[step].on_device);
-  for (OnDevice& there : devices_) std::fill(there.streams.begin(), there.streams.end(), stream);
+  const DeviceWork& work = *outer.plan_.steps[step].on_device;
+  for (OnDevice& there : devices_) {
+    std::fill(there.streams.begin(), there.streams.end(), stream);
+    there.block = outer.block_on(work.device);
+  }
 }
 
 Status DeviceStreams::usable() const {

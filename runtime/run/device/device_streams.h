@@ -32,7 +32,7 @@ class DeviceStreams {
   explicit DeviceStreams(const Plan& plan);
   DeviceStreams(const DeviceStreams&) = delete;
   DeviceStreams& operator=(const DeviceStreams&) = delete;
-  // Allocates the memory for run states and extents; call it once, first. Errors: out_of_memory, device_failed.
+  // Allocates the memory for run states, extents and faults; call it once, first. Errors: out_of_memory, device_failed.
   Status allocate();
 
   // Moves to the streams and events of a workspace that has reserved for the plan, and to the context's current memory.
@@ -66,6 +66,21 @@ class DeviceStreams {
     return reinterpret_cast<heddle_run_state*>(static_cast<std::byte*>(devices_[device - 1u].states.get()) + stream * state_stride);
   }
   bool has_states(uint32_t device) const { return static_cast<bool>(devices_[device - 1u].states); }
+  // The FaultBlock of the context on a device, or for a subnet that of the outer context; null: it has none.
+  std::byte* block_on(uint32_t device) const { return devices_[device - 1u].block; }
+  heddle_fault* fault_on(uint32_t device) const { return reinterpret_cast<heddle_fault*>(block_on(device)); }
+  uint64_t* holds_on(uint32_t device) const { return reinterpret_cast<uint64_t*>(block_on(device) + FaultBlock::holds_at); }
+  uint32_t hold_count() const { return device_count() + 1; }
+  // The mark with which a step reports a fault, and its label.
+  uint64_t mark_of(uint32_t step) const { return label_of(step) + 1; }
+  // Call it before each run, when nothing of an earlier one is under way: sets the faults of all devices to zeros, unless
+  // faults_were_clear() was called since. Errors: device_failed.
+  Status clear_faults();
+  void faults_were_clear() { faults_clear_ = true; }
+  // Returns where the device's Faults step has copied its FaultBlock to.
+  std::byte* reported(uint32_t device) const { return staging_ + plan_.devices[device - 1u].fault_staging; }
+  // For a plan whose update phase joins on devices. Devices copy its words while the host uses them.
+  CommitWords& commit_words() const { return *reinterpret_cast<CommitWords*>(staging_ + plan_.commit_staging); }
   // The first step on a stream that draws random numbers; -1: none.
   int32_t first_draw(uint32_t device, uint32_t stream) const { return devices_[device - 1u].first_draw[stream]; }
 
@@ -113,8 +128,11 @@ class DeviceStreams {
     std::vector<int32_t> first_draw;  // by stream
     DeviceMemory extents;             // by slot, where a value on it has one
     DeviceMemory states;              // by stream, if any draws
+    DeviceMemory faults;              // its own FaultBlock
+    std::byte* block = nullptr;
   };
   Status allocate_states();
+  Status allocate_faults();
   Status allocate_extents();
   void move_to(const ContextMemory& memory);
 
@@ -128,6 +146,7 @@ class DeviceStreams {
   uint64_t outer_label_ = no_label;  // for a subnet: the label of the outer step
   uint32_t subnet_ = 0;
   bool observed_ = false;
+  bool faults_clear_ = false;
 };
 
 }  // namespace heddle

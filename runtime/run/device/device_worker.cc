@@ -99,12 +99,15 @@ heddle_status DeviceWorker::enqueue(uint32_t index, const heddle_run_context* co
 heddle_status DeviceWorker::work(uint32_t index, const StepKernel& of, const heddle_run_context* context, const heddle_work& before,
                                  const heddle_work& after) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
-  if (planned.kind == DeviceWork::Kind::copy || planned.kind == DeviceWork::Kind::launch) {
+  if (planned.kind == DeviceWork::Kind::commit) return commit(index, *context, before, after);
+  if (planned.kind != DeviceWork::Kind::kernel) {
     heddle_work whole = before;
     whole.record = after.record;
     whole.callback = after.callback;
     whole.user = after.user;
-    return planned.kind == DeviceWork::Kind::copy ? copy(index, *context, before, whole) : launch(index, of, *context, whole);
+    return planned.kind == DeviceWork::Kind::copy     ? copy(index, *context, before, whole)
+           : planned.kind == DeviceWork::Kind::launch ? launch(index, of, *context, whole)
+                                                      : report(index, *context, whole);
   }
   Device& device = streams_.device(planned.device);
   const uint64_t label = streams_.label_of(index);
@@ -132,6 +135,42 @@ heddle_status DeviceWorker::copy(uint32_t step, const heddle_run_context& contex
   }
   const heddle_copy copy = {sizeof(copy), planned.copy_kind, context.outputs[0]->data, from, bytes, source_device};
   if (bytes > 0) whole.copy = &copy;
+  return streams_.enqueue(streams_.device(planned.device), context.stream, whole, streams_.label_of(step), context.call);
+}
+
+// The copies of a commit: on the device that decides the stop word and the marks of all devices, elsewhere what that device has found.
+heddle_status DeviceWorker::commit(uint32_t step, const heddle_run_context& context, const heddle_work& before, const heddle_work& after) {
+  const DeviceWork& planned = *plan_.steps[step].on_device;
+  Device& device = streams_.device(planned.device);
+  uint64_t* const holds = streams_.holds_on(planned.device);
+  heddle_status status = streams_.enqueue(device, context.stream, before, streams_.label_of(step), context.call);
+  const auto copy = [&](int32_t kind, void* to, const void* from, uint64_t bytes, uint32_t of) {
+    void* const source_device = of == 0 || of == planned.device ? nullptr : streams_.device(of).handle();
+    const heddle_copy what = {sizeof(what), kind, to, from, bytes, source_device};
+    heddle_work work = {};
+    work.copy = &what;
+    if (status == HEDDLE_OK) status = streams_.enqueue(device, context.stream, work, streams_.label_of(step), context.call);
+  };
+  if (planned.copied_from == planned.device) {
+    CommitWords& words = streams_.commit_words();
+    copy(HEDDLE_COPY_HOST_TO_DEVICE, holds, &words.stop, sizeof(uint64_t), 0);
+    copy(HEDDLE_COPY_DEVICE_TO_HOST, &words.outcome, holds, sizeof(uint64_t), 0);
+    for (uint32_t d = 1; d <= streams_.device_count(); ++d)
+      if (plan_.devices[d - 1].reports) copy(HEDDLE_COPY_DEVICE_TO_DEVICE, holds + d, &streams_.fault_on(d)->mark, sizeof(uint64_t), d);
+  } else {
+    copy(HEDDLE_COPY_DEVICE_TO_DEVICE, holds, streams_.holds_on(planned.copied_from), streams_.hold_count() * sizeof(uint64_t),
+         planned.copied_from);
+  }
+  return status == HEDDLE_OK ? streams_.enqueue(device, context.stream, after, streams_.label_of(step), context.call) : status;
+}
+
+// `whole`: the work before and after the copy.
+heddle_status DeviceWorker::report(uint32_t step, const heddle_run_context& context, heddle_work whole) {
+  const DeviceWork& planned = *plan_.steps[step].on_device;
+  const auto bytes = static_cast<uint64_t>(FaultBlock::bytes(streams_.device_count()));
+  const heddle_copy copy = {
+      sizeof(copy), HEDDLE_COPY_DEVICE_TO_HOST, streams_.reported(planned.device), streams_.block_on(planned.device), bytes, nullptr};
+  whole.copy = &copy;
   return streams_.enqueue(streams_.device(planned.device), context.stream, whole, streams_.label_of(step), context.call);
 }
 

@@ -54,6 +54,8 @@ class DeviceWorker {
   heddle_status work(uint32_t step, const StepKernel& kernel, const heddle_run_context* context, const heddle_work& before,
                      const heddle_work& after);
   heddle_status copy(uint32_t step, const heddle_run_context& context, const heddle_work& before, heddle_work whole);
+  heddle_status commit(uint32_t step, const heddle_run_context& context, const heddle_work& before, const heddle_work& after);
+  heddle_status report(uint32_t step, const heddle_run_context& context, heddle_work whole);
   heddle_status copy_extent(uint32_t step, const heddle_run_context& context, heddle_work before);
   heddle_status launch(uint32_t step, const StepKernel& kernel, const heddle_run_context& context, heddle_work whole);
   heddle_status send_extents(uint32_t step, const heddle_work& after, const heddle_call* call);

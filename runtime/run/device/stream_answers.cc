@@ -41,6 +41,7 @@ void StreamAnswers::begin(bool (*stops)(void* user), void* user) {
     if (answer.state.state() == StreamState::State::worked) answer.state.on_alone(StreamRules::Event::begin);
   }
   aborted_.store(false, std::memory_order_relaxed);
+  if (plan_.joins_tail) streams_.commit_words() = {0, CommitWords::none};
   aborts_.store(Aborts::any);
 }
 
@@ -97,6 +98,7 @@ void StreamAnswers::fail_fences(const Answer& of, heddle_status status) {
 // Takes no lock: a device may call back from inside abort_stream, and the callback may abort again.
 void StreamAnswers::abort(bool all) {
   ++aborting_;
+  if (aborts_ != Aborts::none && plan_.joins_tail) std::atomic_ref(streams_.commit_words().stop).store(1, std::memory_order_relaxed);
   if (aborts_ >= (all ? Aborts::of_all : Aborts::any)) {
     aborted_ = true;
     for (const Answer& answer : answers_)

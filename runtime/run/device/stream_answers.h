@@ -86,7 +86,8 @@ class StreamAnswers {
   bool noted() const { return unanswered_ || !left_work(); }
 
   // [any thread] Aborts the work in flight, on devices that support it: streams end soon, as cancelled. Does nothing once disabled by
-  // end_aborts() and before the first run, when another context may use the streams. REQUIRES: RunControl::stop is set.
+  // end_aborts() and before the first run, when another context may use the streams. Where the update phase joins on devices, its updates
+  // are not made unless their commit has come before, whatever `all` says. REQUIRES: RunControl::stop is set.
   void abort(bool all);
   // Disables abort(). Call it with `all` false before the update phase, which disables abort(false) alone, and with `all` true after the
   // last step. Blocks until concurrent calls of abort() have returned. Returns true if an abort() took effect in this run.

@@ -106,6 +106,10 @@ __attribute__((visibility("default"))) __thread heddle_grid* heddle_grid_now;
 #define warpSize 32
 #define __syncthreads() heddle_grid_now->barrier(heddle_grid_now)
 
+static inline unsigned long long atomicCAS(unsigned long long* word, unsigned long long expected, unsigned long long value) {
+  return __sync_val_compare_and_swap(word, expected, value);
+}
+
 template <class T>
 static inline T heddle_shuffle(T value, int lane) {
   T other;

@@ -110,10 +110,16 @@ struct Draw {
   uint32_t stream = 0;
 };
 
+// Where kernels report indices out of range; the words that hold variables.
+struct Report {
+  heddle_fault* fault = nullptr;
+  std::vector<uint64_t> holds = {};
+};
+
 // Launches the plan as kernels/common/planned_kernel.h does, in host memory; it allocates scratch, filled with a pattern. Of grids of more
 // than `last` blocks only the last `last` run. Returns an empty string, or the error.
 inline std::string launch_plan(const grid::Module& module, const KernelSource& source, const LaunchPlan& plan, const Operands& operands,
-                               grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}) {
+                               grid::Order order, uint64_t last = UINT64_MAX, const Draw& draw = {}, const Report& report = {}) {
   if (const plugin::Status fits = plan.check(); !fits.ok()) return fits.text;
   const auto word_of = [](const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address)); };
   const auto scratch = std::make_unique<unsigned char[]>(plan.scratch_bytes);
@@ -129,6 +135,10 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
                       : a.of == Address::extent        ? word_of(operands.outputs[a.index]->extent)
                       : a.of == Address::run_state     ? word_of(&draw.state)
                       : a.of == Address::random_stream ? int64_t{draw.stream}
+                      : a.of == Address::fault         ? word_of(report.fault)
+                      : a.of == Address::fault_mark    ? int64_t{1}
+                      : a.of == Address::holds         ? word_of(report.holds.data())
+                      : a.of == Address::hold_count    ? static_cast<int64_t>(report.holds.size())
                                                        : word_of(scratch.get() + a.offset);
     }
     const std::string& entry = source.entries[launch.kernel];

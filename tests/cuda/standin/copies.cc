@@ -82,6 +82,16 @@ void use_both(Process& process, const At& to, const At& from, const Stream& stre
   }
 }
 
+// A word may be set or read by the host meanwhile: it is copied as a whole.
+void copy_bytes(void* destination, const void* source, size_t bytes) {
+  const auto is_word = [&](const void* address) { return bytes == sizeof(uint64_t) && reinterpret_cast<uintptr_t>(address) % bytes == 0; };
+  if (is_word(destination) && is_word(source))
+    __atomic_store_n(static_cast<uint64_t*>(destination), __atomic_load_n(static_cast<const uint64_t*>(source), __ATOMIC_RELAXED),
+                     __ATOMIC_RELEASE);
+  else
+    std::memcpy(destination, source, bytes);
+}
+
 // Enqueues a copy whose sides were checked. `to_host`: the destination is the host's, `from_host`: the source.
 cudaError_t enqueue_copy(Process& process, Lock& lock, Stream& stream, void* destination, const void* source, size_t bytes, bool to_host,
                          bool from_host, const char* call) {
@@ -89,7 +99,7 @@ cudaError_t enqueue_copy(Process& process, Lock& lock, Stream& stream, void* des
   if (!is_as_said(process, to, !to_host, destination, bytes, call) || !is_as_said(process, from, !from_host, source, bytes, call))
     return cudaErrorInvalidValue;
   if (overlap(destination, source, bytes)) return process.rules.add(Rule::copy_overlap, call), cudaErrorInvalidValue;
-  std::function<cudaError_t()> move = [=] { return std::memcpy(destination, source, bytes), cudaSuccess; };
+  std::function<cudaError_t()> move = [=] { return copy_bytes(destination, source, bytes), cudaSuccess; };
   if (from_host && !from.pinned) {
     if (bytes > staged_without_waiting) process.wait_on_host(lock, stream, call);
     std::shared_ptr<std::byte[]> staged(new std::byte[bytes]);

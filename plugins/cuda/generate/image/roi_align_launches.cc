@@ -19,6 +19,7 @@ void RoiAlignLaunches::parameters(const Operands& operands, ParameterWriter& wri
   writer.address("const ", stored_type(dtype_), "x", Address::input, 0);
   writer.address("const ", stored_type(dtype_), "rois", Address::input, 1);
   writer.address("const ", "i64", "batch_indices", Address::input, 2);
+  writer.fault();
   writer.number("count", y.element_count);
   writer.number("batches", x.dims[0]);
   writer.number("channels", x.dims[1]);
@@ -43,7 +44,7 @@ Status RoiAlignLaunches::choose(const Operands& operands, bool varies, KernelSou
   parameters(operands, text.parameters);
   text.kernel("align", "roi_align<F>");
   source->contract = false;  // to get the host's places
-  text.write({"grouped_sum", "roi_align"}, source);
+  text.write({"fault", "grouped_sum", "roi_align"}, source);
   return {};
 }
 

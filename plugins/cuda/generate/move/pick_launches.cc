@@ -27,7 +27,7 @@ Status PickLaunches::choose(const Operands& operands, bool varies, KernelSource*
   text.function("T nothing(const Parameters& p)", "return " + nothing(operands) + ";");
   functions(operands, &text);
   text.kernel("pick", std::string("pick<") + way() + ", F>");
-  text.write({"move", "pick"}, source);
+  text.write({"fault", "move", "pick"}, source);
   return {};
 }
 
@@ -57,6 +57,7 @@ Status GatherLaunches::parameters(const Operands& operands, bool, ParameterWrite
   int at = 0;
   if (!operators::normalize_axis(axis, data.rank, &at)) return operators::axis_outside("axis", axis, data.rank);
   writer.address("const ", stored_type(indices.dtype), "indices", Address::input, 1);
+  writer.fault();
   count(writer, "row", "row_divider", row_bytes(operands) / unit_);
   count(writer, "picks", "pick_divider", indices.element_count);
   writer.number("bound", data.dims[at]);
@@ -79,6 +80,7 @@ Status GatherNDLaunches::parameters(const Operands& operands, bool, ParameterWri
   const int depth = static_cast<int>(dims_of(indices)[-1]);
   const int64_t batches = dims_of(data).count(0, static_cast<int>(batch));
   writer.address("const ", stored_type(indices.dtype), "indices", Address::input, 1);
+  writer.fault();
   count(writer, "row", "row_divider", row_bytes(operands) / unit_);
   count(writer, "picks", "pick_divider", indices.element_count / depth / std::max<int64_t>(batches, 1));
   writer.numbers("bounds", data.dims + batch, depth);
@@ -98,6 +100,7 @@ Status GatherElementsLaunches::parameters(const Operands& operands, bool, Parame
   int64_t strides[HEDDLE_MAX_RANK];
   operators::dense_strides(dims_of(data), strides);
   writer.address("const ", stored_type(indices.dtype), "indices", Address::input, 1);
+  writer.fault();
   writer.number("bound", data.dims[at]);
   writer.number("axis_stride", strides[at]);
   strides[at] = 0;
@@ -120,6 +123,7 @@ void ReverseLaunches::functions(const Operands&, KernelText* text) const {
 Status ReverseLaunches::parameters(const Operands& operands, bool, ParameterWriter& writer) const {
   const heddle_tensor& x = *operands.input(0);
   writer.address("const ", "i64", "lengths", Address::input, 1);
+  writer.fault();
   count(writer, "row", "row_divider", row_bytes(operands) / unit_);
   writer.number("outer", x.dims[0]);
   count(writer, "inner", "inner_divider", x.dims[1]);

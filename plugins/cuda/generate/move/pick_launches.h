@@ -1,6 +1,6 @@
 // Implements operators each of whose output elements shows one element of the input, selected by an index, a length or a position
 // (text/pick.cuh): Gather, GatherND, GatherElements, ReverseSequence, Trilu, OneHot and Pad. An index out of range or a length longer than
-// the sequence, which the host refuses during the run, gives zeros here.
+// the sequence gives zeros, and is reported (text/fault.cuh).
 #pragma once
 
 #include <cstdint>

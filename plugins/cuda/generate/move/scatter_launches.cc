@@ -24,6 +24,7 @@ void ScatterLaunches::all_parameters(const Operands& operands, const Numbers& n,
   const char* const type = stored_type(operands.output(0)->dtype);
   writer.address("", type, "y", Address::output, 0);
   writer.address("const ", stored_type(operands.input(1)->dtype), "indices", Address::input, 1);
+  writer.fault();
   writer.address("const ", type, "updates", Address::input, 2);
   parameters(operands, n, writer);
   if (lines_) return;
@@ -68,7 +69,7 @@ Status ScatterLaunches::choose(const Operands& operands, bool varies, KernelSour
     text.kernel("merge", "merge_runs<F>");
     text.kernel("apply", "scatter_sorted<F>");
   }
-  text.write({"block", "sort", "move", "pick", "scatter"}, source);
+  text.write({"block", "fault", "sort", "move", "pick", "scatter"}, source);
   return {};
 }
 

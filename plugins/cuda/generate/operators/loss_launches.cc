@@ -20,6 +20,7 @@ void LossLaunches::parameters(const Numbers& n, ParameterWriter& writer) const {
   writer.address("", type, "y", Address::output, 0);
   writer.address("const ", type, "x", Address::input, 0);
   writer.address("const ", stored_type(labels_), "labels", Address::input, 1);
+  writer.fault();
   if (weights_) writer.address("const ", type, "weights", Address::input, 2);
   writer.address("const ", "Softened<C>", "known", Address::scratch, 0, n.known);
   writer.address("", "Losses<S>", "partial", Address::scratch, 0, n.partial);
@@ -46,7 +47,7 @@ void LossLaunches::write(KernelSource* source) const {
   parameters({}, text.parameters);
   if (reduction != LossReduction::none) text.block_kernel("parts", "loss_parts<F>", loss_threads);
   text.block_kernel("", reduction == LossReduction::none ? "loss_each<F>" : "loss_total<F>", loss_threads);
-  text.write({"block", "folds", "loss"}, source);
+  text.write({"block", "fault", "folds", "loss"}, source);
 }
 
 Status LossLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {

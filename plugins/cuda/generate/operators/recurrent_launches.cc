@@ -61,6 +61,7 @@ void RecurrentLaunches::parameters(ParameterWriter& writer) const {
   };
   given(operators::port_b, type, "bias");
   given(operators::port_lengths, "i32", "lengths");
+  writer.fault();
   given(operators::port_h, type, "initial_h");
   given(operators::port_c, type, "initial_c");
   given(operators::port_p, type, "peepholes");
@@ -142,7 +143,7 @@ void RecurrentLaunches::choose(const Operands& operands, KernelSource* source) {
     text.kernel("step", "recurrent_step<F, Parameters>");
     if (resets_before()) text.kernel("reset", "recurrent_reset<F, Parameters>");
   }
-  text.write({"block", "recurrent"}, source);
+  text.write({"block", "fault", "recurrent"}, source);
 }
 
 Launch RecurrentLaunches::launch(Kernel kernel) const {

@@ -11,14 +11,14 @@ using plugin::Status;
 Status UpdateLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
   const heddle_tensor& y = *operands.output(0);
   if (operands.writes_nothing() && !varies) return {};
-  if (of_ == Update::assign) {
-    write_bytes_copy(source, varies || is_wide(static_cast<int64_t>(y.byte_size)));
-    return {};
-  }
-  KernelText text("update", varies || is_wide(y.element_count));
+  KernelText text("update", varies || is_wide(static_cast<int64_t>(of_ == Update::assign ? y.byte_size : y.element_count)));
   parameters(operands, text.parameters);
+  text.function("bool applies([[maybe_unused]] const Parameters& p)",
+                operands.input(apply_port()) ? "return p.apply->byte != 0;" : "return true;");
   if (of_ == Update::increment) {
-    text.kernel("update", "count_on");
+    text.kernel("update", "count_on<F>");
+  } else if (of_ == Update::assign) {
+    text.kernel("update", "assign<F>");
   } else {
     const bool sgd = of_ == Update::sgd;
     text.type("T", stored_type(y.dtype));
@@ -29,16 +29,12 @@ Status UpdateLaunches::choose(const Operands& operands, bool varies, KernelSourc
     text.kernel("update", "update<F>");
   }
   source->contract = false;
-  text.write({"some", "update"}, source);
+  text.write({"fault", "some", "move", "update"}, source);
   return {};
 }
 
 Status UpdateLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
   if (operands.writes_nothing()) return {};
-  if (of_ == Update::assign) {
-    plan_bytes_copy(operands, 0, plan, 1);
-    return {};
-  }
   const int64_t packs = blocks_of(static_cast<int64_t>(operands.output(0)->byte_size), widest_unit);
   ParameterWriter writer(nullptr, &plan->add(0, move_threads, blocks_of(packs, move_threads)));
   parameters(operands, writer);
@@ -47,10 +43,14 @@ Status UpdateLaunches::plan(const Operands& operands, LaunchPlan* plan) const {
 
 void UpdateLaunches::parameters(const Operands& operands, ParameterWriter& writer) const {
   const heddle_tensor& y = *operands.output(0);
-  const char* const type = stored_type(y.dtype);
+  const bool assigns = of_ == Update::assign;
+  const char* const type = assigns ? "u8" : stored_type(y.dtype);
+  writer.holds();
+  if (operands.input(apply_port())) writer.address("const ", "boolean", "apply", Address::input, apply_port());
   writer.address("", type, "y", Address::output, 0);
-  writer.address("const ", type, "x", Address::input, 0);
-  if (of_ == Update::increment) return;
+  writer.address("const ", type, "x", Address::input, assigns ? 1 : 0);
+  if (assigns) writer.number("bytes", static_cast<int64_t>(y.byte_size));
+  if (assigns || of_ == Update::increment) return;
   writer.address("const ", type, "value", Address::input, 1);
   if (of_ == Update::sgd) writer.address("const ", stored_type(operands.input(2)->dtype), "rate", Address::input, 2);
   writer.number("count", y.element_count);

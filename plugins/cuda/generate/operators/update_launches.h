@@ -17,6 +17,8 @@ class UpdateLaunches final : public Launches {
   plugin::Status plan(const Operands& operands, LaunchPlan* plan) const override;
 
  private:
+  // Follows the variable, the value and the rate, where there are such.
+  uint32_t apply_port() const { return of_ == Update::sgd ? 3 : of_ == Update::increment ? 1 : 2; }
   void parameters(const Operands& operands, ParameterWriter& writer) const;
   const Update of_;
 };

@@ -28,6 +28,14 @@ int64_t word_of(const Address& a, const RunContext& context) {
       return word_of(context.run_state);
     case Address::random_stream:
       return context.random_stream;
+    case Address::fault:
+      return word_of(context.fault);
+    case Address::fault_mark:
+      return static_cast<int64_t>(context.fault_mark);
+    case Address::holds:
+      return word_of(context.holds);
+    case Address::hold_count:
+      return context.hold_count;
     default:
       return word_of(static_cast<const char*>(context.scratch) + a.offset);
   }

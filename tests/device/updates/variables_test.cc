@@ -1,7 +1,7 @@
 // Variables with a device copy: uploaded once, updated there, read on the host on request.
 #include <set>
 
-#include "device_support.h"
+#include "device/device_support.h"
 
 namespace heddle {
 namespace {

@@ -1,8 +1,8 @@
 // Each fault at each step of a net: one error that names the step, nothing left in flight after it, and the next run is right.
 #include <future>
 
-#include "late_nets.h"
-#include "lstm_loop.h"
+#include "device/late_nets.h"
+#include "device/lstm_loop.h"
 
 namespace heddle {
 namespace {

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "device_support.h"
+#include "device/device_support.h"
 
 namespace heddle {
 namespace {
