@@ -49,25 +49,25 @@ Status RunVariables::enter(FairSharedMutex::Hold& turn, const Interruption& unti
   HEDDLE_CHECK(store_->enter(turn, use, until));
   HEDDLE_CHECK(store_->whole());
   if (store_->has_homes()) HEDDLE_CHECK(freshen(until));
-  if (use == FairSharedMutex::Use::alone) note_updates();
-  return {};
+  return use == FairSharedMutex::Use::alone ? note_updates(until) : Status();
 }
 
 Status RunVariables::begin_updates(FairSharedMutex::Hold& turn, const Interruption& until) {
   if (!turn.updates()) return {};
   HEDDLE_CHECK(turn_status(turn.upgrade(until), "the session's variables"));
-  note_updates();
-  return {};
+  return note_updates(until);
 }
 
 // Other copies of variables that the run updates are stale from now on, however it ends.
-void RunVariables::note_updates() {
+Status RunVariables::note_updates(const Interruption& until) {
+  for (const Use& use : uses_)
+    if (use.updated) HEDDLE_CHECK(store_->before_write(use.variable, until));
   for (const Use& use : uses_) {
     if (!use.updated) continue;
-    store_->before_write(use.variable);
     store_->mark_trained(use.variable);
     if (store_->has_homes()) store_->written(use.variable, use.device);
   }
+  return {};
 }
 
 // Brings variables up to date where the run reads them.

@@ -52,7 +52,7 @@ class RunVariables {
   int64_t read_step_counter() const;
   void note_use(const Operand& operand, bool updated);
   Status freshen(const Interruption& until);
-  void note_updates();
+  Status note_updates(const Interruption& until);
 
   const Plan& plan_;
   const std::shared_ptr<VariableStore> store_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -154,7 +155,7 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& e = entries_[i];
     if (e.initializer.empty()) continue;
-    before_write(i);
+    HEDDLE_CHECK(before_write(i, until));
     fill_by_rule(e.initializer, *e.blob, e.name, seed, e.data);
     e.torn = false;
     written(i, nullptr);
@@ -175,18 +176,18 @@ Status VariableStore::read(size_t i, void* destination, const Interruption& unti
 Status VariableStore::write(size_t i, const void* source, const Interruption& until) {
   FairSharedMutex::Hold turn;
   HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::alone, until));
-  overwrite(i, source);
-  return {};
+  return overwrite(i, source, until);
 }
 
 // REQUIRES: the turn alone.
-void VariableStore::overwrite(size_t i, const void* source) {
+Status VariableStore::overwrite(size_t i, const void* source, const Interruption& until) {
   Entry& e = entries_[i];
-  before_write(i);
+  HEDDLE_CHECK(before_write(i, until));
   if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
   e.torn = false;
   e.trained = true;
   written(i, nullptr);
+  return {};
 }
 
 Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const Interruption& until) const {
@@ -203,20 +204,15 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
     snapshots_.push_back(&made);
     ++snapshot_count_;
   }
-  {
-    const MutexLock lock(snapshots_mutex_);
-    for (size_t i = 0; i < entries_.size() && made.failed.ok(); ++i)
-      if (made.parts[i].state == Snapshot::State::waiting) copy_part(made, i, until);
-  }
-  finish(made);
+  finish(made, until);
   HEDDLE_CHECK(std::move(made.failed));
   std::vector<std::shared_ptr<const Blob>> copies;
   for (Snapshot::Part& part : made.parts) copies.push_back(std::move(part.blob));
   return copies;
 }
 
-// Copies one variable, without the lock.
-void VariableStore::copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const {
+// Copies one variable, without the lock. If it fails, the part waits for another attempt.
+Status VariableStore::copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const {
   Snapshot::Part& part = snapshot.parts[i];
   part.state = Snapshot::State::copying;
   snapshots_mutex_.unlock();
@@ -228,26 +224,44 @@ void VariableStore::copy_part(Snapshot& snapshot, size_t i, const Interruption& 
   }
   if (copied.ok() && part.blob->bytes > 0) std::memcpy(part.place, entries_[i].data, static_cast<size_t>(part.blob->bytes));
   snapshots_mutex_.lock();
-  part.state = Snapshot::State::done;
-  if (snapshot.failed.ok()) snapshot.failed = std::move(copied);
+  part.state = copied.ok() ? Snapshot::State::done : Snapshot::State::waiting;
   part_done_.notify_all();
+  return copied;
 }
 
-// Unregisters it once no other thread copies a part.
-void VariableStore::finish(Snapshot& snapshot) const {
+// Copies the parts that nobody else copies, until all are done or one has failed, and unregisters the snapshot once no other thread works
+// on it.
+void VariableStore::finish(Snapshot& snapshot, const Interruption& until) const {
   const MutexLock lock(snapshots_mutex_);
-  const auto is_copied = [](const Snapshot::Part& part) { return part.state == Snapshot::State::copying; };
-  while (std::any_of(snapshot.parts.begin(), snapshot.parts.end(), is_copied)) part_done_.wait(snapshots_mutex_);
+  const auto any = [&](Snapshot::State state) {
+    return std::any_of(snapshot.parts.begin(), snapshot.parts.end(), [&](const Snapshot::Part& part) { return part.state == state; });
+  };
+  for (;;) {
+    for (size_t i = 0; i < snapshot.parts.size() && snapshot.failed.ok(); ++i)
+      if (snapshot.parts[i].state == Snapshot::State::waiting) snapshot.failed = copy_part(snapshot, i, until);
+    if (any(Snapshot::State::copying))
+      part_done_.wait(snapshots_mutex_);
+    else if (!snapshot.failed.ok() || !any(Snapshot::State::waiting))
+      break;
+  }
   std::erase(snapshots_, &snapshot);
   --snapshot_count_;
 }
 
-void VariableStore::before_write(size_t i) const {
-  if (snapshot_count_.load(std::memory_order_acquire) == 0) return;
+Status VariableStore::before_write(size_t i, const Interruption& until) const {
+  constexpr std::chrono::milliseconds look_again(5);
+  if (snapshot_count_.load(std::memory_order_acquire) == 0) return {};
   const MutexLock lock(snapshots_mutex_);
-  for (Snapshot* next = find_part(i, Snapshot::State::waiting); next; next = find_part(i, Snapshot::State::waiting))
-    copy_part(*next, i, {});
-  while (find_part(i, Snapshot::State::copying)) part_done_.wait(snapshots_mutex_);
+  for (Snapshot* next = find_part(i, Snapshot::State::waiting); next; next = find_part(i, Snapshot::State::waiting)) {
+    const Status copied = copy_part(*next, i, until);
+    HEDDLE_CHECK(until.status(), "while a variable was copied for a snapshot");
+    if (!copied.ok()) next->failed = copied;
+  }
+  while (find_part(i, Snapshot::State::copying)) {
+    HEDDLE_CHECK(until.status(), "while a snapshot of a variable was waited for");
+    part_done_.wait_for(snapshots_mutex_, look_again);
+  }
+  return {};
 }
 
 // Returns a snapshot whose part `i` is in that state, and is still wanted; null: there is none.
@@ -261,7 +275,9 @@ Status VariableStore::replace(std::span<const std::shared_ptr<const Blob>> conte
   FairSharedMutex::Hold turn;
   HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::alone, until));
   for (size_t i = 0; i < contents.size(); ++i)
-    if (contents[i]) overwrite(i, contents[i]->data);
+    if (contents[i]) HEDDLE_CHECK(before_write(i, until));
+  for (size_t i = 0; i < contents.size(); ++i)
+    if (contents[i]) HEDDLE_CHECK(overwrite(i, contents[i]->data, {}));
   return {};
 }
 

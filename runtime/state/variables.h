@@ -70,8 +70,9 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status freshen(size_t i, const Device* device, const Interruption& until = {}) const;
   void written(size_t i, const Device* device);
 
-  // Call it before a variable is written: snapshots that are being made get what it still has. REQUIRES: the turn alone.
-  void before_write(size_t i) const;
+  // Call it before a variable is written: snapshots that are being made get what it still has. If the wait for them ends early, the
+  // variable must not be written. REQUIRES: the turn alone. Errors: deadline_exceeded, cancelled.
+  Status before_write(size_t i, const Interruption& until) const;
 
   // Takes a turn with all variables. Errors: cancelled, deadline_exceeded, busy.
   Status enter(FairSharedMutex::Hold& hold, FairSharedMutex::Use use, const Interruption& until = {}) const;
@@ -111,10 +112,10 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Home* home_on(const Entry& e, const Device& device) const HEDDLE_REQUIRES(homes_mutex_);
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
-  void overwrite(size_t i, const void* source);
-  void copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const HEDDLE_REQUIRES(snapshots_mutex_);
+  Status overwrite(size_t i, const void* source, const Interruption& until);
+  Status copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const HEDDLE_REQUIRES(snapshots_mutex_);
   Snapshot* find_part(size_t i, Snapshot::State state) const HEDDLE_REQUIRES(snapshots_mutex_);
-  void finish(Snapshot& snapshot) const;
+  void finish(Snapshot& snapshot, const Interruption& until) const;
   std::vector<Entry> entries_;
   uint64_t seed_ = 0;  // of the initial contents
   mutable Mutex filling_;
