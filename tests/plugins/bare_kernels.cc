@@ -137,6 +137,8 @@ heddle_status matmul(Work& w, std::string&) {
 template <Compute compute, uint32_t inputs>
 class Simple {
  public:
+  // An update with `apply` is another.
+  Status create(const CreateContext& c) { return c.input(inputs) ? unsupported("bare takes no further input") : Status(); }
   Status run(const RunContext& c, int64_t, int64_t) const { return enqueue(c, compute, work_of(c, inputs)); }
 };
 
@@ -279,7 +281,9 @@ Status open_gate(In<float> x, Out<float> y) {
 
 class Count {
  public:
-  Status create(const CreateContext& c) { return c.input(0)->rank == 0 ? Status() : unsupported("bare counts with scalars only"); }
+  Status create(const CreateContext& c) {
+    return c.input(0)->rank == 0 && !c.input(2) ? Status() : unsupported("bare counts with scalars only, and always");
+  }
   Status run(const RunContext& c, int64_t, int64_t) const { return enqueue(c, add_counts, work_of(c, 2)); }
 };
 

@@ -216,10 +216,10 @@ TEST(ToolInspect, ShowsKernelsForOperatorsOfOthers) {
   EXPECT_EQ(kernels["bare:uniform"]["types"][0].size(), 13u) << "as the operator says";
   EXPECT_EQ(kernels["bare:shift"]["operator"], "bare::Shift");
   const std::string said = heddle({"inspect", test_plugin("bare")}).out;
-  for (const char* line :
-       {", devices bare\n", "  Relu 14, an operator of \"cpu\"\n    kernel    bare:relu on bare, X: f32\n",
-        "    kernel    bare:accumulate on bare, variable: f32, value: f32\n    kernel    bare:count on bare, variable: i64, value: i64\n",
-        "    gradient  none\n    kernel    bare:shift on bare, x: f32, k: f32, table: f32\n"})
+  for (const char* line : {", devices bare\n", "  Relu 14, an operator of \"cpu\"\n    kernel    bare:relu on bare, X: f32\n",
+                           "    kernel    bare:accumulate on bare, variable: f32, value: f32, apply: bool\n    kernel    bare:count on "
+                           "bare, variable: i64, value: i64, apply: bool\n",
+                           "    gradient  none\n    kernel    bare:shift on bare, x: f32, k: f32, table: f32\n"})
     EXPECT_NE(said.find(line), std::string::npos) << line << "is not in\n" << said;
   const Json relu = heddle_json({"inspect", test_plugin("bare"), "--operator", "Relu"})["plugin"];
   EXPECT_EQ(relu["kernels"], Json::array({kernels["bare:relu"]}));

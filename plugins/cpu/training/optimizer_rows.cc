@@ -269,6 +269,8 @@ void add_optimizer_rows(Builder& plugin) {
   plugin.add(
       rows_update_operator<momentum_rule>("MomentumUpdateRows",
                                           "MomentumUpdate on the rows of w and velocity that indices name, each with the sum of its values")
+          .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
+                   "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 4 4 4, i64[3] = 2 0 2, f32[3,1] = 1 2 3, f32[] = 0.5; momentum=0.5 -> f32[3,1] = -1 2 "
                    "0, f32[3,1] = 4 4 6",
                    "by hand")
@@ -282,6 +284,8 @@ void add_optimizer_rows(Builder& plugin) {
       rows_update_operator<adagrad_rule>("AdagradUpdateRows",
                                          "AdagradUpdate on the rows of w that indices name, each with the sum of its values; rowwise: "
                                          "squares has one number for each row, to which the mean of the row's squares is added")
+          .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
+                   "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 1 -2 2, f32[] = 0.5; epsilon=1 -> f32[3,1] = 0.7 2 "
                    "3.333333, f32[3,1] = 16 8 4",
                    "by hand")
@@ -297,6 +301,8 @@ void add_optimizer_rows(Builder& plugin) {
   plugin.add(
       rows_update_operator<rms_prop_rule>("RmsPropUpdateRows",
                                           "RmsPropUpdate on the rows of w and squares that indices name, each with the sum of its values")
+          .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
+                   "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 2 -2 3, f32[] = 0.5; alpha=0.5, epsilon=1 -> f32[3,1] "
                    "= 0.5 2 3.414214, f32[3,1] = 16 8 2",
                    "by hand")
@@ -311,6 +317,9 @@ void add_optimizer_rows(Builder& plugin) {
                                       "AdamUpdate on the rows of w that indices name, each with the sum of its values; as "
                                       "torch.optim.SparseAdam, with lr * sqrt(1 - beta2^step) / (1 - beta1^step) * mean / "
                                       "(sqrt(squares) + epsilon) as the step")
+          .example("f32[2] = 1 2, f32[2] = 4 2, f32[2] = 3 1, i32[1] = 1, f32[1] = 1, f32[] = 0.5, i64[] = 1, -, -, bool[] = 0 -> f32[2] = "
+                   "1 2, f32[2] = 4 2, f32[2] = 3 1",
+                   "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 0 0 0, f32[3,1] = 0 0 0, i64[3] = 0 2 0, f32[3,1] = 1 -2 3, f32[] = 0.5, i64[] = 1; "
                    "epsilon=0 -> f32[3,1] = 0.5 2 3.5, f32[3,1] = 0.4 0 -0.2, f32[3,1] = 0.016 0 0.004",
                    "by hand")

@@ -103,12 +103,14 @@ void add_optimizer_state(Builder& plugin) {
       state_update_operator<adagrad_rule>("AdagradUpdate",
                                           "squares += g^2, w -= lr * g / (sqrt(squares) + epsilon), where weight_decay * w is added to "
                                           "g; as torch.optim.Adagrad")
+          .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 3 -2, f32[] = 0.5, bool[] = 0 -> f32[2] = 1 2, f32[2] = 7 0", "by hand")
           .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 3 -2, f32[] = 0.5; epsilon=1 -> f32[2] = 0.7 2.333333, f32[2] = 16 4", "by hand")
           .example("f64[1] = 2, f64[1] = 0, f64[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f64[1] = 1.500000000025, f64[1] = 4", "by hand"));
   plugin.add(
       state_update_operator<rms_prop_rule>("RmsPropUpdate",
                                            "squares = alpha * squares + (1 - alpha) * g^2, w -= lr * g / (sqrt(squares) + epsilon), "
                                            "where weight_decay * w is added to g; as torch.optim.RMSprop")
+          .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 3 -2, f32[] = 0.5, bool[] = 0 -> f32[2] = 1 2, f32[2] = 7 0", "by hand")
           .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 5 -2, f32[] = 0.5; alpha=0.5, epsilon=1 -> f32[2] = 0.5 2.414214, f32[2] = 16 "
                    "2",
                    "by hand")
@@ -120,6 +122,9 @@ void add_optimizer_state(Builder& plugin) {
                                        "/ (1 - beta1^step) * mean / (sqrt(squares / (1 - beta2^step)) + epsilon), where weight_decay * "
                                        "w is added to g; as torch.optim.Adam and, where the weight decay is decoupled and w is "
                                        "multiplied by 1 - lr * weight_decay, AdamW. step counts from 1")
+          .example(
+              "f32[1] = 2, f32[1] = 1, f32[1] = 12, f32[1] = 2, f32[] = 0.5, i64[] = 1, bool[] = 0 -> f32[1] = 2, f32[1] = 1, f32[1] = 12",
+              "by hand")
           .example("f32[2] = 1 2, f32[2] = 0 0, f32[2] = 0 0, f32[2] = 4 -2, f32[] = 0.5, i64[] = 1; epsilon=0 -> f32[2] = 0.5 2.5, "
                    "f32[2] = 0.4 -0.2, f32[2] = 0.016 0.004",
                    "by hand")
