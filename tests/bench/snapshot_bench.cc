@@ -41,13 +41,13 @@ Runtime runtime() {
   return must(Runtime::create(options));
 }
 
-// "tiny" adds one to v; "large" has the other variables.
+// "tiny" adds x to v; "large" has the other variables.
 Session open(const Runtime& runtime, int64_t mib) {
   std::vector<Net> nets;
   {
     NetBuilder b("tiny");
     const ValueId v = b.variable("v", DType::f32, Shape{4}, "constant(0)");
-    b.updates(b.add1("AccumulateAdd", "next", {v, v}, {}, "heddle"), v);
+    b.updates(b.add1("AccumulateAdd", "next", {v, b.input("x", DType::f32, Shape{4})}, {}, "heddle"), v);
     nets.push_back(b.finish());
   }
   {
@@ -86,6 +86,8 @@ int main(int argc, char** argv) {
   Session session = open(all, mib);
   Session tiny = must(session.net("tiny"));
   Context context = must(tiny.prepare());
+  const float x[4] = {1, 1, 1, 1};
+  must(context.bind_input(0, x));
   must(context.run());
   const Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
   runs("without a snapshot", context, [&] { return Clock::now() >= end; });
