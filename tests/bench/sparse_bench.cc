@@ -23,6 +23,7 @@
 
 #include "derive/training_net.h"
 #include "infer/registry_evaluator.h"
+#include "must.h"
 #include "net/lasting_blob.h"
 #include "plugin/registry.h"
 #include "resolve/resolve.h"
@@ -35,18 +36,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t bags = 4096, lookups_of_bag = 20, width = 64, lookups = bags * lookups_of_bag;
 constexpr size_t batches = 8;
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  std::fprintf(stderr, "%s\n", result.status().text().c_str());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.text().c_str());
-  std::exit(1);
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -15,24 +15,13 @@
 #include <vector>
 
 #include "load/load.h"
+#include "must.h"
 #include "session/session_impl.h"
 
 namespace heddle {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  std::fprintf(stderr, "%s\n", result.status().text().c_str());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.text().c_str());
-  std::exit(1);
-}
 
 Runtime runtime(int threads) {
   RuntimeOptions options;

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "must.h"
 #include "session/session_impl.h"
 
 namespace heddle {
@@ -26,13 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  std::fprintf(stderr, "%s\n", result.status().text().c_str());
-  std::exit(1);
 }
 
 Runtime runtime(int threads) {
