@@ -16,37 +16,37 @@ heddle_status not_a_kernel(const heddle_run_context*, int64_t, int64_t) {
   return HEDDLE_ERROR_INTERNAL;
 }
 
-heddle_kernel stand_in() {
+struct StandIn {
   heddle_kernel kernel = {};
-  kernel.struct_size = sizeof(kernel);
-  kernel.run = not_a_kernel;
-  return kernel;
-}
+  KernelEntry entry;
+  explicit StandIn(const char* name) : entry{&kernel, nullptr, name} {
+    kernel.struct_size = sizeof(kernel);
+    kernel.run = not_a_kernel;
+  }
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+};
 
 }  // namespace
 
 const KernelEntry* device_copy_kernel() {
-  static const heddle_kernel kernel = stand_in();
-  static const KernelEntry entry = {&kernel, nullptr, "runtime:copy"};
-  return &entry;
+  static const StandIn step("runtime:copy");
+  return &step.entry;
 }
 
 const KernelEntry* fence_kernel() {
-  static const heddle_kernel kernel = stand_in();
-  static const KernelEntry entry = {&kernel, nullptr, "runtime:fence"};
-  return &entry;
+  static const StandIn step("runtime:fence");
+  return &step.entry;
 }
 
 const KernelEntry* commit_kernel() {
-  static const heddle_kernel kernel = stand_in();
-  static const KernelEntry entry = {&kernel, nullptr, "runtime:commit"};
-  return &entry;
+  static const StandIn step("runtime:commit");
+  return &step.entry;
 }
 
 const KernelEntry* faults_kernel() {
-  static const heddle_kernel kernel = stand_in();
-  static const KernelEntry entry = {&kernel, nullptr, "runtime:faults"};
-  return &entry;
+  static const StandIn step("runtime:faults");
+  return &step.entry;
 }
 
 Status find_devices(Draft& draft) {
