@@ -229,7 +229,7 @@ Status VariableStore::copy_part(Snapshot& snapshot, size_t i, const Interruption
   return copied;
 }
 
-// Copies the parts that nobody else copies, until all are done or one has failed, and unregisters the snapshot once no other thread works
+// Copies the parts that no other thread copies, until all are done or one has failed. Unregisters the snapshot once no other thread works
 // on it.
 void VariableStore::finish(Snapshot& snapshot, const Interruption& until) const {
   const MutexLock lock(snapshots_mutex_);

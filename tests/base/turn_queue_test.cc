@@ -93,7 +93,7 @@ class World {
     if (queue_.readers() != static_cast<size_t>(reads)) return "the readers are miscounted";
     const TurnUse holder = alone > 0 ? TurnUse::alone : updates > 0 ? TurnUse::updating : TurnUse::shared;
     if (queue_.holder() != holder) return "the holder is another";
-    if (waits > 0 && reads + updates + alone == 0) return "all wait, and nobody has a turn";
+    if (waits > 0 && reads + updates + alone == 0) return "threads wait, and no thread has a turn";
     if (upgrades > 0 && reads == 0) return "an updater waits for readers that are not there";
     return {};
   }

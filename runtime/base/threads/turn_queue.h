@@ -76,7 +76,7 @@ class TurnQueue {
     for (TurnWaiter* waiter = first_; waiter; waiter = waiter->next) visit(*waiter);
   }
   size_t readers() const { return readers_; }
-  // `shared`: nobody updates or has it alone.
+  // Who besides readers has a turn: `updating`, `alone`, or `shared` where there is no such turn.
   TurnUse holder() const { return holder_; }
 
  private:

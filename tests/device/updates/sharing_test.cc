@@ -135,7 +135,8 @@ TEST_P(SharedVariables, OneStepWaitsForAnother) {
   EXPECT_NE(value_of(*session, "v"), v);
 }
 
-// A snapshot waits for a device's bytes, and keeps nobody from reading or writing other variables; what it gets is as it was at its begin.
+// While a snapshot waits for the bytes of a device, other threads read and write other variables. The snapshot holds the values of its
+// begin.
 TEST_P(SharedVariables, ASnapshotHoldsNobody) {
   HEDDLE_DEVICE_NEEDS(can_be_held);
   const Gate gate;
