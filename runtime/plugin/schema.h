@@ -42,6 +42,12 @@ struct OperatorSchema {
   bool updates_variable() const;
   // The input whose next version output `output` is; the input whose bytes it may take, or HEDDLE_ALIAS_ANY. -1: none.
   int updated_input(size_t output) const { return with(output, &heddle_port::updates); }
+  // The output that is the next version of input `input`; -1: none is.
+  int updating_output(size_t input) const {
+    for (uint32_t o = 0; o < op->output_count; ++o)
+      if (op->outputs[o]->updates == static_cast<int>(input)) return static_cast<int>(o);
+    return -1;
+  }
   int alias_input(size_t output) const { return with(output, &heddle_port::may_alias); }
 
  private:

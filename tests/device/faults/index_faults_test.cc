@@ -51,13 +51,6 @@ std::shared_ptr<const Blob> with_element(const Blob& blob, int64_t at, int64_t n
   return changed;
 }
 
-// The output that updates input `i`; -1: none does.
-int updated_by(const OperatorSchema& schema, size_t i) {
-  for (uint32_t o = 0; o < schema.op->output_count; ++o)
-    if (schema.op->outputs[o]->updates == static_cast<int>(i)) return static_cast<int>(o);
-  return -1;
-}
-
 // The operator, beside an update that depends on nothing, which must not be made either. Integer inputs that are no shapes are fed.
 Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<size_t>* feeds) {
   NetBuilder b("index");
@@ -67,7 +60,7 @@ Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<s
     const heddle_port* const port = schema.input_port(i);
     if (!call.inputs[i]) {
       inputs.emplace_back();
-    } else if (updated_by(schema, i) >= 0) {
+    } else if (schema.updating_output(i) >= 0) {
       inputs.push_back(b.variable(name, call.inputs[i]));
     } else if (port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND)) {
       inputs.push_back(b.constant(name, call.inputs[i]));
@@ -80,7 +73,7 @@ Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<s
   for (const ValueId output : outputs)
     if (output.valid()) b.output(output);
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (const int output = updated_by(schema, i); inputs[i].valid() && output >= 0)
+    if (const int output = schema.updating_output(i); inputs[i].valid() && output >= 0)
       b.updates(outputs[static_cast<size_t>(output)], inputs[i]);
   const float ones[3] = {1, 1, 1};
   const ValueId other = b.variable("other", Blob::copy_of(DType::f32, Shape{3}, ones));
@@ -121,7 +114,7 @@ class Run {
   std::vector<std::vector<char>> variables(const OperatorSchema& schema, const OperatorCall& call) const {
     std::vector<std::string> names = {"other"};
     for (size_t i = 0; i < call.inputs.size(); ++i)
-      if (call.inputs[i] && updated_by(schema, i) >= 0) names.push_back("input" + std::to_string(i));
+      if (call.inputs[i] && schema.updating_output(i) >= 0) names.push_back("input" + std::to_string(i));
     std::vector<std::vector<char>> all;
     for (const std::string& name : names) {
       auto value = session_->read_variable(name);
@@ -175,7 +168,7 @@ class Trial {
     const heddle_port* const port = schema_.input_port(i);
     const auto& input = call_.inputs[i];
     return input && (input->dtype == DType::i32 || input->dtype == DType::i64) && input->shape.element_count() > 0 && port &&
-           !(port->flags & (HEDDLE_PORT_SHAPE_OPERAND | HEDDLE_PORT_HOST)) && updated_by(schema_, i) < 0;
+           !(port->flags & (HEDDLE_PORT_SHAPE_OPERAND | HEDDLE_PORT_HOST)) && schema_.updating_output(i) < 0;
   }
 
   // Returns what the host says of the index; nullopt: it does not refuse it.

@@ -16,13 +16,6 @@ TensorView feed_of(const Blob& blob) {
   return {blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)};
 }
 
-// The output that updates input `i`; -1: none does.
-int updated_by(const OperatorSchema& schema, size_t i) {
-  for (uint32_t o = 0; o < schema.op->output_count; ++o)
-    if (schema.op->outputs[o]->updates == static_cast<int>(i)) return static_cast<int>(o);
-  return -1;
-}
-
 Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<TensorView>* feeds) {
   NetBuilder b("operator");
   std::vector<ValueId> inputs;
@@ -31,7 +24,7 @@ Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<T
     const heddle_port* const port = schema.input_port(i);
     if (!call.inputs[i]) {
       inputs.emplace_back();
-    } else if (updated_by(schema, i) >= 0) {
+    } else if (schema.updating_output(i) >= 0) {
       inputs.push_back(b.variable(name, call.inputs[i]));
     } else if (port && (port->flags & HEDDLE_PORT_SHAPE_OPERAND)) {
       inputs.push_back(b.constant(name, call.inputs[i]));
@@ -43,7 +36,7 @@ Net net_of(const OperatorSchema& schema, const OperatorCall& call, std::vector<T
   const std::vector<ValueId> outputs = b.add(call.type, "operator", inputs, call.output_count, call.attributes, call.domain);
   for (const ValueId output : outputs) b.output(output);
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (const int output = updated_by(schema, i); inputs[i].valid() && output >= 0)
+    if (const int output = schema.updating_output(i); inputs[i].valid() && output >= 0)
       b.updates(outputs[static_cast<size_t>(output)], inputs[i]);
   b.net().operator_sets = {{call.domain, call.version}};
   return b.finish();
