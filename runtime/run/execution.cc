@@ -175,7 +175,7 @@ bool Execution::blame(const std::string& text) {
   if (pending_.blame(failures_, text)) return true;
   for (uint32_t i = 0; devices_ && i < steps_.size(); ++i) {
     if (!resources_->uses_communicator(i) || !plan_->steps[i].on_device || !devices_->answers().may_be_under_way(i)) continue;
-    failures_.report(i, HEDDLE_ERROR_DEVICE, text);
+    failures_.report_suspect(i, text);
     return true;
   }
   return false;

@@ -68,6 +68,20 @@ void FailureLog::report(uint32_t step, heddle_status status, std::string_view te
   f.refused = status == HEDDLE_ERROR_DEVICE_LOST && !text.data();
 }
 
+void FailureLog::report_suspect(uint32_t step, std::string_view text) noexcept {
+  const MutexLock lock(mutex_);
+  Failure& f = noted(step, HEDDLE_ERROR_DEVICE, text);
+  if (std::exchange(f.reported, true)) return;
+  f.status = HEDDLE_ERROR_DEVICE;
+  f.suspected = true;
+}
+
+bool FailureLog::uses_communicator(uint32_t step) const {
+  const PlanStep& s = plan_.steps[step];
+  return s.collective || (s.resources && std::any_of(s.resources->begin(), s.resources->end(),
+                                                     [](const ResourceSlot& slot) { return slot.of_communicator(); }));
+}
+
 Status FailureLog::Failure::why(heddle_status answer) const {
   return plugin_error(Code::kernel_failed, answer, {answer, text, cause, refusal});
 }
@@ -137,6 +151,10 @@ Status FailureLog::error(uint32_t stop, bool told_outside) const {
     });
   };
   std::erase_if(reported, [&](const Failure* f) { return f->refused && told(f); });
+  const bool known = std::any_of(reported.begin(), reported.end(), [&](const Failure* f) {
+    return !f->suspected && f->status != HEDDLE_ERROR_CANCELLED && uses_communicator(f->step);
+  });
+  std::erase_if(reported, [&](const Failure* f) { return f->suspected && known; });
   const bool untold = reported.front()->status == HEDDLE_ERROR_CANCELLED && stop == stop_failed && !told_outside;
   Status first = described(*reported.front(), stop, untold);
   for (size_t i = 1; i < reported.size(); ++i) {

@@ -124,7 +124,7 @@ bool PendingSteps::blame(FailureLog& failures, const std::string& text) const {
   for (const uint32_t step : steps_) {
     const uint64_t state = of(step).slot->state.load();
     if ((state & TokenSlot::under_way) == 0 || (state & TokenSlot::claimed) != 0) continue;
-    failures.report(step, HEDDLE_ERROR_DEVICE, text);
+    failures.report_suspect(step, text);
     return true;
   }
   return false;
