@@ -154,10 +154,14 @@ void Additions::add_checks() {
   }
 }
 
-// The first of the devices with updates decides; the others copy from it what it has found.
+// The first of the devices with updates decides; the others copy from it what it has found. Updates obey it: the host has not looked before
+// them.
 void Additions::add_commits() {
   std::map<uint32_t, uint32_t> devices;  // with the stream of the first update on each
-  for (uint32_t i = tail_; i < graph_.count; ++i) devices.try_emplace(work(i)->device, work(i)->stream);
+  for (uint32_t i = tail_; i < graph_.count; ++i) {
+    devices.try_emplace(work(i)->device, work(i)->stream);
+    plan_.steps[i].on_device->held = plan_.steps[i].updates_variable;
+  }
   for (const auto& [device, stream] : devices) {
     PlanStep commit = auxiliary(DeviceWork::Kind::commit, "Commit", commit_kernel(), device, stream);
     commit.on_device->copied_from = static_cast<uint8_t>(devices.begin()->first);

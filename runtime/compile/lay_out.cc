@@ -5,6 +5,7 @@
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
 #include "plugin/host.h"
+#include "resolve/collectives.h"
 #include "resolve/updates.h"
 
 namespace heddle {
@@ -86,6 +87,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.late = d.late;
   step.suspends = draft.suspends(id);
   step.updates_variable = updates_variable(draft.typed.net, node);
+  step.collective = has_collectives(node);
   step.nested = std::move(d.nested);
   step.impossible = std::move(d.impossible);
   if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));

@@ -96,6 +96,7 @@ struct DeviceWork {
   int32_t fence = -1;           // the fence step that is done when the stream has completed this one; -1: none
   // Extent slots of its outputs that are copied to the host before the fence: late steps after it use them to find their extents.
   std::vector<uint32_t> extents;
+  bool held = false;        // for an update: it obeys what the commit on its device has found
   int32_t checks_for = -1;  // for a check of indices: the step that reads them; -1: it is none
 
   // Whether the step is one that compile has added: it computes no operator of the net.
@@ -136,7 +137,8 @@ struct PlanStep {
   bool late : 1 = false;           // extents are inferred and the kernel prepared while running
   bool reads_extents : 1 = false;  // its kernel reads the true extents of bounded inputs itself
   bool updates_variable : 1 = false;
-  bool suspends : 1 = false;  // gives its thread back while only asynchronous steps of its subnets are left
+  bool collective : 1 = false;  // works with peers, or an operator of a subnet does
+  bool suspends : 1 = false;    // gives its thread back while only asynchronous steps of its subnets are left
   std::vector<NestedPlan> nested;
   std::vector<ImpossibleSubnet> impossible;
   std::vector<std::string> fused;  // names of the operators in its epilogue

@@ -63,7 +63,6 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
 
 StepContexts::~StepContexts() = default;
 
-// Only updates that the host has not looked before have holds.
 void StepContexts::set_faults(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];
   const DeviceStreams& streams = services_.devices->streams();
@@ -74,7 +73,7 @@ void StepContexts::set_faults(uint32_t index) {
     abi.fault = streams.fault_on(device);
     abi.fault_mark = streams.mark_of(index);
   }
-  if (!step.updates_variable || !services_.plan.joins_tail) return;
+  if (!step.on_device->held) return;
   abi.holds = streams.holds_on(device);
   abi.hold_count = streams.hold_count();
 }

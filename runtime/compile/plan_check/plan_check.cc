@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/text/text.h"
 #include "compile/plan_check/plan_check_graph.h"
+#include "compile/plan_check/update_phase_check.h"
 #include "plugin/registry.h"
 
 namespace heddle::compiling {
@@ -59,7 +60,8 @@ class Judge {
     find_updated_inputs();
     HEDDLE_CHECK(collect_buffers());
     HEDDLE_CHECK(check_outputs());
-    HEDDLE_CHECK(check_tail());
+    HEDDLE_CHECK(check_updates());
+    HEDDLE_CHECK(check_collectives());
     HEDDLE_CHECK(check_subnets());
     HEDDLE_CHECK(check_scratch());
     HEDDLE_CHECK(check_pinned());
@@ -70,8 +72,8 @@ class Judge {
   }
 
  private:
-  Status check_tail() const;
-  Status check_begin_of_tail() const;
+  Status check_updates() const;
+  Status check_collectives() const;
   Status check_places() const;
   void find_updated_inputs();
   Status check_place(const PlanValue& value) const;
@@ -120,54 +122,22 @@ class Judge {
   std::vector<Buffer> buffers_;  // of values, by ValueId; followed by scratches
 };
 
-// With commit=late, updates and the steps that depend on them form the tail; otherwise there is no tail.
-Status Judge::check_tail() const {
-  std::vector<uint32_t> updates;
-  for (uint32_t s = 0; s < graph_.count; ++s) {
+Status Judge::check_updates() const {
+  for (uint32_t s = 0; s < graph_.count; ++s)
     for (const Operand& out : plan_.steps[s].outputs)
       if (out.value.valid() && is_variable(plan_.values[out.value.index].place) && !plan_.steps[s].updates_variable)
         return wrong_plan(fmt::format("{} writes a variable and is not marked as an update", step_name(s)));
-    if (plan_.steps[s].updates_variable) updates.push_back(s);
-  }
-  if (plan_.has_variable_updates != !updates.empty()) return wrong_plan("whether there are updates of variables is not what the plan says");
-  if (graph_.tail_begin == graph_.count) return {};
-  if (!updates.empty() && updates.front() < graph_.tail_begin)
-    return wrong_plan(fmt::format("{} updates a variable before the tail", step_name(updates.front())));
-  HEDDLE_CHECK(check_begin_of_tail());
-  const auto is_added = [&](uint32_t s) { return plan_.steps[s].on_device && plan_.steps[s].on_device->is_auxiliary(); };
-  for (uint32_t s = graph_.tail_begin; s < graph_.count; ++s)
-    if (!is_added(s) && std::none_of(updates.begin(), updates.end(), [&](uint32_t u) { return u == s || reaches(u, s); }))
-      return wrong_plan(fmt::format("{} is in the update phase, but neither an update nor after one", step_name(s)));
-  return {};
+  return check_update_phase(plan_, order_);
 }
 
-// The update phase begins when all work before it is done: the host has seen the fences of that, or each step on a device is after a commit
-// there, all commits are after the first, and that is after all work.
-Status Judge::check_begin_of_tail() const {
-  const auto work = [&](uint32_t s) { return plan_.steps[s].on_device.get(); };
-  std::vector<uint32_t> commits;
+Status Judge::check_collectives() const {
+  std::map<uint8_t, uint32_t> last;  // by device
   for (uint32_t s = 0; s < graph_.count; ++s) {
-    if (!work(s) || work(s)->kind != DeviceWork::Kind::commit) continue;
-    if (!plan_.joins_tail || s < graph_.tail_begin || s >= graph_.tail_begin + plan_.commits)
-      return wrong_plan(fmt::format("{} is no begin of an update phase", step_name(s)));
-    commits.push_back(s);
-  }
-  if (plan_.joins_tail && (commits.empty() || commits.front() != graph_.tail_begin))
-    return wrong_plan("the update phase begins on devices without a commit");
-  for (const uint32_t c : commits)
-    if (c != commits.front() && !reaches(commits.front(), c)) return wrong_plan(fmt::format("{} is not after the first", step_name(c)));
-  for (uint32_t s = 0; s < graph_.tail_begin; ++s) {
-    if (!work(s) || work(s)->kind == DeviceWork::Kind::fence) continue;
-    const auto is_fence = [&](uint32_t f) { return work(f) && work(f)->kind == DeviceWork::Kind::fence && reaches(s, f); };
-    bool seen = plan_.joins_tail && reaches(s, commits.front());
-    for (uint32_t f = s + 1; f < graph_.tail_begin && !seen; ++f) seen = is_fence(f);
-    if (!seen) return wrong_plan(fmt::format("{} may run when the update phase begins", step_name(s)));
-  }
-  for (uint32_t s = graph_.tail_begin + plan_.commits; plan_.joins_tail && s < graph_.count; ++s) {
-    if (!work(s)) return wrong_plan(fmt::format("{} is on the host, and the update phase begins on devices", step_name(s)));
-    const auto decides = [&](uint32_t c) { return work(c)->device == work(s)->device && reaches(c, s); };
-    if (plan_.steps[s].updates_variable && std::none_of(commits.begin(), commits.end(), decides))
-      return wrong_plan(fmt::format("{} updates a variable and is not after a commit on its device", step_name(s)));
+    if (!plan_.steps[s].collective) continue;
+    const auto [at, first] = last.try_emplace(plan_.steps[s].placed, s);
+    if (!first && !reaches(at->second, s))
+      return wrong_plan(fmt::format("{} and {} are collectives of one device in no order", step_name(at->second), step_name(s)));
+    at->second = s;
   }
   return {};
 }

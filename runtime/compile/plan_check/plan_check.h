@@ -7,7 +7,8 @@
 namespace heddle::compiling {
 
 // Returns ok when the plan is legal:
-//   - the graph is in plan order, its predecessor counts are those of its edges, and the tail holds updates and the steps after them;
+//   - the graph is in plan order, its predecessor counts are those of its edges, and the tail holds updates and the steps after them
+//     (plan_check/update_phase_check.h); the collectives of each device are one chain;
 //   - a step that reads a value runs, by the edges, after the one that writes it; no value is written twice, constants and inputs never;
 //   - nothing is written over bytes that an earlier step may still be using or a later one is to read, on each arena and in each variable
 //     (read after write, write after read, write after write; step scratch and the memory of subnets count as written by their step). Only
