@@ -18,7 +18,7 @@
 # --spread        20 nets spread at random over the host and simulated devices, under 500 seeds of delays each (tests/device/spread_test.cc),
 #                 and 5,000 whose extents only the run knows (tests/device/late_test.cc).
 # --mutants       750 plans of ten nets with one thing wrong each: what share shows on simulated devices within 100 seeds, by kind, and what does not
-#                 (tests/device/mutant_test.cc).
+#                 (tests/device/mutant_test.cc); the same for update phases on devices and for runs of ranks (tail_mutant_test.cc, run_mutants_test.cc).
 # --kernels       25 (or --cases) bugs, planted by seed into the kernels of a copy of the CPU plugin, one by one: how many of them the conformance suite
 #                 finds, and those that it does not (tests/conformance/planted.py).
 # --architectures every generated CUDA source with NVRTC for sm_80 and sm_100, beside sm_90 of the tests (tests/cuda/nvrtc_test.cc). Needs NVRTC, no GPU.
@@ -64,13 +64,17 @@ case $what in
     cmake --build --preset dev --target heddle_plugin_tests cpu sim peers
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_plugin_tests --gtest_filter='*PeersMatrix*'
     ;;
-  spread | mutants)
+  spread)
     tools/install_packages.sh
     cmake --preset dev
     cmake --build --preset dev --target heddle_device_tests cpu sim bare
-    filter='*Spread*:*DeviceLate.Random*'
-    [ $what = mutants ] && filter='*Mutant*'
-    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter="$filter"
+    HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_device_tests --gtest_filter='*Spread*:*DeviceLate.Random*'
+    ;;
+  mutants)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_device_tests heddle_plugin_tests cpu sim bare peers
+    for tests in plugin device; do HEDDLE_LONG_TESTS=1 build/dev/bin/heddle_${tests}_tests --gtest_filter='*Mutant*'; done
     ;;
   architectures)
     tools/install_packages.sh

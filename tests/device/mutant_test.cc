@@ -3,13 +3,12 @@
 //
 // HEDDLE_LONG_TESTS=1 takes ten nets with at least 400 mutants that are wrong (tools/soak.sh --mutants), else a few of them.
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <random>
 
 #include "device_support.h"
+#include "mutant_tally.h"
 #include "plan_judge.h"
 #include "plan_mutants.h"
 
@@ -17,6 +16,7 @@ namespace heddle {
 namespace {
 
 using namespace testing_devices;
+using testing::MutantFate;
 
 HEDDLE_DEVICE_SUITE(Mutant);
 
@@ -105,18 +105,6 @@ MutantCase mutant_case(uint64_t number) {
 // A net's outputs in two runs with different feeds, and the variable at the end; empty: a run failed.
 using Results = std::vector<std::vector<char>>;
 
-// Waits until all work that the devices were given is done.
-void let_finish(const Plan& plan, const Workspace& workspace) {
-  for (const PlanDevice& planned : plan.devices)
-    for (size_t s = 0; s < planned.stream_classes.size(); ++s) {
-      const auto begin = planned.stream_classes.begin(), end = begin + static_cast<std::ptrdiff_t>(s);
-      HostCall call;
-      planned.device->synchronize(workspace.stream(*planned.device, planned.stream_classes[s],
-                                                   static_cast<size_t>(std::count(begin, end, planned.stream_classes[s]))),
-                                  &call);
-    }
-}
-
 Results run_twice(Context& context, const Session& session) {
   Results results;
   RunOptions options;
@@ -156,14 +144,9 @@ Results results_of(const MutantCase& c, const MutantSite* site, uint64_t seed) {
   EXPECT_TRUE(context.ok()) << context.status().text();
   if (!context.ok()) return {};
   Results results = run_twice(*context, prepared->session);
-  // Work that a mutant has left in flight must not outlive its memory.
   let_finish(plan, *Internals::workspace(memory));
   return results;
 }
-
-struct Tally {
-  size_t made = 0, equivalent = 0, found = 0, survived = 0;
-};
 
 class MutantHunt {
  public:
@@ -180,38 +163,20 @@ class MutantHunt {
     std::mt19937_64 random(number);
     for (const MutantSite& site : draw(sites, wanted, random)) {
       SCOPED_TRACE(::testing::Message() << "net " << number << ", " << describe(prepared->plan(), site));
-      Tally& tally = tallies_[static_cast<size_t>(site.kind)];
-      ++tally.made;
+      const std::string name = kinds_of_mutants[static_cast<size_t>(site.kind)].name;
+      const std::string what = "net " + std::to_string(number) + ", " + describe(prepared->plan(), site) + ": ";
       std::string why;
       if (is_equivalent(judge, c, site, &why)) {
-        ++tally.equivalent;
+        tally_.add(name, MutantFate::equivalent, what);
         for (uint64_t seed = 1; seed <= seeds_of_equivalents; ++seed) ASSERT_EQ(results_of(c, &site, seed), right) << "seed " << seed;
         continue;
       }
       uint64_t seed = 1;
       while (seed <= max_seeds && results_of(c, &site, seed) == right) ++seed;
-      ++(seed <= max_seeds ? tally.found : tally.survived);
-      if (seed > max_seeds) survivors_.push_back("net " + std::to_string(number) + ", " + describe(prepared->plan(), site) + ": " + why);
+      tally_.add(name, seed <= max_seeds ? MutantFate::found : MutantFate::survived, what + why);
     }
   }
-  Tally print() const {
-    Tally all;
-    std::printf("%-20s %5s %10s %5s %8s\n", "", "made", "equivalent", "found", "survived");
-    const auto row = [](const char* name, const Tally& t) {
-      std::printf("%-20s %5zu %10zu %5zu %8zu\n", name, t.made, t.equivalent, t.found, t.survived);
-    };
-    for (const KindOfMutant& kind : kinds_of_mutants) {
-      const Tally& t = tallies_[static_cast<size_t>(kind.kind)];
-      row(kind.name, t);
-      all.made += t.made;
-      all.equivalent += t.equivalent;
-      all.found += t.found;
-      all.survived += t.survived;
-    }
-    row("all", all);
-    for (const std::string& survivor : survivors_) std::printf("survived: %s\n", survivor.c_str());
-    return all;
-  }
+  const testing::MutantTally& tally() const { return tally_; }
 
  private:
   // Draws uniformly over the kinds that have sites left, then over their sites; none twice.
@@ -235,8 +200,7 @@ class MutantHunt {
     return judge.is_equivalent(prepared->plan(), why);
   }
 
-  std::array<Tally, kinds_of_mutants.size()> tallies_;
-  std::vector<std::string> survivors_;
+  testing::MutantTally tally_;
 };
 
 TEST_P(Mutant, ThatIsWrongShowsOnASimulatedDevice) {
@@ -246,9 +210,10 @@ TEST_P(Mutant, ThatIsWrongShowsOnASimulatedDevice) {
 #endif
   MutantHunt hunt;
   for (uint64_t number = 1; number <= (all_mutants ? 10u : 6u) && !HasFatalFailure(); ++number) hunt.over(number, all_mutants ? 75 : 10);
-  const Tally tally = hunt.print();
-  EXPECT_GE(tally.found + tally.survived, all_mutants ? 400u : 30u);
-  EXPECT_GE(100 * tally.found, (all_mutants ? 97 : 90) * (tally.found + tally.survived));
+  const testing::MutantTally& tally = hunt.tally();
+  tally.print();
+  EXPECT_GE(tally.wrong(), all_mutants ? 400u : 30u);
+  EXPECT_GE(100 * tally.found(), (all_mutants ? 97 : 90) * tally.wrong());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "completion_order.h"
+#include "session/session_impl.h"
 
 namespace heddle::testing_devices {
 
@@ -280,6 +281,18 @@ inline void mutate(Plan& plan, const MutantSite& site) {
     case MutantKind::completion:
       return complete_early(plan, site.step, site.a, site.b);
   }
+}
+
+// Waits until all work that the devices were given is done: what a mutant has left in flight must not outlive its memory.
+inline void let_finish(const Plan& plan, const Workspace& workspace) {
+  for (const PlanDevice& planned : plan.devices)
+    for (size_t s = 0; s < planned.stream_classes.size(); ++s) {
+      const auto begin = planned.stream_classes.begin(), end = begin + static_cast<std::ptrdiff_t>(s);
+      HostCall call;
+      planned.device->synchronize(workspace.stream(*planned.device, planned.stream_classes[s],
+                                                   static_cast<size_t>(std::count(begin, end, planned.stream_classes[s]))),
+                                  &call);
+    }
 }
 
 // Describes a site of the plan as it was made.

@@ -1,16 +1,20 @@
 // Ranks that meet: a world for the plugin "peers" whose ranks are threads of one process, each with a session of its own. The k-th
-// operation of a rank is matched with the k-th of all others; one rank that leaves ends the operations of all.
+// operation of a rank with a communicator is matched with the k-th of all others; one rank that leaves ends the operations of all.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,8 +27,15 @@ namespace heddle {
 class RanksWorld final : public PeersWorld {
  public:
   explicit RanksWorld(int size) : size_(size) {}
-  CommunicatorOptions communicator(int rank) const {
+  // All names mean one communicator from now on, though whoever uses them believes that they are several.
+  void confuse_names() { confused_ = std::make_shared<Operations>(size_); }
+  // Aborts by this rank are lost.
+  void lose_aborts(int rank) { deaf_to_ = rank; }
+  // Operations begin up to 2 ms late from now on, by a random number of this seed.
+  void delay(uint64_t seed) { delays_.emplace(seed); }
+  CommunicatorOptions communicator(int rank, const std::string& name = "") const {
     CommunicatorOptions made;
+    made.name = name;
     made.rank = rank;
     made.size = size_;
     made.rendezvous = world_at(*this);
@@ -33,13 +44,14 @@ class RanksWorld final : public PeersWorld {
   // The rank's process is gone: all others learn of it.
   void kill(int rank) {
     std::unique_lock lock(mutex_);
-    if (const std::shared_ptr<Group> group = group_) end_group(lock, *group, "rank " + std::to_string(rank) + " is gone", rank);
+    for (const std::shared_ptr<Group>& group : newest()) end_group(lock, *group, "rank " + std::to_string(rank) + " is gone", rank);
   }
   // Waits until all ranks but this one wait in an operation for it, or all others have said that they are over.
   bool wait_until_missed(int rank, const std::function<bool()>& others_are_over) {
     std::unique_lock lock(mutex_);
     for (;;) {
-      if (group_ && misses(*group_, rank)) return true;
+      for (const auto& [name, group] : newest_)
+        if (misses(*group, rank)) return true;
       if (others_are_over()) return false;
       changed_.wait_for(lock, std::chrono::milliseconds(1));
     }
@@ -47,17 +59,16 @@ class RanksWorld final : public PeersWorld {
   // The time of the operations that are waiting is over: they miss the ranks that have not come.
   void expire() {
     std::unique_lock lock(mutex_);
-    const std::shared_ptr<Group> group = group_;
-    if (!group) return;
     ++expired_;
-    std::string missing;
-    for (int r = 0; r < size_; ++r)
-      if (misses(*group, r)) missing += (missing.empty() ? "rank " : ", ") + std::to_string(r);
-    end_group(lock, *group, missing + " did not come in time");
+    for (const std::shared_ptr<Group>& group : newest()) {
+      std::string missing;
+      for (int r = 0; r < size_; ++r)
+        if (misses(*group, r)) missing += (missing.empty() ? "rank " : ", ") + std::to_string(r);
+      end_group(lock, *group, missing + " did not come in time");
+    }
   }
   // How many waits were ended by their time.
   int expired() const { return copy(expired_); }
-  int groups() const { return copy(groups_); }
 
   std::unique_ptr<PeersMember> join(const Joining& joining) override;
 
@@ -72,11 +83,16 @@ class RanksWorld final : public PeersWorld {
     };
     std::vector<Waiting> waiting;
   };
+  struct Operations {
+    explicit Operations(int size) : next(static_cast<size_t>(size)) {}
+    std::map<size_t, Operation> by_number;
+    std::vector<size_t> next;  // by rank
+  };
   // The ranks that joined together.
   struct Group {
     int joined = 0;
     std::string over;  // why it has ended; empty: it has not
-    std::map<size_t, Operation> operations;
+    std::shared_ptr<Operations> operations;
     std::map<size_t, std::map<int, uint64_t>> exchanged;
   };
   class Member;
@@ -87,9 +103,15 @@ class RanksWorld final : public PeersWorld {
   }
   // Whether every other rank waits for this one in an operation.
   bool misses(const Group& group, int rank) const {
-    return std::any_of(group.operations.begin(), group.operations.end(), [&](const auto& item) {
+    const std::map<size_t, Operation>& all = group.operations->by_number;
+    return std::any_of(all.begin(), all.end(), [&](const auto& item) {
       return !item.second.waiting.empty() && item.second.given.size() == static_cast<size_t>(size_) - 1 && !item.second.given.count(rank);
     });
+  }
+  std::vector<std::shared_ptr<Group>> newest() const {
+    std::vector<std::shared_ptr<Group>> all;
+    for (const auto& [name, group] : newest_) all.push_back(group);
+    return all;
   }
   // Calls those that wait without the lock: the host may ask for the state of its communicator meanwhile.
   // `left`: the rank that ends it, which knows why.
@@ -97,7 +119,7 @@ class RanksWorld final : public PeersWorld {
     if (!group.over.empty()) return;
     group.over = why;
     std::vector<Operation::Waiting> ended;
-    for (auto& [number, operation] : group.operations) {
+    for (auto& [number, operation] : group.operations->by_number) {
       std::move(operation.waiting.begin(), operation.waiting.end(), std::back_inserter(ended));
       operation.waiting.clear();
     }
@@ -110,8 +132,11 @@ class RanksWorld final : public PeersWorld {
   const int size_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Group> group_;  // the newest
-  int expired_ = 0, groups_ = 0;
+  std::map<std::string, std::shared_ptr<Group>> newest_;  // by communicator
+  std::shared_ptr<Operations> confused_;
+  int deaf_to_ = -1;
+  std::optional<std::mt19937_64> delays_;
+  int expired_ = 0;
 };
 
 class RanksWorld::Member final : public PeersMember {
@@ -121,12 +146,18 @@ class RanksWorld::Member final : public PeersMember {
     std::vector<Done> ready;
     {
       std::unique_lock lock(world_.mutex_);
+      if (world_.delays_) {
+        const std::chrono::microseconds delay((*world_.delays_)() % 2000);
+        lock.unlock();
+        std::this_thread::sleep_for(delay);
+        lock.lock();
+      }
       if (!group_->over.empty()) {
         const std::string over = group_->over;
         lock.unlock();
         return done(over);
       }
-      Operation& operation = group_->operations[operations_++];
+      Operation& operation = group_->operations->by_number[group_->operations->next[static_cast<size_t>(rank_)]++];
       operation.given[rank_].assign(mine, mine + count);
       operation.waiting.push_back({rank_, sum, std::move(done)});
       if (operation.given.size() == static_cast<size_t>(world_.size_)) {
@@ -144,6 +175,7 @@ class RanksWorld::Member final : public PeersMember {
   }
   void abort(const std::string& why) override {
     std::unique_lock lock(world_.mutex_);
+    if (world_.deaf_to_ == rank_) return;
     aborted_ = true;
     world_.end_group(lock, *group_, "rank " + std::to_string(rank_) + " left: " + why, rank_);
   }
@@ -167,18 +199,19 @@ class RanksWorld::Member final : public PeersMember {
   RanksWorld& world_;
   const std::shared_ptr<Group> group_;
   const int rank_;
-  size_t operations_ = 0, exchanges_ = 0;
+  size_t exchanges_ = 0;
   bool aborted_ = false;
 };
 
 // A group is complete when all ranks have joined it; a new one begins with the next that joins.
 inline std::unique_ptr<PeersMember> RanksWorld::join(const Joining& joining) {
   std::unique_lock lock(mutex_);
-  if (!group_ || !group_->over.empty() || group_->joined == size_) {
-    group_ = std::make_shared<Group>();
-    ++groups_;
+  std::shared_ptr<Group>& newest = newest_[joining.communicator];
+  if (!newest || !newest->over.empty() || newest->joined == size_) {
+    newest = std::make_shared<Group>();
+    newest->operations = confused_ ? confused_ : std::make_shared<Operations>(size_);
   }
-  const std::shared_ptr<Group> mine = group_;
+  const std::shared_ptr<Group> mine = newest;
   ++mine->joined;
   changed_.notify_all();
   while (mine->joined < size_ && mine->over.empty()) {
