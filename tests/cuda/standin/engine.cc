@@ -149,7 +149,12 @@ std::shared_ptr<Stream> Engine::choose(bool held) {
     if (may_begin(*stream, held)) ready.push_back(stream);
   }
   if (ready.empty()) return nullptr;
-  const std::shared_ptr<Stream> chosen = ready[seed_ == 0 ? 0 : draw() % ready.size()];
+  std::shared_ptr<Stream> chosen = ready[seed_ == 0 ? 0 : draw() % ready.size()];
+  // With an odd seed each stream nearly always lets certain others go first, so that some lag far.
+  if (seed_ % 2 == 1 && draw() % 16 != 0) {
+    const auto rank = [this](const auto& stream) { return (seed_ + stream->id) * 0x9e3779b97f4a7c15u >> 32; };
+    chosen = *std::max_element(ready.begin(), ready.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  }
   turn_ = static_cast<size_t>(std::find(streams_.begin(), streams_.end(), chosen) - streams_.begin());
   return chosen;
 }
