@@ -24,6 +24,7 @@ struct NodeDraft {
   bool tail = false;           // a variable update, or after one
   uint8_t device = 0;          // the device on whose stream it is enqueued; 0: it runs on the host
   uint32_t stream = 0;
+  bool may_report = false;              // as DeviceWork::may_report
   int64_t staging = -1;                 // as DeviceWork::staging
   int64_t thread_scratch_offset = 0;    // for a step that its device launches: offset of its thread's scratch within the step's scratch
   std::vector<ResourceSlot> resources;  // those that its kernel requested: destroyed after it

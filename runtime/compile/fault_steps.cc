@@ -27,7 +27,7 @@ bool has_flag(const KernelEntry* kernel, uint32_t flag) {
 
 // Whether a kernel on the node's device may report an index that is out of range. A late node makes plans of its subnets while it runs:
 // their kernels may.
-bool reports(const Draft& draft, NodeId id) {
+bool may_report(const Draft& draft, NodeId id) {
   const Node& node = draft.node(id);
   const NodeDraft& d = draft.nodes[id.index];
   if (d.device == 0 || draft.launched(id) || is_copy(node)) return false;
@@ -118,7 +118,6 @@ class Additions {
   void add_before_tail();
   void add_commits();
   void add_ends();
-  bool tells(uint32_t step) const;
   void rebuild();
 
   Plan& plan_;
@@ -131,26 +130,17 @@ class Additions {
 
 // A kernel written for the device reports indices by itself.
 void Additions::add_checks() {
-  std::vector<char> made_late(plan_.values.size());
-  for (uint32_t i = tail_; i < graph_.count; ++i)
-    for (const Operand& out : plan_.steps[i].outputs)
-      if (out.value.valid()) made_late[out.value.index] = 1;
-  for (uint32_t i = tail_; i < graph_.count; ++i) {
-    const PlanStep& update = plan_.steps[i];
+  for (const CheckedInput& checked : checked_inputs(plan_)) {
+    const PlanStep& update = plan_.steps[checked.step];
     if (!update.on_device || update.on_device->kind != DeviceWork::Kind::launch) continue;
-    for (const IndexInput& indices : update.indices) {
-      const ValueId value = update.inputs[indices.input].value;
-      const DType dtype = plan_.values[value.index].type.dtype;
-      if ((dtype != DType::i32 && dtype != DType::i64) || made_late[value.index]) continue;
-      const DeviceWork& there = *update.on_device;
-      PlanStep check = auxiliary(DeviceWork::Kind::launch, "CheckIndices", index_check_kernel(), there.device, there.stream);
-      check.name = fmt::format("indices of {}", update.name);
-      check.state = KernelState(new int32_t(indices.axis), DestroyState{index_check_kernel()});
-      check.inputs = {update.inputs[indices.input], update.inputs[indices.of]};
-      check.on_device->checks_for = static_cast<int32_t>(i);
-      std::vector<uint32_t> after = last_steps(tail_, there.device);
-      before_.push_back({std::move(check), std::move(after)});
-    }
+    const DeviceWork& there = *update.on_device;
+    PlanStep check = auxiliary(DeviceWork::Kind::launch, "CheckIndices", index_check_kernel(), there.device, there.stream);
+    check.name = fmt::format("indices of {}", update.name);
+    check.state = KernelState(new int32_t(checked.indices.axis), DestroyState{index_check_kernel()});
+    check.inputs = {update.inputs[checked.indices.input], update.inputs[checked.indices.of]};
+    check.on_device->checks_for = static_cast<int32_t>(checked.step);
+    std::vector<uint32_t> after = last_steps(tail_, there.device);
+    before_.push_back({std::move(check), std::move(after)});
   }
 }
 
@@ -171,10 +161,6 @@ void Additions::add_commits() {
   }
 }
 
-bool Additions::tells(uint32_t step) const {
-  return work(step) && plan_.devices[work(step)->device - 1u].reports && !plan_.steps[step].updates_variable;
-}
-
 void Additions::add_before_tail() {
   add_checks();
   if (plan_.joins_tail) {
@@ -182,17 +168,17 @@ void Additions::add_before_tail() {
     return;
   }
   for (uint32_t d = 1; d <= plan_.devices.size(); ++d)
-    if (plan_.devices[d - 1].reports) {
+    if (plan_.devices[d - 1].may_report) {
       std::vector<uint32_t> after = last_steps(tail_, d);
       before_.push_back({auxiliary(DeviceWork::Kind::faults, "Faults", faults_kernel(), d, 0), std::move(after)});
     }
 }
 
-// Nothing is left to be said where the host has looked before the update phase and no other step of that may report.
+// Nothing is left to be said where the host has looked before the update phase and no step of that may report.
 void Additions::add_ends() {
   for (uint32_t d = 1; d <= plan_.devices.size(); ++d) {
-    bool any = plan_.devices[d - 1].reports && (tail_ == graph_.count || plan_.joins_tail);
-    for (uint32_t i = tail_; i < graph_.count; ++i) any = any || (tells(i) && work(i)->device == d);
+    bool any = plan_.devices[d - 1].may_report && (tail_ == graph_.count || plan_.joins_tail);
+    for (uint32_t i = tail_; i < graph_.count; ++i) any = any || (work(i) && work(i)->may_report && work(i)->device == d);
     if (!any) continue;
     ends_.push_back({auxiliary(DeviceWork::Kind::faults, "Faults", faults_kernel(), d, 0), last_steps(graph_.count, d)});
   }
@@ -254,13 +240,13 @@ Status plan_faults(Draft& draft) {
   if (!draft.locations) return {};
   Plan& plan = draft.plan;
   for (const NodeId id : draft.order)
-    if (reports(draft, id)) plan.uses_faults = plan.devices[draft.draft(id).device - 1u].reports = true;
+    if (may_report(draft, id)) plan.uses_faults = draft.draft(id).may_report = plan.devices[draft.draft(id).device - 1u].may_report = true;
   if (draft.target.own_ports) {  // a subnet reports where the operator around it does
-    for (PlanDevice& device : plan.devices) device.reports = false;
+    for (PlanDevice& device : plan.devices) device.may_report = false;
     return {};
   }
   plan.joins_tail = may_join(draft);
-  for (PlanDevice& device : plan.devices) device.has_block = device.reports;
+  for (PlanDevice& device : plan.devices) device.has_block = device.may_report;
   for (size_t i = draft.tail_begin; plan.joins_tail && i < draft.order.size(); ++i)
     plan.devices[draft.draft(draft.order[i]).device - 1u].has_block = true;
   return {};

@@ -6,7 +6,8 @@
 //   anything else                a fence, a step that is done when all that its stream was given before is done; the step before it
 //                                requests the completion callback directly after its own work: one thread, and before the stream is
 //                                given anything else. Also for host data that a step reads when it is enqueued, wherever that was
-//                                written; extents on a device that a late step is prepared for are copied to the host before the fence
+//                                written; extents on a device that a late step is prepared for are copied to the host before the fence;
+//                                and for a late step after a collective: it may allocate, for which a device may wait for all its work
 //
 // Only the last of several edges from one stream matters: its predecessors are complete by then. Each stream ends in a fence, and has one
 // before the update phase: a run is over, or its updates begin, when nothing is in flight and nothing has failed. Where the update phase
@@ -95,7 +96,7 @@ class Fencer {
     const DeviceWork* here = work(v);
     std::vector<size_t> met;  // streams whose latest predecessor has been handled
     for (const uint32_t u : predecessors_[v])
-      if (work(u) && (fetches_extents(v, u) || reads_now(v, u))) {
+      if (work(u) && (fetches_extents(v, u) || reads_now(v, u) || (work(v) && plan_.steps[v].late && plan_.steps[u].collective))) {
         fenced_[u] = 1;
         behind_fence_[u].push_back(v);
       }

@@ -58,6 +58,21 @@ heddle_kernel check_kernel() {
 
 }  // namespace
 
+std::vector<CheckedInput> checked_inputs(const Plan& plan) {
+  std::vector<char> made_in_phase(plan.values.size());
+  for (uint32_t i = plan.graph.tail_begin; i < plan.graph.count; ++i)
+    for (const Operand& out : plan.steps[i].outputs)
+      if (out.value.valid()) made_in_phase[out.value.index] = 1;
+  std::vector<CheckedInput> all;
+  for (uint32_t i = plan.graph.tail_begin; i < plan.graph.count; ++i)
+    for (const IndexInput& indices : plan.steps[i].indices) {
+      const ValueId value = plan.steps[i].inputs[indices.input].value;
+      const DType dtype = plan.values[value.index].type.dtype;
+      if ((dtype == DType::i32 || dtype == DType::i64) && !made_in_phase[value.index]) all.push_back({i, indices});
+    }
+  return all;
+}
+
 std::optional<std::string> index_outside(const heddle_tensor& indices, const heddle_tensor& of, int32_t axis) {
   const int64_t length = length_of(indices), count = extent_of(of, axis);
   if (!indices.data || length < 0 || count < 0) return std::nullopt;

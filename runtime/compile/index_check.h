@@ -5,11 +5,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "compile/plan.h"
 #include "heddle/abi.h"
-#include "plugin/schema.h"
 
 namespace heddle {
+
+// An input of an update that can be checked before the update phase.
+struct CheckedInput {
+  uint32_t step = 0;
+  IndexInput indices;
+};
+// Returns those of a plan: integers that no step of the update phase makes.
+std::vector<CheckedInput> checked_inputs(const Plan& plan);
 
 // Returns the text of the first index that is outside of `axis` of tensor `of`; nullopt: there is none, or their extents are not known.
 // Indices count from the end if they are negative. REQUIRES: their dtype is i32 or i64, and their bytes are on the host.

@@ -37,6 +37,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   work.staging = d.staging;
   work.reads_host = d.made.reads_host;
   work.thread_scratch = d.thread_scratch_offset;
+  work.may_report = d.may_report;
   work.from_host = (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
   if (draft.launched(id)) work.kind = DeviceWork::Kind::launch;
   if (!is_copy(node)) return;

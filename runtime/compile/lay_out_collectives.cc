@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <tuple>
 
 #include "base/checksum.h"
 #include "base/text/text.h"
@@ -18,6 +19,11 @@
 namespace heddle::compiling {
 namespace {
 
+std::string content_text(const Blob& blob) {
+  const std::span<const std::byte> bytes(blob.data, static_cast<size_t>(blob.bytes));
+  return fmt::format("{}{}#{:016x}", to_string(blob.dtype), blob.shape.text(), checksum(bytes));
+}
+
 // `type_text(value)` is an input's dtype and number of elements.
 template <class TypeText>
 std::string signature(const Node& node, const TypeText& type_text) {
@@ -27,7 +33,9 @@ std::string signature(const Node& node, const TypeText& type_text) {
   for (uint32_t i = 0; i < table.size(); ++i) {
     const heddle_attribute* const given = table.data()[i];
     const std::optional<AttributeValue> value = given ? attribute_from_abi(*given) : std::nullopt;
-    if (value) attributes += fmt::format(" {}={}", given->name, exact_text(*value));
+    if (!value) continue;
+    const auto* const tensor = std::get_if<std::shared_ptr<const Blob>>(&*value);
+    attributes += fmt::format(" {}={}", given->name, tensor ? content_text(**tensor) : exact_text(*value));
   }
   return fmt::format("{}({}){}", display_name(node.domain, node.type), inputs, attributes);
 }
@@ -38,20 +46,35 @@ std::string communicator_of(const Node& node) {
   return name ? *name : std::string();
 }
 
-// Adds the collectives of a net inside a node. The types of its values may depend on the run, and are left out.
-void add_inside(const Node& node, const std::string& name, const std::string& device, std::vector<PlanCollective>& all) {
+using Planned = std::map<const Net*, const Plan*>;
+
+// The plans of subnets that were made before the run.
+Planned planned_in(const Plan& plan) {
+  Planned planned;
+  for (const PlanStep& step : plan.steps)
+    for (const NestedPlan& nested : step.nested) planned.emplace(nested.subnet.get(), nested.plan.get());
+  return planned;
+}
+
+// Adds the collectives of a net inside a node. Where its plan is made during the run, the types of its values are left out.
+void add_inside(const Node& node, const std::string& name, const std::string& device, const Planned& planned,
+                std::vector<PlanCollective>& all) {
   for (const Attribute& attribute : node.attributes) {
     const auto* const inside = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
     if (!inside) continue;
+    if (const auto known = planned.find(inside->get()); known != planned.end()) {
+      for (const PlanCollective& c : known->second->collectives) all.push_back({name + '/' + c.name, device, c.communicator, c.signature});
+      continue;
+    }
     for (const Node& n : (*inside)->nodes) {
       const std::string called = name + '/' + n.name;
       if (is_collective(n)) all.push_back({called, device, communicator_of(n), signature(n, [](ValueId) { return std::string("?"); })});
-      add_inside(n, called, device, all);
+      add_inside(n, called, device, planned, all);
     }
   }
 }
 
-std::vector<PlanCollective> collectives_of(const TypedNet& typed) {
+std::vector<PlanCollective> collectives_of(const TypedNet& typed, const Planned& planned) {
   const auto type_text = [&](ValueId v) {
     const TensorType& type = typed.type(v);
     const std::string count = type.late() ? type.shape.text() : fmt::format("[{}]", type.shape.element_count());
@@ -61,7 +84,7 @@ std::vector<PlanCollective> collectives_of(const TypedNet& typed) {
   for (const Node& node : typed.net.nodes) {
     const std::string& device = typed.device_of(node);
     if (is_collective(node)) all.push_back({node.name, device, communicator_of(node), signature(node, type_text)});
-    add_inside(node, node.name, device, all);
+    add_inside(node, node.name, device, planned, all);
   }
   return all;
 }
@@ -75,9 +98,14 @@ void add_need(Plan& plan, const CommunicatorNeed& need) {
 
 void lay_out_collectives(Draft& draft) {
   Plan& plan = draft.plan;
-  plan.collectives = collectives_of(draft.typed);
-  std::map<std::string, std::string> by_name;  // by communicator: the signatures of its collectives
-  for (const PlanCollective& collective : plan.collectives) by_name[collective.communicator] += collective.signature + '\n';
+  plan.collectives = collectives_of(draft.typed, planned_in(plan));
+  std::map<std::string, PlanCommunicator> by_name;
+  std::map<std::string, std::string> signatures;  // of the collectives, by communicator
+  for (uint32_t i = 0; i < plan.collectives.size(); ++i) {
+    const PlanCollective& collective = plan.collectives[i];
+    by_name[collective.communicator].at.push_back(i);
+    signatures[collective.communicator] += collective.signature + '\n';
+  }
   // Kernels may need a communicator whose operator is no collective.
   for (const PlanStep& step : plan.steps) {
     for (size_t i = 0; step.resources && i < step.resources->size(); ++i)
@@ -86,8 +114,16 @@ void lay_out_collectives(Draft& draft) {
     for (const NestedPlan& nested : step.nested)
       for (const CommunicatorNeed& need : nested.plan->communicator_needs) add_need(plan, need);
   }
+  // Ranks make the objects in one order, wherever their steps run.
+  std::sort(plan.communicator_needs.begin(), plan.communicator_needs.end(), [](const CommunicatorNeed& a, const CommunicatorNeed& b) {
+    return std::tie(a.need->communicator, a.key) < std::tie(b.need->communicator, b.key);
+  });
   for (const CommunicatorNeed& need : plan.communicator_needs) by_name[need.need->communicator];
-  for (const auto& [name, signatures] : by_name) plan.communicators.push_back({name, checksum(std::as_bytes(std::span(signatures)))});
+  for (auto& [name, communicator] : by_name) {
+    communicator.name = name;
+    communicator.hash = checksum(std::as_bytes(std::span(signatures[name])));
+    plan.communicators.push_back(std::move(communicator));
+  }
 }
 
 }  // namespace heddle::compiling

@@ -107,12 +107,17 @@ Status Orderer::hazard_edges() {
   return {};
 }
 
-// The order is that of the net: it depends neither on threads nor on what else runs where.
+// The order is that of the net: it depends neither on threads nor on what else runs where. A late step on a device comes after the
+// collectives there that it follows in the net, since it may wait for the device (compile/fences.cc).
 void Orderer::collective_edges() {
   std::map<uint8_t, uint32_t> last;  // by device
   for (uint32_t i = 0; i < draft_.order.size(); ++i) {
     const NodeId id = draft_.order[i];
-    if (!has_collectives(net_[id])) continue;
+    const NodeDraft& d = draft_.nodes[id.index];
+    if (!has_collectives(net_[id])) {
+      if (const auto at = last.find(d.device); d.late && d.device != 0 && at != last.end()) add_edge(at->second, i);
+      continue;
+    }
     const auto [at, first] = last.try_emplace(draft_.nodes[id.index].device, i);
     if (!first) add_edge(std::exchange(at->second, i), i);
   }

@@ -96,10 +96,11 @@ struct DeviceWork {
   int32_t fence = -1;           // the fence step that is done when the stream has completed this one; -1: none
   // Extent slots of its outputs that are copied to the host before the fence: late steps after it use them to find their extents.
   std::vector<uint32_t> extents;
+  bool may_report = false;  // its kernel may report an index that is out of range
   bool held = false;        // for an update: it obeys what the commit on its device has found
   int32_t checks_for = -1;  // for a check of indices: the step that reads them; -1: it is none
 
-  // Whether the step is one that compile has added: it computes no operator of the net.
+  // Whether the step computes no operator of the net as it was given: a copy, a fence, a commit, a report of faults or a check of indices.
   bool is_auxiliary() const { return (kind != Kind::kernel && kind != Kind::launch) || checks_for >= 0; }
 
   bool reads_on_host(size_t input) const { return (reads_host >> std::min<size_t>(input, 63) & 1) != 0; }
@@ -145,6 +146,11 @@ struct PlanStep {
   std::vector<std::string> fused_types;
   std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
 
+  // True if it is known before the run to use a communicator.
+  bool uses_communicator() const {
+    return collective || (resources && std::any_of(resources->begin(), resources->end(),
+                                                   [](const ResourceSlot& slot) { return slot.of_communicator(); }));
+  }
   // True if its kernel's run only starts it.
   bool asynchronous() const { return (kernel->kernel->flags & HEDDLE_KERNEL_ASYNC) != 0; }
 };
@@ -183,7 +189,8 @@ struct ValueCopy {
 
 // Memory that a context has on a device, through which kernels there report to the host, and the host holds updates (heddle/abi.h).
 struct FaultBlock {
-  static constexpr int64_t holds_at = 64;  // after heddle_fault
+  static constexpr int64_t holds_at = 64;                                                       // after heddle_fault
+  static constexpr int64_t max_bytes = holds_at + (1 + UINT8_MAX) * int64_t{sizeof(uint64_t)};  // a plan numbers devices by uint8_t
   // Returns its size. There is a hold for the stop word of the run, and one for the mark of each device.
   static int64_t bytes(size_t devices) { return holds_at + align_up(static_cast<int64_t>((1 + devices) * sizeof(uint64_t)), 64); }
 };
@@ -203,7 +210,7 @@ struct PlanDevice {
   int64_t arena_bytes = 0;  // values and step scratch
   MemoryReport memory;
   std::vector<std::shared_ptr<const DeviceMemory>> constants;  // uploaded once
-  bool reports = false;                                        // kernels on it may report indices that are out of range
+  bool may_report = false;                                     // kernels on it may report indices that are out of range
   bool has_block = false;                                      // a context has a FaultBlock there: it reports, or updates on it are held
   int64_t fault_staging = -1;  // where in the staging memory its FaultBlock is copied for the host; -1: nowhere
 

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
 
@@ -202,12 +204,18 @@ Result<std::shared_ptr<Group>> Communicators::find(const std::string& name) {
 // ---------------------------------------------------------------- those of a run
 
 struct CommunicatorTurns::Turn {
-  explicit Turn(const PlanCommunicator& of) : name(of.name), hash(of.hash) {}
+  explicit Turn(const PlanCommunicator& of) : name(of.name), at(of.at), hash(of.hash) {}
+  // Whether the session says the same of both: then they have the same ranks.
+  bool has_ranks_of(const Turn& other) const {
+    const CommunicatorOptions &a = group->options, &b = other.group->options;
+    return a.rank == b.rank && a.size == b.size && a.rendezvous == b.rendezvous;
+  }
   const std::string name;
-  const uint64_t hash;           // of the plan's collectives with it
-  std::shared_ptr<Group> group;  // null before the first run; set by the thread that runs, under the turns' mutex_
+  const std::vector<uint32_t> at;  // as PlanCommunicator::at
+  uint64_t hash;                   // of what the ranks must agree on: find_hashes()
+  std::shared_ptr<Group> group;    // null before the first run; set by the thread that runs, under the turns' mutex_
   FairSharedMutex::Hold hold;
-  bool entered = false;
+  bool entered = false;  // set by the thread that runs, under the turns' mutex_
 };
 
 namespace {
@@ -236,12 +244,26 @@ Status CommunicatorTurns::enter(const Interruption& until) {
     }
     const FairSharedMutex::Outcome outcome = turn->hold.enter(turn->group->turns, FairSharedMutex::Use::alone, until);
     if (outcome != FairSharedMutex::Outcome::entered) return turn_status(outcome, shown(turn->name));
+    const MutexLock lock(mutex_);
     turn->entered = true;
   }
   for (const auto& turn : turns_) turn->group->drop(!turn->group->poll().ok());
-  const MutexLock lock(mutex_);
-  inside_ = true;
+  if (!knows_hashes_) find_hashes();
   return {};
+}
+
+// Ranks must also agree on the order between collectives of different communicators, as far as they share these.
+void CommunicatorTurns::find_hashes() {
+  for (const auto& turn : turns_) {
+    std::map<uint32_t, std::string> order;
+    for (const auto& other : turns_)
+      if (other->has_ranks_of(*turn))
+        for (const uint32_t at : other->at) order[at] = other->name;
+    std::string text = fmt::format("{:016x}", turn->hash);
+    for (const auto& [at, name] : order) text += ' ' + quoted(name);
+    if (order.size() > turn->at.size()) turn->hash = checksum(std::as_bytes(std::span(text)));
+  }
+  knows_hashes_ = true;
 }
 
 Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::shared_ptr<const RegistrySnapshot>& registry,
@@ -260,7 +282,7 @@ Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::sha
   // One call at a time: for another step of this run, or still for a run that has ended.
   HEDDLE_CHECK(wait(*group, lock, until_, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
                  return !group->call;
-               }).during(fmt::format("while {} was being made for an earlier run", shown(name))));
+               }).during(fmt::format("while another object of {} was being made", shown(name))));
   if (const auto found = known(); found != group->objects.end()) return found->made;
   if (group->aborted) return aborted(*group);
   const uint32_t attempt = group->attempt + (group->anew ? 1 : 0);
@@ -329,8 +351,8 @@ Status CommunicatorTurns::compare() {
 // Returns the objects of all communicators: plugins are called without a lock.
 std::vector<std::shared_ptr<const Resource>> CommunicatorTurns::objects() const {
   std::vector<std::shared_ptr<const Resource>> all;
-  if (!inside_) return all;
   for (const auto& turn : turns_) {
+    if (!turn->entered) continue;
     const MutexLock of_group(turn->group->mutex);
     for (const Group::Object& object : turn->group->objects) all.push_back(object.made);
   }
@@ -344,7 +366,7 @@ void CommunicatorTurns::abort(const std::string& why) noexcept {
     const MutexLock lock(mutex_);
     all = objects();
     for (const auto& turn : turns_) {
-      if (!inside_) return;
+      if (!turn->entered) continue;
       const MutexLock of_group(turn->group->mutex);
       turn->group->aborted = true;
       turn->group->changed.notify_all();
@@ -359,7 +381,7 @@ Status CommunicatorTurns::poll() const {
     std::shared_ptr<Group> group;
     {
       const MutexLock lock(mutex_);
-      if (!inside_) return {};
+      if (!turn->entered) continue;
       group = turn->group;
     }
     HEDDLE_CHECK(group->poll());
@@ -374,12 +396,11 @@ void CommunicatorTurns::wake() noexcept {
 }
 
 void CommunicatorTurns::leave() noexcept {
-  {
-    const MutexLock lock(mutex_);
-    inside_ = false;
-  }
   for (const auto& turn : turns_) {
-    if (!std::exchange(turn->entered, false)) continue;  // objects are another run's
+    {
+      const MutexLock lock(mutex_);
+      if (!std::exchange(turn->entered, false)) continue;  // objects are another run's
+    }
     turn->group->drop(false);
     turn->hold.leave();
   }

@@ -1,7 +1,8 @@
 // Communicators: those of one session, by name, and their objects, which plugins make.
 //
 // A communicator is an object of runs. Plans and checks never make one: a kernel's create gets a slot. Each run takes a turn with every
-// communicator that its plan names, in the order of names and after its turn with the variables, so that no two runs share one. Objects are
+// communicator that its plan names, in the order of names and before its turn with the variables: a run that waits for a communicator must
+// not keep another from having the variables alone. So no two runs share one. Objects are
 // made in such a turn, on a thread of their own, because a plugin may not return in time: the run's deadline and cancellation end the wait,
 // and what create makes later is aborted and destroyed. An object that has broken, or was aborted since a run ended early, is destroyed
 // once that run has ended, and the next run makes another one, with the next attempt.
@@ -23,10 +24,11 @@
 
 namespace heddle {
 
-// A communicator that a plan uses, and the hash of its collectives, in order: equal on all ranks that work together.
+// A communicator that a plan uses.
 struct PlanCommunicator {
   std::string name;
-  uint64_t hash = 0;
+  uint64_t hash = 0;         // of its collectives, in order: equal on all ranks that work together
+  std::vector<uint32_t> at;  // their places among the collectives of all communicators of the plan
 };
 
 // A need for an object of communicator scope, as plans keep it.
@@ -83,7 +85,8 @@ class CommunicatorTurns {
   // Compares the plan's collectives with those of the other ranks, once for each object. Call it when the plan's objects are made, before
   // the first step. Errors: invalid_argument (another rank has others), device_failed, deadline_exceeded, cancelled.
   Status compare();
-  // Aborts all objects, since the run ends early; no more are made in this turn. Does nothing outside a turn.
+  // Aborts the objects of all communicators that the run has a turn with, since it ends early; no more are made in this turn. Does nothing
+  // outside a turn.
   void abort(const std::string& why) noexcept;
   // Fails if an object has broken. Errors: device_failed.
   Status poll() const;
@@ -95,12 +98,13 @@ class CommunicatorTurns {
  private:
   struct Turn;
   std::vector<std::shared_ptr<const Resource>> objects() const HEDDLE_REQUIRES(mutex_);
+  void find_hashes();
 
   const std::shared_ptr<Communicators> communicators_;
   const std::vector<std::unique_ptr<Turn>> turns_;  // in the order of names
   Interruption until_;                              // of the run; set by enter()
+  bool knows_hashes_ = false;                       // of the turns; set by enter()
   mutable Mutex mutex_;
-  bool inside_ HEDDLE_GUARDED_BY(mutex_) = false;  // between enter() and leave()
 };
 
 }  // namespace heddle

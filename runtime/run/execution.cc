@@ -158,7 +158,7 @@ void Execution::end_soon(void* self, bool all) {
   without_exceptions([&] { static_cast<Execution*>(self)->tell(all); });
 }
 
-// Called while only asynchronous steps are left: a resource that they use may break without a notice to them.
+// Called while only asynchronous steps are left, or a device is waited for: a resource that they use may break without a notice to them.
 void Execution::look(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   without_exceptions([&] {  // on failure the next call comes soon
@@ -174,7 +174,7 @@ void Execution::look(void* self) {
 bool Execution::blame(const std::string& text) {
   if (pending_.blame(failures_, text)) return true;
   for (uint32_t i = 0; devices_ && i < steps_.size(); ++i) {
-    if (!resources_->uses_communicator(i) || !plan_->steps[i].on_device || !devices_->answers().may_be_under_way(i)) continue;
+    if (!plan_->steps[i].uses_communicator() || !plan_->steps[i].on_device || !devices_->answers().may_be_under_way(i)) continue;
     failures_.report_suspect(i, text);
     return true;
   }
@@ -266,7 +266,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   failures_.clear();
   bindings_.begin_run();
   if (pending_.any()) pending_.begin();
-  steps_.begin(deadline);
+  steps_.begin(scope_.deadline_ticks());
   observer_ = settings.observer;
   refused_ = {};
   scope_.control().observe = settings.observer ? observe : nullptr;
@@ -344,9 +344,11 @@ Status Execution::close(bool complete) {
   const bool aborted = devices_ && devices_->answers().end_aborts(true);
   // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.stop_requested()) complete = false;
-  if (!complete || !refused_.ok()) resources_->abort_communicators();
+  const bool ends_early = !complete || !refused_.ok();
+  if (ends_early) resources_->abort_communicators();
   Status status = end(complete, std::move(refused_));
-  if (aborted && complete) {  // the abort came when all steps were done
+  if (!ends_early && !status.ok()) resources_->abort_communicators();  // only now it is found why
+  if (aborted && complete) {                                           // the abort came when all steps were done
     without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
     note_streams();
   }

@@ -2,8 +2,8 @@
 //
 // Threads: one run at a time (a second is refused with Code::busy); unless marked [any thread], functions must not be called concurrently.
 // Several executions of one plan run concurrently over shared constants and variables. create() allocates everything; run() allocates
-// nothing, takes no lock (unless the net has variables) and makes no system call of its own on the serial path. Its parts have a header
-// each: memory, views, bindings, variables, the steps, their subnets, devices, and the log of failures.
+// nothing, takes no lock (unless the net has variables or communicators) and makes no system call of its own on the serial path. Its parts
+// have a header each: memory, views, bindings, variables, the steps, their subnets, devices, and the log of failures.
 #pragma once
 
 #include <atomic>
@@ -99,9 +99,10 @@ class Execution final : public OutstandingWork::Kept {
   // Returns any value by its id, for dumps and checks; later steps may have overwritten its bytes.
   const heddle_tensor& view(ValueId value) const { return views_.of(value); }
 
-  // Runs the plan once, on the calling thread and those of the executor. Waits for its turn with the session's variables, if the net has
-  // any. Errors: busy (a run is under way, or a device has outstanding work); missing_input, shape_mismatch, invalid_argument (what is
-  // bound); hazard (a variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.observer`
+  // Runs the plan once, on the calling thread and those of the executor. Waits for its turns with communicators and the session's
+  // variables, if the net has any. Errors: busy (a run is under way, or a device has outstanding work); missing_input, shape_mismatch,
+  // invalid_argument (what is bound, or other ranks run other collectives); missing_resource (the session has no such communicator);
+  // hazard (a variable is half-updated); kernel_failed, device_failed; cancelled, deadline_exceeded; what `settings.observer`
   // returns.
   Status run(const RunSettings& settings);
   // Like run(), but gives the calling thread back while only asynchronous steps are left. A run that holds a turn, with variables or in
@@ -196,6 +197,7 @@ class Execution final : public OutstandingWork::Kept {
   void stop(bool all);
   void tell(bool all);
   bool blame(const std::string& text);
+  void note_abort(uint32_t step);
   static void step_failed(void* self, uint32_t step, heddle_status status);
   static void step_done(void* self, uint32_t step, heddle_status status);
   static void end_soon(void* self, bool all);

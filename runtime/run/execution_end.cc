@@ -12,11 +12,13 @@
 
 namespace heddle {
 
-// True if the update phase had begun when the run ended early.
+// True if updates may have been made when the run ended early. Once the first commit of a phase that joins on devices has let them go, any
+// step after it that fails or is aborted leaves some of them undone.
 bool Execution::updates_begun() const {
   const uint32_t tail = plan_->graph.tail_begin;
   if (tail == plan_->graph.count) return true;  // updates are made among the other steps
-  return updating() && (has_left_work() || gave_up() || failures_.reported_from(tail + plan_->commits));
+  const uint32_t first = tail + (plan_->joins_tail ? 1 : 0);
+  return updating() && (has_left_work() || gave_up() || failures_.reported_from(first) || (aborted_at_ && *aborted_at_ >= first));
 }
 
 // True if asynchronous steps of the run did not complete in the time that they had.
@@ -72,17 +74,16 @@ bool Execution::was_held() const {
 bool Execution::check_faults(uint32_t end) noexcept {
   if (outer_devices_) return true;  // the outer run reads it
   const DeviceStreams& streams = devices_->streams();
-  bool any = false, clear = true;
+  bool clear = true;
   for (uint32_t i = 0; i < end; ++i) {
     const DeviceWork* const work = plan_->steps[i].on_device.get();
     if (!work || work->kind != DeviceWork::Kind::faults) continue;
-    any = true;
     heddle_fault fault = {};
     std::memcpy(&fault, streams.reported(work->device), sizeof(fault));
     clear = clear && fault.mark == 0;
     if (fault.mark != 0) note_fault(fault);
   }
-  if (any && clear && end == plan_->graph.count) devices_->streams().faults_were_clear();
+  if (clear && end == plan_->graph.count) devices_->streams().faults_were_clear();
   return clear;
 }
 
@@ -135,13 +136,20 @@ void Execution::note_device_failures() {
     failures_.forget_fences(plan_->steps[found.step].on_device->device);
     // An aborted step ended because the run did.
     if (found.status == HEDDLE_ERROR_CANCELLED)
-      aborted_at_ = found.step, abort_text = found.text;
+      note_abort(found.step), abort_text = found.text;
     else
       failures_.report(found.step, found.status, found.text);
   }
   // Nothing requested the step to stop: its kernel reports a cancellation by mistake.
   if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !outer_stop_requested())
     failures_.report(*aborted_at_, HEDDLE_ERROR_CANCELLED, abort_text);
+}
+
+// If several steps were aborted, the last in the plan tells whether updates were under way. A step with a communicator that had to be
+// aborted is the one that waited in it.
+void Execution::note_abort(uint32_t step) {
+  aborted_at_ = std::max(aborted_at_.value_or(step), step);
+  if (plan_->steps[step].uses_communicator()) failures_.move_suspicion(step);
 }
 
 bool Execution::look_for_answers() noexcept {

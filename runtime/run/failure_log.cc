@@ -76,10 +76,13 @@ void FailureLog::report_suspect(uint32_t step, std::string_view text) noexcept {
   f.suspected = true;
 }
 
-bool FailureLog::uses_communicator(uint32_t step) const {
-  const PlanStep& s = plan_.steps[step];
-  return s.collective || (s.resources && std::any_of(s.resources->begin(), s.resources->end(),
-                                                     [](const ResourceSlot& slot) { return slot.of_communicator(); }));
+void FailureLog::move_suspicion(uint32_t step) noexcept {
+  const MutexLock lock(mutex_);
+  const auto suspected = std::find_if(failures_.begin(), failures_.end(), [](const Failure& f) { return f.reported && f.suspected; });
+  if (suspected == failures_.end() || suspected->step == step) return;
+  std::erase_if(failures_, [step](const Failure& f) { return f.step == step; });
+  for (Failure& f : failures_)
+    if (f.suspected) f.step = step;
 }
 
 Status FailureLog::Failure::why(heddle_status answer) const {
@@ -152,7 +155,7 @@ Status FailureLog::error(uint32_t stop, bool told_outside) const {
   };
   std::erase_if(reported, [&](const Failure* f) { return f->refused && told(f); });
   const bool known = std::any_of(reported.begin(), reported.end(), [&](const Failure* f) {
-    return !f->suspected && f->status != HEDDLE_ERROR_CANCELLED && uses_communicator(f->step);
+    return !f->suspected && f->status != HEDDLE_ERROR_CANCELLED && plan_.steps[f->step].uses_communicator();
   });
   std::erase_if(reported, [&](const Failure* f) { return f->suspected && known; });
   const bool untold = reported.front()->status == HEDDLE_ERROR_CANCELLED && stop == stop_failed && !told_outside;

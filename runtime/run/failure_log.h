@@ -35,9 +35,11 @@ class FailureLog {
   // [any thread] Reports that the step failed. `text`: its description; with null data, the noted text is kept. The first report of a step
   // counts.
   void report(uint32_t step, heddle_status status, std::string_view text = {}) noexcept;
-  // [any thread] Reports that a resource or communicator has broken, as the failure of a step that uses it and may be under way. error()
-  // drops it if another step with a communicator turns out to have failed.
+  // [any thread] Reports that a resource or communicator has broken, as the failure of a step that may be under way, with a
+  // communicator where there is one. error() drops it if another step with a communicator turns out to have failed.
   void report_suspect(uint32_t step, std::string_view text) noexcept;
+  // [any thread] The step that was suspected is another: this one. Does nothing if none was.
+  void move_suspicion(uint32_t step) noexcept;
   // Forgets all failures. Call it before each run: no other thread has the log then, and no lock is taken.
   void clear() HEDDLE_NO_THREAD_SAFETY_ANALYSIS {
     if (!failures_.empty()) failures_.clear();
@@ -75,7 +77,6 @@ class FailureLog {
   Failure& entry(uint32_t step, heddle_status status) noexcept HEDDLE_REQUIRES(mutex_);
   Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept HEDDLE_REQUIRES(mutex_);
   Status described(const Failure& failure, uint32_t stop, bool untold = false) const;
-  bool uses_communicator(uint32_t step) const;
 
   const Plan& plan_;
   mutable Mutex mutex_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -121,13 +122,14 @@ void PendingSteps::abort(uint32_t end) {
 }
 
 bool PendingSteps::blame(FailureLog& failures, const std::string& text) const {
+  std::optional<uint32_t> suspect;
   for (const uint32_t step : steps_) {
     const uint64_t state = of(step).slot->state.load();
     if ((state & TokenSlot::under_way) == 0 || (state & TokenSlot::claimed) != 0) continue;
-    failures.report_suspect(step, text);
-    return true;
+    if (!suspect || (plan_.steps[step].uses_communicator() && !plan_.steps[*suspect].uses_communicator())) suspect = step;
   }
-  return false;
+  if (suspect) failures.report_suspect(*suspect, text);
+  return suspect.has_value();
 }
 
 // The count is that of the next run, too: an item of this one must not stay in the list.

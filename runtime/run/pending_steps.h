@@ -50,7 +50,8 @@ class PendingSteps {
   // [any thread] Signals the steps before `end` that are under way, or start later in this run, to complete soon. Each is signalled once.
   void abort(uint32_t end);
 
-  // [any thread] Reports `text` as the failure of the first step that is under way; false: none is.
+  // [any thread] Reports `text` as the failure of a step that is under way, the first with a communicator or else the first; false: none
+  // is.
   bool blame(FailureLog& failures, const std::string& text) const;
 
   // Registers, after a run that was given up, what is still under way, in place of what it registered before. Throws std::bad_alloc unless

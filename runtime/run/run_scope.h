@@ -52,6 +52,9 @@ class RunScope {
   // Counts a run of a subnet; returns how many there were before, in the outermost run and all runs inside it.
   int64_t count_subnet_run();
 
+  // The deadline of the run in ticks, for a subnet that of the run around it; 0: none.
+  uint64_t deadline_ticks() const { return outer_ && control_.deadline_ticks == 0 ? outer_->deadline_ticks() : control_.deadline_ticks; }
+
   RunControl& control() { return control_; }
   // The stop_* for which the run ends; 0: none so far.
   uint32_t stop_reason() const { return control_.stop.load(std::memory_order_relaxed); }

@@ -10,7 +10,7 @@ namespace heddle {
 struct RunRules {
   enum class State : uint8_t {
     idle,        // no run is under way
-    opening,     // a run was requested: it is checked, and waits for its turn with the variables
+    opening,     // a run was requested: it is checked, and waits for its turns with communicators and variables
     computing,   // steps before the update phase may be under way
     updating,    // steps of the update phase may be under way: neither cancellation nor deadline stops them
     unanswered,  // no run is under way, but work of the last one was when it ended: a run may begin only when that has completed

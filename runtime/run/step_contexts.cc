@@ -54,7 +54,7 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     if (step.on_device) set_faults(i);
     if (step.late) late_[i] = std::make_unique<LateStep>(c);
     steps_[i] = step_for(i);
-    const bool may_wait = (plan.graph.flags[i] & step_async) != 0 || services.resources.uses_communicator(i);
+    const bool may_wait = (plan.graph.flags[i] & step_async) != 0 || step.uses_communicator();
     if (may_wait || (step.late && !plan.communicators.empty())) timed_.push_back(i);
   }
   services.pending.give_tokens([](void* self, uint32_t step) -> heddle_call& { return static_cast<StepContexts*>(self)->contexts_[step]; },

@@ -47,10 +47,6 @@ class StepResources {
 
   // Whether runs use communicators.
   bool uses_communicators() const { return turns_.any() || (outer_ && outer_->uses_communicators()); }
-  // Whether the step uses one: not yet known of a late step.
-  bool uses_communicator(uint32_t step) const {
-    return std::any_of(communicator_slots_.begin(), communicator_slots_.end(), [step](const auto& at) { return at.step == step; });
-  }
   // Call it before each run: takes a turn with the communicators, and makes the objects that the steps need and that do not exist. A subnet
   // uses those of the outer run. If it fails, the caller must call leave(). Errors: as CommunicatorTurns.
   Status enter(const Interruption& until);

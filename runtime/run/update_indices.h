@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/plan.h"
+#include "compile/index_check.h"
 #include "run/step_contexts.h"
 
 namespace heddle {
@@ -26,11 +26,7 @@ class UpdateIndices {
   std::optional<Outside> find(const StepContexts& steps) const;
 
  private:
-  struct Checked {
-    uint32_t step = 0;
-    IndexInput indices;
-  };
-  std::vector<Checked> steps_;
+  std::vector<CheckedInput> steps_;
 };
 
 }  // namespace heddle

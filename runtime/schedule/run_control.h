@@ -56,8 +56,9 @@ struct RunControl {
   // Not null: the run is observed. Its steps run one after the other on the calling thread, which waits for each asynchronous step, and
   // this is called after each step. False: the run ends there, unless the update phase has begun.
   bool (*observe)(void* user, uint32_t step) = nullptr;
-  // Called now and then by the thread that waits for asynchronous steps: checks whether what they wait for is broken, and then sets `stop`,
-  // or completes steps whose failure was not reported. Also called when the run was requested to stop. Null: nothing can break.
+  // Called now and then by the thread that waits for asynchronous steps or for a device: checks whether what they wait for is broken, and
+  // then sets `stop`, or completes steps whose failure was not reported. Also called when the run was requested to stop. Null: nothing can
+  // break.
   void (*look)(void* user) = nullptr;
   // For a run inside a step of an outer run: whether the outer run was requested to stop. Called between steps, and now and then while it
   // waits on a thread; runs that have left their thread are woken by whatever stops the outer run. Null: there is no outer run.

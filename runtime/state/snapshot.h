@@ -1,8 +1,8 @@
 // Snapshot: copies of all variables as they are at one point between updates, made while runs go on.
 //
 // A snapshot has a turn with the variables only while it is registered. After that, a run that is about to write a variable copies it
-// first if no thread has copied it yet. So a run waits only for the copies of variables that it writes itself. A Snapshot is part of a
-// VariableStore, whose mutex guards the states of the parts.
+// first if no thread has copied it yet. So a run waits only for the copies of variables that it writes itself. A Snapshot is
+// registered in a VariableStore while it is made; the store's mutex guards the states of the parts.
 #pragma once
 
 #include <cstddef>

@@ -20,6 +20,8 @@ namespace heddle {
 
 namespace {
 
+constexpr std::chrono::milliseconds look_again(5);  // how often a wait for a copy looks at the deadline
+
 // A variable that several nets have.
 struct Shared {
   const Net* net = nullptr;  // the first that has its content or initializer, or the first that has it at all
@@ -152,10 +154,11 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
     if (!overwrite && !e.initializer.empty() && e.trained)
       return {Code::hazard, fmt::format("variable {} was written since it was initialised", quoted(e.name)),
               "say that it is to be overwritten, or open another session"};
+  for (size_t i = 0; i < entries_.size(); ++i)
+    if (!entries_[i].initializer.empty()) HEDDLE_CHECK(before_write(i, until));
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& e = entries_[i];
     if (e.initializer.empty()) continue;
-    HEDDLE_CHECK(before_write(i, until));
     fill_by_rule(e.initializer, *e.blob, e.name, seed, e.data);
     e.torn = false;
     written(i, nullptr);
@@ -191,9 +194,9 @@ Status VariableStore::overwrite(size_t i, const void* source, const Interruption
 }
 
 Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const Interruption& until) const {
-  Snapshot made;
+  const auto made = std::make_shared<Snapshot>();
   for (const Entry& e : entries_) {
-    Snapshot::Part& part = made.parts.emplace_back();
+    Snapshot::Part& part = made->parts.emplace_back();
     part.blob = Blob::allocate(e.blob->dtype, e.blob->shape, &part.place);
   }
   {
@@ -201,13 +204,13 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
     HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
     HEDDLE_CHECK(whole());
     const MutexLock lock(snapshots_mutex_);
-    snapshots_.push_back(&made);
+    snapshots_.push_back(made);
     ++snapshot_count_;
   }
-  finish(made, until);
-  HEDDLE_CHECK(std::move(made.failed));
+  finish(*made, until);
+  HEDDLE_CHECK(std::move(made->failed));
   std::vector<std::shared_ptr<const Blob>> copies;
-  for (Snapshot::Part& part : made.parts) copies.push_back(std::move(part.blob));
+  for (Snapshot::Part& part : made->parts) copies.push_back(std::move(part.blob));
   return copies;
 }
 
@@ -229,8 +232,8 @@ Status VariableStore::copy_part(Snapshot& snapshot, size_t i, const Interruption
   return copied;
 }
 
-// Copies the parts that no other thread copies, until all are done or one has failed. Unregisters the snapshot once no other thread works
-// on it.
+// Copies the parts that no run copies, until all are done or one has failed, and unregisters the snapshot. A run that copies a part has the
+// turn alone, and keeps the snapshot until it is done: the caller need not wait for it when its own time is over.
 void VariableStore::finish(Snapshot& snapshot, const Interruption& until) const {
   const MutexLock lock(snapshots_mutex_);
   const auto any = [&](Snapshot::State state) {
@@ -239,20 +242,18 @@ void VariableStore::finish(Snapshot& snapshot, const Interruption& until) const 
   for (;;) {
     for (size_t i = 0; i < snapshot.parts.size() && snapshot.failed.ok(); ++i)
       if (snapshot.parts[i].state == Snapshot::State::waiting) snapshot.failed = copy_part(snapshot, i, until);
-    if (any(Snapshot::State::copying))
-      part_done_.wait(snapshots_mutex_);
-    else if (!snapshot.failed.ok() || !any(Snapshot::State::waiting))
-      break;
+    if (!snapshot.failed.ok() || (!any(Snapshot::State::copying) && !any(Snapshot::State::waiting))) break;
+    if (any(Snapshot::State::copying) && !part_done_.wait_for(snapshots_mutex_, look_again))
+      snapshot.failed = until.status().during("while a run copied a variable for the snapshot");
   }
-  std::erase(snapshots_, &snapshot);
+  std::erase_if(snapshots_, [&](const auto& registered) { return registered.get() == &snapshot; });
   --snapshot_count_;
 }
 
 Status VariableStore::before_write(size_t i, const Interruption& until) const {
-  constexpr std::chrono::milliseconds look_again(5);
   if (snapshot_count_.load(std::memory_order_acquire) == 0) return {};
   const MutexLock lock(snapshots_mutex_);
-  for (Snapshot* next = find_part(i, Snapshot::State::waiting); next; next = find_part(i, Snapshot::State::waiting)) {
+  for (auto next = find_part(i, Snapshot::State::waiting); next; next = find_part(i, Snapshot::State::waiting)) {
     const Status copied = copy_part(*next, i, until);
     HEDDLE_CHECK(until.status(), "while a variable was copied for a snapshot");
     if (!copied.ok()) next->failed = copied;
@@ -265,8 +266,8 @@ Status VariableStore::before_write(size_t i, const Interruption& until) const {
 }
 
 // Returns a snapshot whose part `i` is in that state, and is still wanted; null: there is none.
-Snapshot* VariableStore::find_part(size_t i, Snapshot::State state) const {
-  for (Snapshot* const snapshot : snapshots_)
+std::shared_ptr<Snapshot> VariableStore::find_part(size_t i, Snapshot::State state) const {
+  for (const std::shared_ptr<Snapshot>& snapshot : snapshots_)
     if (snapshot->parts[i].state == state && (state != Snapshot::State::waiting || snapshot->failed.ok())) return snapshot;
   return nullptr;
 }

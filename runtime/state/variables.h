@@ -65,8 +65,9 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   // Returns the device copy; null: there is none.
   std::byte* data_on(size_t i, const Device& device) const;
   bool has_homes() const { return has_homes_.load(std::memory_order_acquire); }
-  // freshen() brings the copy on `device` up to date, written() marks all other copies as stale; null: the host. REQUIRES: a turn, and for
-  // written() the turn alone. Errors of freshen(): device_failed; deadline_exceeded and cancelled, if a device does not answer.
+  // freshen() brings the copy on `device` up to date, written() marks all other copies as stale; null: the host. REQUIRES: for
+  // freshen() a turn, or that part `i` of a snapshot is being copied, which before_write() waits for; for written() the turn alone. Errors
+  // of freshen(): device_failed; deadline_exceeded and cancelled, if a device does not answer.
   Status freshen(size_t i, const Device* device, const Interruption& until = {}) const;
   void written(size_t i, const Device* device);
 
@@ -114,7 +115,7 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
   Status overwrite(size_t i, const void* source, const Interruption& until);
   Status copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const HEDDLE_REQUIRES(snapshots_mutex_);
-  Snapshot* find_part(size_t i, Snapshot::State state) const HEDDLE_REQUIRES(snapshots_mutex_);
+  std::shared_ptr<Snapshot> find_part(size_t i, Snapshot::State state) const HEDDLE_REQUIRES(snapshots_mutex_);
   void finish(Snapshot& snapshot, const Interruption& until) const;
   std::vector<Entry> entries_;
   uint64_t seed_ = 0;  // of the initial contents
@@ -125,9 +126,9 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   mutable Mutex homes_mutex_;  // guards the homes of entries and what is stale; a type of its own can not name it
   mutable Mutex snapshots_mutex_;
   mutable Condition part_done_;
-  mutable std::vector<Snapshot*> snapshots_ HEDDLE_GUARDED_BY(snapshots_mutex_);  // being made
-  mutable std::atomic<size_t> snapshot_count_{0};                                 // how many these are
-  mutable FairSharedMutex copying_;                                               // held during copies between the host and homes
+  mutable std::vector<std::shared_ptr<Snapshot>> snapshots_ HEDDLE_GUARDED_BY(snapshots_mutex_);  // being made
+  mutable std::atomic<size_t> snapshot_count_{0};                                                 // how many these are
+  mutable FairSharedMutex copying_;  // held during copies between the host and homes
   mutable FairSharedMutex turns_;
   const BusyName busy_name_ = new_busy_name();
   std::shared_ptr<const OutstandingWork> outstanding_;  // null: none can be

@@ -245,8 +245,8 @@ class Verifier {
       }
   }
 
-  // Refuses collectives that depend on an update of a variable. Updates are made last, and cannot be taken back: once they have begun, a
-  // peer that is lost could not end the run any more.
+  // Refuses collectives that depend on an update of a variable, or are inside an operator that makes one. Updates are made last, and cannot
+  // be taken back: once they have begun, a peer that is lost could not end the run any more.
   void check_collectives() {
     if (net_.variables.empty()) return;
     std::vector<NodeId> after(net_.nodes.size());  // by node: an update that comes before it
@@ -258,7 +258,11 @@ class Verifier {
       for (const ValueId v : node.inputs)
         if (v.valid()) follow(net_[v].producer);
       for (const NodeId before : node.control) follow(before);
-      if (!after[i].valid() || !has_collectives(node)) continue;
+      if (!has_collectives(node)) continue;
+      if (updates_variable(net_, node))
+        report(node, {Code::hazard, "updates a variable and works with peers inside: a run that fails then could not be undone",
+                      "let the peers work in an operator of its own before it, and update with its result"});
+      if (!after[i].valid()) continue;
       const Node& update = net_[after[i]];
       report(node, {Code::hazard,
                     fmt::format("works with peers after {} ({}) has updated a variable: a run that fails then could not be undone",

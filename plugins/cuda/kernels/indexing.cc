@@ -1,5 +1,6 @@
-// Implements operators that move elements by indices: Gather, GatherElements, GatherND, ReverseSequence, OneHot, ScatterElements,
-// ScatterND. An index that is out of range, or a length longer than its sequence, is reported through heddle_run_context::fault.
+// Implements operators that move elements by indices: Gather, GatherElements, GatherND, ReverseSequence, ScatterElements, ScatterND,
+// which report an index that is out of range, or a length longer than its sequence, through heddle_run_context::fault; and OneHot, where
+// such an index is on no position.
 #include <memory>
 
 #include "generate/move/pick_launches.h"

@@ -35,7 +35,7 @@ class PhaseJudge {
   Status check_commits() const {
     for (const uint32_t c : commits_)
       if (!plan_.joins_tail || c < begin_ || c >= begin_ + plan_.commits)
-        return wrong_plan(fmt::format("{} is no begin of an update phase", name(c)));
+        return wrong_plan(fmt::format("{} is a commit, but not among the first steps of an update phase that joins on devices", name(c)));
     if (!plan_.joins_tail) return {};
     if (commits_.empty() || commits_.front() != begin_) return wrong_plan("the update phase begins on devices without a commit");
     if (commits_.size() != plan_.commits) return wrong_plan(fmt::format("{} commits are said to be {}", commits_.size(), plan_.commits));
@@ -50,10 +50,15 @@ class PhaseJudge {
   Status check_members() const {
     if (!updates_.empty() && updates_.front() < begin_)
       return wrong_plan(fmt::format("{} updates a variable before the tail", name(updates_.front())));
-    for (uint32_t s = begin_; s < end_; ++s)
-      if (!is(s, DeviceWork::Kind::commit) &&
-          std::none_of(updates_.begin(), updates_.end(), [&](uint32_t u) { return u == s || order_.reaches(u, s); }))
-        return wrong_plan(fmt::format("{} is in the update phase, but neither an update nor after one", name(s)));
+    for (uint32_t s = begin_; s < end_; ++s) {
+      // A report of faults belongs to the phase, wherever its device has work.
+      const auto admits = [&](uint32_t u) {
+        return (plan_.steps[u].updates_variable || is(u, DeviceWork::Kind::faults)) && (u == s || order_.reaches(u, s));
+      };
+      bool belongs = is(s, DeviceWork::Kind::commit);
+      for (uint32_t u = begin_; u <= s && !belongs; ++u) belongs = admits(u);
+      if (!belongs) return wrong_plan(fmt::format("{} is in the update phase, but neither an update nor after one", name(s)));
+    }
     return {};
   }
   Status check_begin() const {

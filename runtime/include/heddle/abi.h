@@ -602,10 +602,10 @@ typedef struct heddle_run_context {
   /* The deadline of the run, in nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock); 0: none. Set only for asynchronous kernels and
      for kernels that use a resource of communicator scope; 0 for all other kernels. */
   int64_t deadline_ns;
-  /* For kernels with HEDDLE_KERNEL_USES_FAULT; null for all others. A kernel that finds an index out of range replaces fault->mark by
-     `fault_mark`, atomically and only if it is 0. If it was 0, the kernel then sets the other fields. In any case the kernel goes on, with
-     any result, and accesses no memory out of bounds. The host reads the struct when all work that the run has on the device is done; the
-     run then fails with the operator, the index and its bounds. */
+  /* For kernels with HEDDLE_KERNEL_USES_FAULT; null for all others, and where the plan reads no report of the step. A kernel that finds an
+     index out of range replaces fault->mark by `fault_mark`, atomically and only if it is 0. If it was 0, the kernel then sets the other
+     fields. In any case the kernel goes on, with any result, and accesses no memory out of bounds. The host reads the struct when all work
+     that the run has on the device is done; the run then fails with the operator, the index and its bounds. */
   heddle_fault* fault;
   uint64_t fault_mark;
   /* For a kernel of an operator that updates a variable: words in the memory of the node's device, written by work that is enqueued before
@@ -675,7 +675,8 @@ enum {
      only. */
   HEDDLE_KERNEL_MOVES_ONLY = 64u,
   /* The kernel reports indices that are out of range through heddle_run_context::fault. If its operator updates a variable, it obeys
-     heddle_run_context::holds. For devices other than "cpu". */
+     heddle_run_context::holds; an index that it reports itself leaves variables half-updated, since other updates may be made by then. For
+     devices other than "cpu". */
   HEDDLE_KERNEL_USES_FAULT = 128u,
 };
 
@@ -762,8 +763,9 @@ typedef struct heddle_resource {
      before a run, that run does not fail: it makes a new object instead. Null: the resource does not fail. */
   heddle_status (*poll_error)(void* resource, const heddle_call* call);
   /* For communicator scope: gives `bytes` bytes of each rank to all ranks. `all` has room for size * bytes bytes, by rank. The host
-     calls it in every rank before the first step of a run, unless the ranks last compared the same collectives through this object: it
-     checks with it that all ranks are about to run the same collectives. One call at a time for an object. It may wait for peers until
+     calls it before the first step of a run, unless this rank last compared the same collectives through this object, and checks with it
+     that all ranks are about to run the same collectives. If only some ranks run others than before, those alone call it: the wait ends by
+     its time-out. One call at a time for an object. It may wait for peers until
      deadline_ns (CLOCK_MONOTONIC; 0: none), the request's timeout_ns or abort. Null: the host compares nothing. */
   heddle_status (*exchange)(void* resource, const void* mine, uint64_t bytes, void* all, int64_t deadline_ns, const heddle_call* call);
 } heddle_resource;

@@ -149,7 +149,7 @@ class HEDDLE_API Tensor {
 // A prepared net: the bindings and the memory with which one caller runs it. The memory is the context's own, a buffer of the caller or
 // SharedMemory. When the context is created, it allocates all memory whose size is known at that time. If the runtime has one thread
 // (RuntimeOptions::threads = 1), run() itself, apart from its kernels, then allocates nothing and makes no system call. It takes no lock,
-// except the session's reader/writer lock if the net has variables, and the lock of SharedMemory.
+// except the session's reader/writer lock if the net has variables, those of its communicators, and the lock of SharedMemory.
 class HEDDLE_API Context {
  public:
   Context(Context&&) noexcept;

@@ -1,5 +1,6 @@
 // DeviceStreams: what one context has on the devices of its plan: the streams and events of the workspace that it works in, memory for run
-// states and extents, and the streams of the caller that it has adopted. enqueue() is the one place where a context puts work on a stream.
+// states, extents and faults, and the streams of the caller that it has adopted. enqueue() is the one place where a context puts work on a
+// stream.
 //
 // Part of a DeviceRun. Threads: several threads may enqueue at once, but on each stream only one at a time, which the plan's edges ensure;
 // the other functions that change something are called while nothing runs. Nothing is allocated after allocate(), except by adopt().

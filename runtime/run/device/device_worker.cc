@@ -156,7 +156,7 @@ heddle_status DeviceWorker::commit(uint32_t step, const heddle_run_context& cont
     copy(HEDDLE_COPY_HOST_TO_DEVICE, holds, &words.stop, sizeof(uint64_t), 0);
     copy(HEDDLE_COPY_DEVICE_TO_HOST, &words.outcome, holds, sizeof(uint64_t), 0);
     for (uint32_t d = 1; d <= streams_.device_count(); ++d)
-      if (plan_.devices[d - 1].reports) copy(HEDDLE_COPY_DEVICE_TO_DEVICE, holds + d, &streams_.fault_on(d)->mark, sizeof(uint64_t), d);
+      if (plan_.devices[d - 1].may_report) copy(HEDDLE_COPY_DEVICE_TO_DEVICE, holds + d, &streams_.fault_on(d)->mark, sizeof(uint64_t), d);
   } else {
     copy(HEDDLE_COPY_DEVICE_TO_DEVICE, holds, streams_.holds_on(planned.copied_from), streams_.hold_count() * sizeof(uint64_t),
          planned.copied_from);
