@@ -95,6 +95,11 @@ class World {
     if (queue_.holder() != holder) return "the holder is another";
     if (waits > 0 && reads + updates + alone == 0) return "threads wait, and no thread has a turn";
     if (upgrades > 0 && reads == 0) return "an updater waits for readers that are not there";
+    const Thread* first = nullptr;
+    for (const Thread& t : threads_)
+      if (t.is == Is::waits && (!first || t.arrived < first->arrived)) first = &t;
+    if (first && first->waiter.use == TurnUse::shared && alone == 0 && upgrades == 0) return "the first that waits could read";
+    if (first && first->waiter.use == TurnUse::updating && alone == 0 && updates == 0) return "the first that waits could update";
     return {};
   }
 

@@ -177,7 +177,7 @@ TEST(AsynchronousSubnets, RandomNetsGiveTheResultsOfTheSerialRun) {
   EXPECT_GT(stopped, 50);
 }
 
-class AsynchronousSubnet : public testing::TestWithParam<Make> {};
+class AsynchronousSubnet : public ::testing::TestWithParam<Make> {};
 
 TEST_P(AsynchronousSubnet, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
   CountingExecutor executor(2);
@@ -222,7 +222,7 @@ TEST_P(AsynchronousSubnet, AHundredRunsAreInFlightOnTwoThreadsAndHoldNone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, AsynchronousSubnet, testing::ValuesIn(makes), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Nets, AsynchronousSubnet, ::testing::ValuesIn(makes), [](const auto& info) {
   return std::string(std::initializer_list<const char*>{"Branch", "Loop", "Scan", "Growing", "Found"}.begin()[info.index]);
 });
 

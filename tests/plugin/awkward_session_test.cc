@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-class AwkwardSession : public testing::Test {
+class AwkwardSession : public ::testing::Test {
  protected:
   Session open(const std::string& json, std::vector<std::string> plugins = {"awkward", "awkward_provider"}) {
     RuntimeOptions options;

@@ -11,7 +11,7 @@ namespace {
 
 using Blobs = std::vector<std::shared_ptr<const Blob>>;
 
-class Awkward : public testing::Test {
+class Awkward : public ::testing::Test {
  protected:
   void SetUp() override {
     const Status loaded = registry_.load(test_plugin("awkward"));

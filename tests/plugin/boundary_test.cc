@@ -14,7 +14,7 @@ namespace {
 using testing_nets::blob;
 using testing_nets::view;
 
-class Boundary : public testing::Test {
+class Boundary : public ::testing::Test {
  protected:
   Session open(Net net, const SessionOptions& session_options = {}) {
     RuntimeOptions options;

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-class Handshake : public testing::Test {
+class Handshake : public ::testing::Test {
  protected:
   void SetUp() override {
     library_ = dlopen(example_plugin.c_str(), RTLD_NOW | RTLD_LOCAL);

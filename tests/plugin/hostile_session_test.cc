@@ -17,7 +17,7 @@ std::string net_of(const std::string& type) {
          type + R"(", "inputs": ["y"], "outputs": ["z"]}]})";
 }
 
-class HostileSession : public testing::TestWithParam<Failure> {
+class HostileSession : public ::testing::TestWithParam<Failure> {
  protected:
   // Opens, prepares and runs a net with the operator; returns the status of the first of these that fails.
   static Status run(Runtime& runtime, const std::string& type) {
@@ -83,7 +83,7 @@ TEST_P(HostileSession, InASubnetItSaysTheSame) {
   for (const char c : status.text()) ASSERT_TRUE(c >= ' ' && c != 0x7f) << "control character in: " << status.text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, HostileSession, testing::ValuesIn(hostile_operators),
+INSTANTIATE_TEST_SUITE_P(Operators, HostileSession, ::testing::ValuesIn(hostile_operators),
                          [](const auto& instance) { return std::string(instance.param.type); });
 
 }  // namespace

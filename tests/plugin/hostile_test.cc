@@ -20,7 +20,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) {
   *out << refusal.plugin;
 }
 
-class HostileLoad : public testing::TestWithParam<Refusal> {};
+class HostileLoad : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(HostileLoad, IsRefusedAndLeavesNoTrace) {
   Registry registry;
@@ -41,7 +41,7 @@ TEST_P(HostileLoad, IsRefusedAndLeavesNoTrace) {
 constexpr Code invalid_plugin = Code::plugin_invalid;
 INSTANTIATE_TEST_SUITE_P(
     Plugins, HostileLoad,
-    testing::Values(
+    ::testing::Values(
         Refusal{"hostile_no_entry", invalid_plugin, "exports no heddle_plugin_query"},
         Refusal{"hostile_unresolved", Code::plugin_unreadable, "heddle_test_function_of_nobody"},
         Refusal{"hostile_throws_entry", invalid_plugin, "threw an exception while it was asked"},
@@ -176,7 +176,7 @@ TEST(Hostile, FilesThatAreNoWholeLibraryAreRefused) {
   EXPECT_EQ(registry.load("/dev/null").code(), Code::plugin_unreadable);
 }
 
-class HostileKernel : public testing::TestWithParam<Failure> {};
+class HostileKernel : public ::testing::TestWithParam<Failure> {};
 
 TEST_P(HostileKernel, FailsWithOneSentence) {
   Registry registry;
@@ -195,7 +195,7 @@ TEST_P(HostileKernel, FailsWithOneSentence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, HostileKernel, testing::ValuesIn(hostile_operators),
+INSTANTIATE_TEST_SUITE_P(Operators, HostileKernel, ::testing::ValuesIn(hostile_operators),
                          [](const auto& instance) { return std::string(instance.param.type); });
 
 TEST(Hostile, WhatIsOnlySlowOrCleansUpBadlyStillRuns) {

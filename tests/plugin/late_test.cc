@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-class Late : public testing::Test {
+class Late : public ::testing::Test {
  protected:
   Session open(const std::string& json, const SessionOptions& session_options = {}) {
     RuntimeOptions options;

@@ -32,7 +32,7 @@ OperatorCall misread_call(const char* type) {
   return call;
 }
 
-class Misreads : public testing::TestWithParam<Misread> {};
+class Misreads : public ::testing::TestWithParam<Misread> {};
 
 TEST_P(Misreads, AreErrorsWithoutExceptionsToo) {
   std::string with_exceptions;
@@ -52,7 +52,7 @@ TEST_P(Misreads, AreErrorsWithoutExceptionsToo) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Operators, Misreads,
-    testing::Values(
+    ::testing::Values(
         Misread{"Undeclared", Code::kernel_failed, "operator Undeclared declares no attribute \"nowhere\""},
         Misread{"OtherType", Code::kernel_failed, "attribute \"factor\" of operator OtherType is read as type 3 but has type 2"},
         Misread{"Refuses", Code::kernel_failed, "factor is -1.000000, expected a positive number"},

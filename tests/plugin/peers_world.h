@@ -1,6 +1,8 @@
 // A world of ranks for the plugin "peers": what each has been asked to do is counted, and a test says what goes wrong.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -12,8 +14,24 @@
 
 #include "../plugins/peers.h"
 #include "heddle/session.h"
+#include "net/net.h"
+#include "plugins.h"
 
 namespace heddle {
+
+inline Runtime runtime_with_peers(int threads = 1) {
+  RuntimeOptions options;
+  options.default_plugins = false;
+  options.threads = threads;
+  options.plugins = {test_plugin("peers"), HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+inline ValueId sum(NetBuilder& b, const std::string& name, ValueId x, const std::string& communicator = "world") {
+  return b.add1("Sum", name, {x}, {{"communicator", communicator}}, "peers");
+}
 
 // Thread-safe. Must outlive the sessions whose communicators have it as their rendezvous.
 class World final : public PeersWorld {
@@ -35,6 +53,11 @@ class World final : public PeersWorld {
   void set_other_hash(uint64_t hash) {
     const std::lock_guard lock(mutex_);
     other_hash_ = hash;
+  }
+  // The next `number` operations are done at once, as if the peers were there.
+  void complete(int number) {
+    const std::lock_guard lock(mutex_);
+    completes_ = number;
   }
   int exchanges() const { return copy(exchanges_); }
   std::vector<Joining> joined() const { return copy(joined_); }
@@ -83,7 +106,7 @@ class World final : public PeersWorld {
   int slow_ms_ = 0;
   bool lost_ = false;
   uint64_t other_hash_ = 0;
-  int exchanges_ = 0;
+  int exchanges_ = 0, completes_ = 0;
   std::vector<Joining> joined_;
   int joining_ = 0, begun_ = 0, aborts_ = 0, gone_ = 0, polls_ = 0, users_ = 0, max_users_ = 0;
 };
@@ -104,7 +127,7 @@ class World::Member final : public PeersMember {
       world_.max_users_ = std::max(world_.max_users_, ++world_.users_);
       ++world_.begun_;
       world_.changed_.notify_all();
-      if (size_ > 1 && aborted_.empty()) return waiting_.push_back(std::move(done));
+      if (size_ > 1 && aborted_.empty() && --world_.completes_ < 0) return waiting_.push_back(std::move(done));
       failure = aborted_;
     }
     std::copy(mine, mine + count, sum);

@@ -67,7 +67,7 @@ class RanksWorld final : public PeersWorld {
       end_group(lock, *group, missing + " did not come in time");
     }
   }
-  // How many waits were ended by their time.
+  // How often expire() was called.
   int expired() const { return copy(expired_); }
 
   std::unique_ptr<PeersMember> join(const Joining& joining) override;

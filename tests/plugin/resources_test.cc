@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-class Resources : public testing::Test {
+class Resources : public ::testing::Test {
  protected:
   void SetUp() override {
     const Status status = registry_.load(test_plugin("needy"));
