@@ -91,11 +91,13 @@ class Run {
     options.device = device;
     auto session = runtime.open(net_of(schema, call, &feeds_), options);
     auto context = session.ok() ? session->prepare() : Result<Context>(session.status());
+    why_not_ = context.status();
     if (!context.ok()) return;
     session_.emplace(std::move(*session));
     context_.emplace(std::move(*context));
   }
   bool is_made() const { return context_.has_value(); }
+  const Status& why_not() const { return why_not_; }
   bool is_there(const OperatorCall& call) {
     for (const PlanStep& step : Internals::execution(*context_).plan().steps)
       if (step.name == "operator" && step.type == call.type) return step.on_device != nullptr;
@@ -127,6 +129,7 @@ class Run {
 
  private:
   std::vector<size_t> feeds_;
+  Status why_not_;
   std::optional<Session> session_;
   std::optional<Context> context_;
 };
@@ -134,6 +137,7 @@ class Run {
 // The result for one operator.
 struct Found {
   int refused = 0, there = 0;
+  bool has_kernel = false;  // on the device, as the registry says
 };
 
 class Trial {
@@ -186,6 +190,9 @@ class Trial {
     EXPECT_EQ(host_->variables(schema_, call_), before_host) << "on the host";
     if (!there_) there_.emplace(runtime_, schema_, call_, device_name(0));
     Run& there = *there_;
+    if (!there.is_made()) {
+      EXPECT_EQ(there.why_not().code(), Code::no_kernel) << there.why_not().text();
+    }
     if (!there.is_made() || !there.is_there(call_)) return expected;
     ++found_->there;
     const Status right = there(call_);
@@ -224,6 +231,7 @@ TEST_P(IndexFaults, AreRefusedAsOnTheHostInEveryOperatorOfTheRegistry) {
         if (!example.ok()) continue;
         const std::string name = display_name(schema.domain, schema.name);
         SCOPED_TRACE(name + ": " + schema.op->examples[e]->text);
+        all[name].has_kernel = snapshot->has_kernel(schema, kind().name);
         Trial(runtime, schema, example->call, &all[name]).run();
       }
   std::string without;
@@ -232,6 +240,7 @@ TEST_P(IndexFaults, AreRefusedAsOnTheHostInEveryOperatorOfTheRegistry) {
     if (found.refused == 0) continue;
     refused += 1;
     there += found.there > 0 ? 1 : 0;
+    EXPECT_EQ(found.there > 0, found.has_kernel) << name;
     if (found.there == 0) without += (without.empty() ? "" : ", ") + name;
   }
   std::printf("%d operators refuse an index on the host, %d of them on %s%s\n", refused, there, kind().name.c_str(),

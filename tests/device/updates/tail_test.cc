@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include "device/device_support.h"
+#include "device/simulated.h"
 #include "heddle/training.h"
 
 namespace heddle {
@@ -108,6 +108,18 @@ TEST_P(DeviceTail, JoinsOverTwoDevices) {
       ASSERT_EQ(g.variables(), (*on_host)->variables());
     }
   }
+}
+
+// Without kernels that report, nothing is written to the device before a run, and the host waits for nothing in it.
+TEST_P(DeviceTail, IsNotPreparedByTheHostInEachRun) {
+  HEDDLE_DEVICE_NEEDS(has_clock);
+  const auto made = Gathering::make(device_runtime(1), gathering_net(device_name(0), device_name(0)), silent(1));
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  Gathering& g = **made;
+  ASSERT_TRUE(g.prepared.context.run().ok());
+  const uint64_t before = counted(g.prepared.plan(), &sim_counts::synchronizes);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(g.prepared.context.run().ok());
+  EXPECT_EQ(counted(g.prepared.plan(), &sim_counts::synchronizes) - before, 0u);
 }
 
 // Devices that do their work late: the host has enqueued everything, updates too, when the run is stopped.
