@@ -252,8 +252,10 @@ Status CommunicatorTurns::enter(const Interruption& until) {
   return {};
 }
 
-// Ranks must also agree on the order between collectives of different communicators, as far as they share these.
+// Ranks must also agree on the order between collectives of different communicators, as far as they share these. Without memory for all
+// hashes none is set, and the next run finds them.
 void CommunicatorTurns::find_hashes() {
+  std::vector<uint64_t> hashes;
   for (const auto& turn : turns_) {
     std::map<uint32_t, std::string> order;
     for (const auto& other : turns_)
@@ -261,8 +263,9 @@ void CommunicatorTurns::find_hashes() {
         for (const uint32_t at : other->at) order[at] = other->name;
     std::string text = fmt::format("{:016x}", turn->hash);
     for (const auto& [at, name] : order) text += ' ' + quoted(name);
-    if (order.size() > turn->at.size()) turn->hash = checksum(std::as_bytes(std::span(text)));
+    hashes.push_back(order.size() > turn->at.size() ? checksum(std::as_bytes(std::span(text))) : turn->hash);
   }
+  for (size_t i = 0; i < hashes.size(); ++i) turns_[i]->hash = hashes[i];
   knows_hashes_ = true;
 }
 
