@@ -600,7 +600,7 @@ typedef struct heddle_run_context {
   uint32_t resumed;   /* 1: run() returned HEDDLE_PENDING and is called again, with scratch unchanged since then; else 0 */
   void* data_scratch; /* 64-byte aligned, in the memory of the node's values; null if prepare requested none */
   /* The deadline of the run, in nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock); 0: none. Set only for asynchronous kernels and
-     for kernels that use a resource of communicator scope; 0 for all other kernels. */
+     for kernels that use a resource of communicator scope or have collectives in their subnets; 0 for all other kernels. */
   int64_t deadline_ns;
   /* For kernels with HEDDLE_KERNEL_USES_FAULT; null for all others, and where the plan reads no report of the step. A kernel that finds an
      index out of range replaces fault->mark by `fault_mark`, atomically and only if it is 0. If it was 0, the kernel then sets the other
