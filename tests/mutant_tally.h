@@ -2,12 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace heddle::testing {
+
+// Whether all mutants are tried, or a part of them.
+inline const bool all_mutants = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
+// The number of schedules or delays in which a mutant has to show.
+constexpr uint64_t max_seeds = 100;
 
 enum class MutantFate { equivalent, found, survived };
 

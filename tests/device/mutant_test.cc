@@ -3,7 +3,6 @@
 //
 // HEDDLE_LONG_TESTS=1 takes ten nets with at least 400 mutants that are wrong (tools/soak.sh --mutants), else a few of them.
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <random>
 
@@ -16,12 +15,12 @@ namespace heddle {
 namespace {
 
 using namespace testing_devices;
+using testing::all_mutants;
+using testing::max_seeds;
 using testing::MutantFate;
 
 HEDDLE_DEVICE_SUITE(Mutant);
 
-const bool all_mutants = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
-constexpr uint64_t max_seeds = 100;
 const uint64_t seeds_of_equivalents = all_mutants ? 20 : 2;  // mutants that the judge calls equivalent never show
 constexpr int64_t patience_ns = 5'000'000'000;               // for a run that does not end
 

@@ -154,9 +154,9 @@ inline Rank make_rank(const RanksKind& kind, const RanksWorld& world, size_t r, 
 
 // Ranks whose contexts are prepared. On simulated devices there is one of those for each.
 struct LearningRanks {
-  explicit LearningRanks(const RanksKind& kind, const SessionOptions& how = {}) : world(kind.size) {
+  explicit LearningRanks(const RanksKind& kind) : world(kind.size) {
     for (size_t r = 0; r < static_cast<size_t>(kind.size); ++r) {
-      ranks.push_back(make_rank(kind, world, r, learning_net(kind.device_name()), how));
+      ranks.push_back(make_rank(kind, world, r, learning_net(kind.device_name())));
       ranks.back().prepare();
     }
   }

@@ -27,7 +27,7 @@ namespace heddle {
 class RanksWorld final : public PeersWorld {
  public:
   explicit RanksWorld(int size) : size_(size) {}
-  // All names mean one communicator from now on, though whoever uses them believes that they are several.
+  // Makes one communicator of all names: sessions that use different names share its operations without a turn.
   void confuse_names() { confused_ = std::make_shared<Operations>(size_); }
   // Aborts by this rank are lost.
   void lose_aborts(int rank) { deaf_to_ = rank; }

@@ -5,7 +5,6 @@
 // A part of the places where it can happen; HEDDLE_LONG_TESTS=1 takes all (tools/soak.sh --mutants).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <thread>
@@ -19,12 +18,11 @@
 namespace heddle {
 namespace {
 
+using testing::all_mutants;
+using testing::max_seeds;
 using testing::MutantFate;
 using testing_devices::CompletionOrder;
 using testing_devices::drop_edge;
-
-const bool all_mutants = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
-constexpr uint64_t max_seeds = 100;
 
 // Sums that need nothing of each other: of x, 2 x, 3 x and so on.
 Net summing_net(const std::string& device, int sums, const std::string& communicator) {

@@ -5,7 +5,6 @@
 // HEDDLE_LONG_TESTS=1 takes more nets (tools/soak.sh --mutants).
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <optional>
 #include <random>
@@ -21,12 +20,12 @@ namespace heddle {
 namespace {
 
 using namespace testing_devices;
+using testing::all_mutants;
+using testing::max_seeds;
 using testing::MutantFate;
 
 HEDDLE_DEVICE_SUITE(TailMutant);
 
-const bool all_mutants = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
-constexpr uint64_t max_seeds = 100;
 constexpr int gathers = 3, variables = 4;
 
 // Rows of a variable, by indices that are fed, times x; then sums of those; then updates of all variables. On the first device, or on two.
