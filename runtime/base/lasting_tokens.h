@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ class TokenSlot {
   const void* renew(uint64_t flags) noexcept {
     const uint64_t generation = (state.load(std::memory_order_relaxed) >> 8) + 1;
     state.store(generation << 8 | flags);
-    return reinterpret_cast<const void*>(token_bit | (generation & generation_mask) << index_bits | index_);
+    return std::bit_cast<const void*>(token_bit | (generation & generation_mask) << index_bits | index_);
   }
 
   static bool is_token(const void* pointer) { return (reinterpret_cast<uintptr_t>(pointer) & token_bit) != 0; }

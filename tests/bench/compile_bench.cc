@@ -15,7 +15,7 @@
 #include <random>
 
 #include "load/save.h"
-#include "session/session_impl.h"
+#include "session_plan.h"
 
 namespace heddle::bench {
 namespace {
@@ -104,9 +104,9 @@ Figures measure(const Runtime& runtime, const std::string& path) {
   check(context.status());
   f.total_ms = (seconds() - begin) * 1e3;
   f.bytes = heap_bytes() - before;
-  const PlanEntry& entry = *Internals::of(*session).plans.front();
-  f.stages = entry.times;
-  f.steps = entry.plan->steps.size();
+  const auto entry = last_plan_entry(*session);
+  f.stages = entry->times;
+  f.steps = entry->plan->steps.size();
   return f;
 }
 

@@ -5,6 +5,7 @@
 
 #include "load/save.h"
 #include "session/session_impl.h"
+#include "session_plan.h"
 
 namespace heddle::bench {
 namespace {
@@ -47,7 +48,7 @@ SessionNet::SessionNet(const Runtime& runtime, const BenchGraph& graph, const st
   Internals::of(session_).pipeline.compile.share_memory = share_memory;
   check(session_.prepare().status());
   // No step may have been removed or merged: this many steps are to be measured.
-  const size_t steps = Internals::of(session_).plans.front()->plan->steps.size();
+  const size_t steps = last_plan(session_)->steps.size();
   if (steps == graph.count()) return;
   std::fprintf(stderr, "%s: %u operators became %zu steps\n", path.c_str(), graph.count(), steps);
   std::exit(2);

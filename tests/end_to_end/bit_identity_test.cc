@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "session/session_impl.h"
+#include "session_plan.h"
 
 namespace heddle {
 namespace {
@@ -153,7 +154,7 @@ TEST_F(BitIdentity, TwoHundredShuffledSchedules) {
   for (const bool share_memory : {true, false}) {
     Session session = open(r, true, share_memory);
     const Context context = prepare(session);
-    const auto plan = Internals::of(session).plans.front()->plan;
+    const auto plan = last_plan(session);
     const Tensor initial = *session.read_variable("w");
     for (uint64_t seed = 1; seed <= 200; ++seed) {
       ExecutionOptions options = Internals::of(session).execution_options();

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "models/recipes.h"
+#include "session_plan.h"
 #include "small_nets.h"
 
 namespace heddle {
@@ -41,7 +42,7 @@ void expect_agreement(const std::string& name, const TensorView& output) {
 
 void expect_planned_memory(const Session& session, const Context& context) {
   EXPECT_EQ(context.held_bytes(), context.planned_bytes());
-  const MemoryReport& m = Internals::of(session).plans.front()->plan->memory;
+  const MemoryReport m = last_plan(session)->memory;
   EXPECT_EQ(context.planned_bytes(), m.peak_bytes);
   EXPECT_LE(static_cast<double>(m.peak_bytes), 1.02 * static_cast<double>(m.lower_bound_bytes));
   testing::Test::RecordProperty("peak_over_lower_bound",

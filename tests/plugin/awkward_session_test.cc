@@ -9,7 +9,7 @@ namespace {
 
 class AwkwardSession : public ::testing::Test {
  protected:
-  Session open(const std::string& json, std::vector<std::string> plugins = {"awkward", "awkward_provider"}) {
+  Session open(const std::string& json, const std::vector<std::string>& plugins = {"awkward", "awkward_provider"}) {
     RuntimeOptions options;
     options.default_plugins = false;
     options.threads = 2;

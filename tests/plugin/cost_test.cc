@@ -7,6 +7,7 @@
 
 #include "plugins.h"
 #include "session/session_impl.h"
+#include "session_plan.h"
 #include "small_nets.h"
 
 namespace heddle {
@@ -15,7 +16,8 @@ namespace {
 // Returns the steps of a net's plan with the CPU plugin, by name.
 std::map<std::string, const PlanStep*> steps_of(const Session& session) {
   std::map<std::string, const PlanStep*> steps;
-  for (const PlanStep& step : Internals::of(session).plans.front()->plan->steps) steps[step.name] = &step;
+  const auto plan = last_plan(session);
+  for (const PlanStep& step : plan->steps) steps[step.name] = &step;
   return steps;
 }
 

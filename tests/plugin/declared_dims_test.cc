@@ -10,7 +10,7 @@
 
 #include "operator_runner/operator_runner.h"
 #include "plugins.h"
-#include "session/session_impl.h"
+#include "session_plan.h"
 
 namespace heddle {
 namespace {
@@ -236,7 +236,8 @@ Result<std::vector<Tensor>> run_drawn(Session& session, const Shape& more = {}) 
   return session.run(inputs);
 }
 bool is_late(Session& session, const std::string& node) {
-  const auto& steps = Internals::of(session).plans.front()->plan->steps;
+  const auto plan = last_plan(session);
+  const auto& steps = plan->steps;
   return std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.name == node && step.late; });
 }
 const std::string area = R"({"name": "area", "domain": "dims", "type": "Area", "inputs": [")";

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plugins.h"
-#include "session/session_impl.h"
+#include "session_plan.h"
 
 namespace heddle {
 namespace {
@@ -48,7 +48,7 @@ TEST_F(Late, KernelsGetResources) {
     ASSERT_TRUE(outputs.ok()) << outputs.status().text();
     EXPECT_EQ(floats_of(outputs.value()[0]), (std::vector<float>{1 + number, 2 + number, 3 + number}));
   }
-  EXPECT_TRUE(Internals::of(session).plans.front()->plan->steps[1].late);
+  EXPECT_TRUE(last_plan(session)->steps[1].late);
 }
 
 TEST_F(Late, KernelsThatReadExtentsArePreparedOnce) {
@@ -70,9 +70,8 @@ TEST_F(Late, KernelsThatReadExtentsArePreparedOnce) {
       if (const auto it = std::find_if(x.begin(), x.end(), [](float v) { return v > 0; }); it != x.end()) *it = -1;
     }
     EXPECT_EQ(prepared, reads ? 1 : 5) << kind;
-    const Plan& plan = *Internals::of(session).plans.front()->plan;
-    EXPECT_FALSE(plan.steps[1].late);
-    EXPECT_EQ(plan.steps[2].late, !reads);
+    EXPECT_FALSE(last_plan(session)->steps[1].late);
+    EXPECT_EQ(last_plan(session)->steps[2].late, !reads);
   }
 }
 

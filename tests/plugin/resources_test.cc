@@ -9,7 +9,7 @@
 
 #include "../plugins/needy.h"
 #include "plugins.h"
-#include "session/session_impl.h"
+#include "session_plan.h"
 
 namespace heddle {
 namespace {
@@ -154,7 +154,7 @@ TEST_F(Resources, APlanKeepsWhatItsKernelsUse) {
     ASSERT_TRUE(session.ok()) << session.status().text();
     auto context = session->prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
-    plan = Internals::of(*session).plans.front()->plan;
+    plan = last_plan(*session);
   }
   const auto execution = Execution::create(plan, nullptr, {});
   ASSERT_TRUE(execution.ok()) << execution.status().text();
@@ -182,7 +182,7 @@ TEST_F(Resources, APlanKeepsWhatItsLateStepsAskFor) {
     ASSERT_TRUE(session.ok()) << session.status().text();
     auto context = session->prepare();
     ASSERT_TRUE(context.ok()) << context.status().text();
-    plan = Internals::of(*session).plans.front()->plan;
+    plan = last_plan(*session);
     ASSERT_TRUE(plan->has_late_steps);
   }
   const auto execution = Execution::create(plan, nullptr, {});

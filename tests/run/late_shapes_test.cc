@@ -1,6 +1,7 @@
 // Nets whose extents only the run knows: nothing that is valid is refused before it, wherever the extents come from.
 #include <gtest/gtest.h>
 
+#include "session_plan.h"
 #include "small_nets.h"
 
 namespace heddle {
@@ -336,8 +337,8 @@ TEST(LateOperands, ContentsOfCapturedConstantsReachBranches) {
             (Given{{1, 12}, twelve}));
   const auto plan = planned.prepare();
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(Internals::of(planned).plans.front()->plan->steps.size(), 1u);
-  EXPECT_FALSE(Internals::of(planned).plans.front()->plan->has_late_steps);
+  EXPECT_EQ(last_plan(planned)->steps.size(), 1u);
+  EXPECT_FALSE(last_plan(planned)->has_late_steps);
   Session late = open(runtime(), reshape_by_capture(true));
   for (const bool all : {true, false}) {
     const std::vector<float> first(twelve.begin(), twelve.begin() + (all ? 12 : 6));

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plugins/probe.h"
+#include "session_plan.h"
 #include "small_nets.h"
 
 namespace heddle {
@@ -249,7 +250,11 @@ TEST(IdleExecutions, AreBounded) {
     std::vector<Context> burst;
     for (int i = 0; i < 10; ++i) burst.push_back(std::move(*session.prepare()));
   }
-  EXPECT_EQ(Internals::of(session).plans.front()->idle.size(), 3u);
+  const auto entry = last_plan_entry(session);
+  {
+    const MutexLock lock(entry->mutex);
+    EXPECT_EQ(entry->idle.size(), 3u);
+  }
   options.idle_contexts = -1;
   EXPECT_EQ(r.open(convolution_net(), options).status().code(), Code::invalid_argument);
 }

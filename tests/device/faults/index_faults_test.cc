@@ -105,7 +105,7 @@ class Run {
   }
   Status operator()(const OperatorCall& call) {
     for (size_t i = 0; i < feeds_.size(); ++i) {
-      const Status bound = context_->bind_input(i, call.inputs[feeds_[i]]->data);
+      Status bound = context_->bind_input(i, call.inputs[feeds_[i]]->data);
       if (!bound.ok()) return bound;
     }
     RunOptions options;  // a large number of trips is no index
@@ -182,7 +182,7 @@ class Trial {
     const auto before_host = host_->variables(schema_, call_);
     const Status refused = (*host_)(bad);
     if (refused.ok()) return std::nullopt;
-    const std::optional<Bounds> expected = bounds_in(refused.text());
+    std::optional<Bounds> expected = bounds_in(refused.text());
     if (!expected) return std::nullopt;
     SCOPED_TRACE(refused.text());
     ++found_->refused;
