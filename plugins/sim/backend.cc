@@ -7,6 +7,7 @@
 // HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while it exists, no work
 // begins), HEDDLE_SIM_FAULTS (faults.h).
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -171,7 +173,8 @@ struct Backend {
                (d.settings.cuda_like ? uint32_t{HEDDLE_DEVICE_DROPS_CALLBACKS} : 0u);
     p->alignment = 256;
     p->guard_bytes = d.guard_bytes;
-    p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
+    p->stream_classes =
+        1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE | 1u << HEDDLE_STREAM_COMMUNICATION;
     p->lowest_priority = 0;
     p->highest_priority = 1;
     return HEDDLE_OK;
@@ -242,7 +245,8 @@ struct Backend {
     d.engine->enqueue(stream, job);
   }
 
-  static heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& asked, const heddle_call* call) {
+  // Returns a job with the launch; null: it is refused.
+  static Job* capture(Device& d, const Stream& stream, const heddle_launch& asked, const heddle_call* call) {
     Job* const job = d.engine->take_job();
     std::string why;
     bool captured = false;
@@ -254,11 +258,88 @@ struct Backend {
     }
     if (!captured) {
       d.engine->give_back(job);
-      return fail(call, HEDDLE_ERROR_DEVICE, why);
+      fail(call, HEDDLE_ERROR_DEVICE, why);
+      return nullptr;
     }
-    job->kind = Job::Kind::launch;
     d.settings.counts.launches.fetch_add(1, std::memory_order_relaxed);
+    return job;
+  }
+
+  static heddle_status enqueue_launch(Device& d, Stream& stream, const heddle_launch& asked, const heddle_call* call) {
+    Job* const job = capture(d, stream, asked, call);
+    if (!job) return HEDDLE_ERROR_DEVICE;
+    job->kind = Job::Kind::launch;
     d.engine->enqueue(stream, job);
+    return HEDDLE_OK;
+  }
+
+  // Enqueues what comes after a launch or copy.
+  static void enqueue_end(Device& d, Stream& s, const heddle_work& work) {
+    if (work.record) {
+      d.settings.counts.records.fetch_add(1, std::memory_order_relaxed);
+      d.engine->record(s, event_of(work.record));
+    }
+    if (!work.callback) return;
+    Job* const job = d.engine->take_job();
+    job->kind = Job::Kind::notify;
+    job->callback = work.callback;
+    job->user = work.user;
+    d.engine->enqueue(s, job);
+  }
+
+  // Returns why work for a stream is refused, whatever it is.
+  static heddle_status refuse(Device& d, const heddle_work& work, const heddle_call* call) {
+    if (Launch::is_here()) return refuse_inside(call);
+    if (d.settings.lost) {
+      std::this_thread::sleep_for(std::chrono::microseconds(d.settings.refusal_us));
+      return refuse_lost(call);
+    }
+    if ((work.flags & HEDDLE_WORK_ENTERS) != 0) {
+      d.settings.counts.entries.fetch_add(1, std::memory_order_relaxed);
+      current_device = &d;
+    }
+    if (current_device != &d) return fail(call, HEDDLE_ERROR_INTERNAL, "the thread did not enter the device");
+    if (!work.copy && !work.launch) return HEDDLE_OK;
+    const Faults::Site site = {work.launch ? work.launch->kernel->operator_name : nullptr, work.label};
+    return d.settings.faults.strikes(Faults::Kind::enqueue, site) ? fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to")
+                                                                  : HEDDLE_OK;
+  }
+
+  static heddle_status enqueue_group(void* const* devices, void* const* streams, const heddle_work* works, uint32_t count,
+                                     const heddle_call* call) {
+    std::array<std::optional<Stream::Inside>, UINT8_MAX> inside;
+    for (uint32_t i = 0; i < count; ++i) {
+      device_of(devices[i]).settings.counts.calls.fetch_add(1, std::memory_order_relaxed);
+      if (!inside.at(i).emplace(stream_of(streams[i])).alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
+    }
+    Engine& engine = *device_of(devices[0]).engine;
+    engine.linger();
+    Group* const group = engine.take_group();
+    heddle_status status = HEDDLE_OK;
+    for (uint32_t i = 0; i < count && status == HEDDLE_OK; ++i) {
+      Device& d = device_of(devices[i]);
+      Stream& s = stream_of(streams[i]);
+      const heddle_call* const of_part = works[i].launch->context->call;
+      s.label = works[i].label;
+      status = refuse(d, works[i], of_part);
+      if (status != HEDDLE_OK) break;
+      Job* const job = capture(d, s, *works[i].launch, of_part);
+      if (!job) {
+        status = HEDDLE_ERROR_DEVICE;
+        break;
+      }
+      d.settings.counts.works.fetch_add(1, std::memory_order_relaxed);
+      job->kind = Job::Kind::group;
+      group->streams.push_back(&s);
+      group->jobs.push_back(job);
+    }
+    if (status != HEDDLE_OK) {
+      for (Job* const job : group->jobs) engine.give_back(job);
+      engine.give_back(group);
+      return status;
+    }
+    engine.enqueue(*group);
+    for (uint32_t i = 0; i < count; ++i) enqueue_end(device_of(devices[i]), stream_of(streams[i]), works[i]);
     return HEDDLE_OK;
   }
 
@@ -266,22 +347,8 @@ struct Backend {
     return entered(device, stream, call, [&](Stream& s) -> heddle_status {
       Device& d = device_of(device);
       Counts& counts = d.settings.counts;
-      if (Launch::is_here()) return refuse_inside(call);
-      if (d.settings.lost) {
-        std::this_thread::sleep_for(std::chrono::microseconds(d.settings.refusal_us));
-        return refuse_lost(call);
-      }
-      if ((work->flags & HEDDLE_WORK_ENTERS) != 0) {
-        counts.entries.fetch_add(1, std::memory_order_relaxed);
-        current_device = device;
-      }
-      if (current_device != device) return fail(call, HEDDLE_ERROR_INTERNAL, "the thread did not enter the device");
       s.label = work->label;
-      if (work->copy || work->launch) {
-        const Faults::Site site = {work->launch ? work->launch->kernel->operator_name : nullptr, work->label};
-        if (d.settings.faults.strikes(Faults::Kind::enqueue, site))
-          return fail(call, HEDDLE_ERROR_DEVICE, "the launch failed, as it was told to");
-      }
+      if (const heddle_status refused = refuse(d, *work, call); refused != HEDDLE_OK) return refused;
       counts.works.fetch_add(1, std::memory_order_relaxed);
       counts.waits.fetch_add(work->wait_count, std::memory_order_relaxed);
       for (uint32_t i = 0; i < work->wait_count; ++i) d.engine->wait(s, event_of(work->waits[i]));
@@ -292,16 +359,7 @@ struct Backend {
         const heddle_status status = enqueue_launch(d, s, *work->launch, call);
         if (status != HEDDLE_OK) return status;
       }
-      if (work->record) {
-        counts.records.fetch_add(1, std::memory_order_relaxed);
-        d.engine->record(s, event_of(work->record));
-      }
-      if (!work->callback) return HEDDLE_OK;
-      Job* const job = d.engine->take_job();
-      job->kind = Job::Kind::notify;
-      job->callback = work->callback;
-      job->user = work->user;
-      d.engine->enqueue(s, job);
+      enqueue_end(d, s, *work);
       return HEDDLE_OK;
     });
   }

@@ -118,7 +118,7 @@ void Engine::add(Stream& stream, Job* job) {
   job->label = stream.label;
   job->enqueued = clock_;
   job->takes = 0;
-  if (job->kind == Job::Kind::copy || job->kind == Job::Kind::launch || job->kind == Job::Kind::call) {
+  if (job->kind == Job::Kind::copy || job->launches() || job->kind == Job::Kind::call) {
     job->takes = stream.settings.cost(job->name());
     // Durations of all magnitudes up to some 130 us: a long one lets all other work pass.
     if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
@@ -134,6 +134,33 @@ void Engine::add(Stream& stream, Job* job) {
 void Engine::enqueue(Stream& stream, Job* job) {
   const std::lock_guard<std::mutex> lock(mutex_);
   add(stream, job);
+}
+
+Group* Engine::take_group() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!idle_groups_) return groups_.emplace_back(std::make_unique<Group>()).get();
+  return std::exchange(idle_groups_, idle_groups_->next);
+}
+
+void Engine::give_back(Group* group) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  put_away(group);
+}
+
+void Engine::put_away(Group* group) {
+  group->streams.clear();
+  group->jobs.clear();
+  group->broken = false;
+  group->next = std::exchange(idle_groups_, group);
+}
+
+void Engine::enqueue(Group& group) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  group.left = group.jobs.size();
+  for (size_t i = 0; i < group.jobs.size(); ++i) {
+    group.jobs[i]->group = &group;
+    add(*group.streams[i], group.jobs[i]);
+  }
 }
 
 void Engine::record(Stream& stream, Event& event) {
@@ -194,10 +221,24 @@ void Engine::abort(Stream& stream) {
 
 // ---------------------------------------------------------------- the devices' thread
 
-bool Engine::may_begin(const Stream& stream) const {
+// True if the stream skips its part of a group: the other streams are left to wait, as by a vendor's library.
+bool Engine::leaves_group(const Stream& stream) {
+  return stream.aborted_ || stream.failure_.status != HEDDLE_OK;
+}
+
+bool Engine::have_come(const Group& group) {
+  for (size_t i = 0; i < group.jobs.size(); ++i) {
+    const Stream& stream = *group.streams[i];
+    if (group.broken || stream.first_job_ != group.jobs[i] || stream.busy_ || stream.silent_ || leaves_group(stream)) return false;
+  }
+  return true;
+}
+
+bool Engine::may_begin(const Stream& stream) {
   const Job* const job = stream.first_job_;
-  return job && !stream.busy_ && !stream.silent_ &&
-         (job->kind != Job::Kind::wait || stream.aborted_ || job->event->reached_ >= job->record);
+  if (!job || stream.busy_ || stream.silent_) return false;
+  if (job->kind == Job::Kind::group) return leaves_group(stream) || have_come(*job->group);
+  return job->kind != Job::Kind::wait || stream.aborted_ || job->event->reached_ >= job->record;
 }
 
 // The end of the stream's next work, by the clock.
@@ -205,7 +246,14 @@ uint64_t Engine::end_of(const Stream& stream) const {
   const Job& job = *stream.first_job_;
   uint64_t begin = std::max(stream.time_, job.enqueued);
   if (job.kind == Job::Kind::wait) begin = std::max(begin, job.event->time_);
-  return begin + job.takes;
+  if (job.kind != Job::Kind::group || leaves_group(stream)) return begin + job.takes;
+  uint64_t takes = 0;
+  for (size_t i = 0; i < job.group->jobs.size(); ++i) {
+    const Job& part = *job.group->jobs[i];
+    begin = std::max({begin, job.group->streams[i]->time_, part.enqueued});
+    takes = std::max(takes, part.takes);
+  }
+  return begin + takes;
 }
 
 // `held`: set if streams could continue, but for a file.
@@ -240,11 +288,59 @@ void Engine::lag(std::unique_lock<std::mutex>& lock) {
 void Engine::end(Stream& stream, Job* job) {
   stream.busy_ = false;
   job->arguments = nullptr;
+  if (Group* const group = std::exchange(job->group, nullptr); group && --group->left == 0) put_away(group);
   job->next = std::exchange(idle_jobs_, job);
   if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // wakes the waiting threads; then the stream may be deleted
 }
 
+void Engine::work_on_group(Group& group, std::unique_lock<std::mutex>& lock) {
+  const uint64_t until = end_of(*group.streams[0]);
+  clock_ = std::max(clock_, until);
+  for (size_t i = 0; i < group.jobs.size(); ++i) {
+    Stream& stream = *group.streams[i];
+    stream.first_job_ = group.jobs[i]->next;
+    note_span(stream, *group.jobs[i], until - group.jobs[i]->takes, until);
+    stream.time_ = until;
+    stream.busy_ = true;
+  }
+  lock.unlock();
+  execute(group);
+  lock.lock();
+  for (size_t i = 0; i < group.jobs.size(); ++i)
+    if (!group.ended[i]) fall_silent(*group.streams[i], *group.jobs[i]);
+  for (size_t i = group.jobs.size(); i-- > 0;) end(*group.streams[i], group.jobs[i]);  // the last one puts the group away
+}
+
+// Finds for each part whether it ends. Where a device fails, the parts on the others never do.
+void Engine::execute(Group& group) {
+  const size_t count = group.jobs.size();
+  group.ended.assign(count, 0);
+  group.launches.clear();
+  std::string why;
+  bool whole = true;
+  for (size_t i = 0; i < count; ++i) {
+    group.launches.push_back(&group.jobs[i]->launch);
+    const heddle_status struck = strike(*group.streams[i], *group.jobs[i], &why);
+    if (struck == HEDDLE_OK) continue;
+    whole = false;
+    group.ended[i] = settle(*group.streams[i], *group.jobs[i], struck, why) ? 1 : 0;
+  }
+  if (!whole) return;
+  const heddle_status status = Launch::run_group(group.launches, group.contexts, group.streams[0]->settings.wrong, &why);
+  for (size_t i = 0; i < count; ++i) group.ended[i] = settle(*group.streams[i], *group.jobs[i], status, why) ? 1 : 0;
+}
+
+void Engine::fall_silent(Stream& stream, const Job& job) {
+  stream.silent_ = true;
+  stream.silent_label_ = job.label;
+  stream.settings.counts.silences.fetch_add(1, std::memory_order_release);
+}
+
 void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
+  if (stream.first_job_->kind == Job::Kind::group) {
+    if (!leaves_group(stream)) return work_on_group(*stream.first_job_->group, lock);
+    stream.first_job_->group->broken = true;
+  }
   const uint64_t until = end_of(stream);
   Job* const job = std::exchange(stream.first_job_, stream.first_job_->next);
   clock_ = std::max(clock_, until);
@@ -270,11 +366,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
     if (pause.count() > 0) std::this_thread::sleep_for(pause);
     const bool ended = execute(stream, *job);
     lock.lock();
-    if (!ended) {
-      stream.silent_ = true;
-      stream.silent_label_ = job->label;
-      stream.settings.counts.silences.fetch_add(1, std::memory_order_release);
-    }
+    if (!ended) fall_silent(stream, *job);
     // The thread that was notified may continue before anything else is done.
     if (job->kind == Job::Kind::notify && seed_ != 0 && draw() % 2 == 0) lag(lock);
   }
@@ -336,10 +428,11 @@ heddle_status Engine::move(const Stream& stream, const Job& job, std::string* wh
   return HEDDLE_OK;
 }
 
-heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
+// Returns what a fault does to a job in place of its work.
+heddle_status Engine::strike(Stream& stream, const Job& job, std::string* why) {
   const bool kernel = job.kind != Job::Kind::copy;
   Settings& settings = stream.settings;
-  const Faults::Site site = {job.kind == Job::Kind::launch ? job.launch.operator_name() : nullptr, job.label};
+  const Faults::Site site = {job.launches() ? job.launch.operator_name() : nullptr, job.label};
   if (settings.lost) return *why = lost_text, HEDDLE_ERROR_DEVICE_LOST;
   if (settings.faults.strikes(Faults::Kind::lost, site)) {
     settings.lost = true;
@@ -349,11 +442,16 @@ heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
   if (settings.faults.strikes(Faults::Kind::silent, site)) return HEDDLE_PENDING;
   if (settings.faults.strikes(kernel ? Faults::Kind::late : Faults::Kind::copy, site))
     return *why = "an address was out of range, as it was told to be", HEDDLE_ERROR_DEVICE;
+  return HEDDLE_OK;
+}
+
+heddle_status Engine::perform(Stream& stream, Job& job, std::string* why) {
+  if (const heddle_status struck = strike(stream, job, why); struck != HEDDLE_OK) return struck;
   if (job.kind == Job::Kind::call) {
     const heddle_status status = job.call(job.arguments.get(), stream.memory, why);
     return status == HEDDLE_PENDING ? (*why = "is pending, and waits for no subnet", HEDDLE_ERROR_INTERNAL) : status;
   }
-  return kernel ? job.launch.run(settings.wrong, why) : move(stream, job, why);
+  return job.kind == Job::Kind::copy ? move(stream, job, why) : job.launch.run(stream.settings.wrong, why);
 }
 
 // While the stream is busy, this thread owns its failure. Work after a failure is skipped. False: the job never ends.
@@ -368,7 +466,13 @@ bool Engine::execute(Stream& stream, Job& job) {
   }
   if (failure.status != HEDDLE_OK) return true;
   std::string why;
-  heddle_status status = perform(stream, job, &why);
+  const heddle_status status = perform(stream, job, &why);
+  return settle(stream, job, status, std::move(why));
+}
+
+// Notes how a job has ended. False: it never ends.
+bool Engine::settle(Stream& stream, const Job& job, heddle_status status, std::string why) {
+  Settings& settings = stream.settings;
   if (status == HEDDLE_PENDING) return false;
   if (status == HEDDLE_OK) return true;
   if (settings.cuda_like) {
@@ -377,7 +481,7 @@ bool Engine::execute(Stream& stream, Job& job) {
   }
   // A failure that follows from the loss of the device is not attributed to a step.
   const bool follows = status == HEDDLE_ERROR_DEVICE_LOST && why == lost_text;
-  failure = {status, std::move(why), follows ? UINT64_MAX : job.label};
+  stream.failure_ = {status, std::move(why), follows ? UINT64_MAX : job.label};
   return true;
 }
 

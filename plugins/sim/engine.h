@@ -41,9 +41,25 @@ class Event {
 // The work that a kernel written for the device enqueues.
 using Call = heddle_status (*)(void* arguments, const Memory& memory, std::string* why);
 
+class Stream;
+struct Job;
+
+// Launches that are done together, one on each of several streams.
+struct Group {
+  std::vector<Stream*> streams;
+  std::vector<Job*> jobs;
+  size_t left = 0;      // jobs that have not ended
+  bool broken = false;  // a stream has left it: the others wait for ever, unless they are aborted
+  Group* next = nullptr;
+  // The devices' thread alone uses these:
+  std::vector<Launch*> launches;
+  std::vector<const heddle_run_context*> contexts;
+  std::vector<char> ended;
+};
+
 // A unit of enqueued work.
 struct Job {
-  enum class Kind { copy, launch, call, record, wait, notify };
+  enum class Kind { copy, launch, call, record, wait, notify, group };
   Kind kind = Kind::copy;
   Job* next = nullptr;
   uint64_t ticket = 0;  // by order of enqueueing
@@ -58,12 +74,14 @@ struct Job {
   uint64_t record = 0;  // number of the event's record
   heddle_stream_callback callback = nullptr;
   void* user = nullptr;
-  Launch launch;
+  Launch launch;  // also of a group
+  Group* group = nullptr;
   Call call = nullptr;
   std::shared_ptr<void> arguments;
   char value[64] = {};  // of HEDDLE_COPY_VALUE_TO_DEVICE
 
-  const char* name() const { return kind == Kind::launch ? launch.operator_name() : kind == Kind::copy ? "copy" : "call"; }
+  bool launches() const { return kind == Kind::launch || kind == Kind::group; }
+  const char* name() const { return launches() ? launch.operator_name() : kind == Kind::copy ? "copy" : "call"; }
 };
 
 class Stream {
@@ -135,6 +153,11 @@ class Engine {
   Job* take_job();
   void give_back(Job* job);
   void enqueue(Stream& stream, Job* job);
+  // Returns an empty group, to be filled and enqueued, or given back.
+  Group* take_group();
+  void give_back(Group* group);
+  // Enqueues all jobs of a group.
+  void enqueue(Group& group);
   void record(Stream& stream, Event& event);
   void wait(Stream& stream, Event& event);
   Failure synchronize(Stream& stream);
@@ -155,7 +178,9 @@ class Engine {
   void forget_spans();
 
  private:
-  bool may_begin(const Stream& stream) const;
+  static bool leaves_group(const Stream& stream);
+  static bool have_come(const Group& group);
+  static bool may_begin(const Stream& stream);
   uint64_t end_of(const Stream& stream) const;
   Stream* choose(bool* held);
   void stop();
@@ -163,11 +188,17 @@ class Engine {
   void work();
   void call_back();
   void work_on(Stream& stream, std::unique_lock<std::mutex>& lock);
+  void work_on_group(Group& group, std::unique_lock<std::mutex>& lock);
+  static void fall_silent(Stream& stream, const Job& job);
   void end(Stream& stream, Job* job);
   void note_span(const Stream& stream, const Job& job, uint64_t begin, uint64_t end);
-  bool execute(Stream& stream, Job& job);
+  static bool execute(Stream& stream, Job& job);
+  static void execute(Group& group);
+  void put_away(Group* group);
   static heddle_status move(const Stream& stream, const Job& job, std::string* why);
+  static heddle_status strike(Stream& stream, const Job& job, std::string* why);
   static heddle_status perform(Stream& stream, Job& job, std::string* why);
+  static bool settle(Stream& stream, const Job& job, heddle_status status, std::string why);
   void add(Stream& stream, Job* job);
   uint64_t draw() {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
@@ -179,6 +210,8 @@ class Engine {
   std::vector<Stream*> streams_;
   std::vector<std::unique_ptr<Job>> jobs_;
   Job* idle_jobs_ = nullptr;
+  std::vector<std::unique_ptr<Group>> groups_;
+  Group* idle_groups_ = nullptr;
   uint64_t tickets_ = 0, streams_made_ = 0;
   uint64_t clock_ = 0, horizon_ = UINT64_MAX;  // ns
   uint64_t seed_ = 0, random_ = 0;

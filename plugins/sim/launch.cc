@@ -254,30 +254,57 @@ bool Launch::capture(const heddle_launch& launch, const Memory& memory, bool wat
   return true;
 }
 
-heddle_status Launch::call_kernel() {
+template <class Call>
+heddle_status Launch::call(const Call& call) {
+  current = this;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
   try {
-    const heddle_status status = kernel_->run(&context_, 0, tiles_);
-    return status == HEDDLE_OK && kernel_->finish ? kernel_->finish(&context_) : status;
+    status = call();
   } catch (...) {
     text_ = "threw an exception across the plugin boundary";
-    return HEDDLE_ERROR_INTERNAL;
   }
+  current = nullptr;
+  return status;
 }
 
 heddle_status Launch::run(const std::string& wrong, std::string* why) {
-  text_.clear();
   if (std::any_of(holds_, holds_ + hold_count_, [](uint64_t hold) { return hold != 0; })) return HEDDLE_OK;
+  if (const heddle_status bad = begin(why); bad != HEDDLE_OK) return bad;
+  const heddle_status status = call([this] {
+    const heddle_status ran = kernel_->run(&context_, 0, tiles_);
+    return ran == HEDDLE_OK && kernel_->finish ? kernel_->finish(&context_) : ran;
+  });
+  return end(status, wrong, why);
+}
+
+heddle_status Launch::run_group(const std::vector<Launch*>& parts, std::vector<const heddle_run_context*>& contexts,
+                                const std::string& wrong, std::string* why) {
+  contexts.clear();
+  for (Launch* const part : parts) {
+    if (const heddle_status bad = part->begin(why); bad != HEDDLE_OK) return bad;
+    contexts.push_back(&part->context_);
+  }
+  heddle_status status =
+      parts[0]->call([&] { return parts[0]->kernel_->run_group(contexts.data(), static_cast<uint32_t>(contexts.size())); });
+  for (Launch* const part : parts) status = part->end(status, wrong, why);
+  return status;
+}
+
+heddle_status Launch::begin(std::string* why) {
+  text_.clear();
   if (const heddle_status bad = check_extents(why); bad != HEDDLE_OK) return bad;
   set_guards();
   watch_inputs();
-  current = this;
-  heddle_status status = call_kernel();
-  current = nullptr;
+  return HEDDLE_OK;
+}
+
+// `status`: of the kernel.
+heddle_status Launch::end(heddle_status status, const std::string& wrong, std::string* why) {
   if (status == HEDDLE_PENDING) {  // no subnet will complete: the kernel would never be called again
     status = HEDDLE_ERROR_INTERNAL;
     text_ = "is pending, and waits for no subnet";
   }
-  if (status != HEDDLE_OK) *why = text_;
+  if (status != HEDDLE_OK && !text_.empty()) *why = text_;
   if (status == HEDDLE_OK) status = check_guards(why);
   if (status == HEDDLE_OK) status = check_inputs(why);
   if (status == HEDDLE_OK) status = check_written_extents(why);

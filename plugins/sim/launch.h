@@ -29,6 +29,10 @@ class Launch {
   // and the bytes from their last one to the end of their guards must not be changed. `wrong`: the operator whose first float result is
   // changed. `why`: the text of a failure.
   heddle_status run(const std::string& wrong, std::string* why);
+  // Likewise, for the launches of a group, which have the same kernel: it is called once for all. Updates are not launched in groups.
+  // `contexts` is filled for the call.
+  static heddle_status run_group(const std::vector<Launch*>& parts, std::vector<const heddle_run_context*>& contexts,
+                                 const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
   std::string display_name() const {
@@ -61,11 +65,14 @@ class Launch {
     uint32_t input = 0;
     uint64_t sum = 0;
   };
+  heddle_status begin(std::string* why);
+  heddle_status end(heddle_status status, const std::string& wrong, std::string* why);
+  template <class Call>
+  heddle_status call(const Call& call);
   bool overlaps_input(const heddle_tensor& output) const;
   bool overlaps_output(const heddle_tensor& input) const;
   void watch_inputs();
   heddle_status check_inputs(std::string* why) const;
-  heddle_status call_kernel();
   heddle_status check_written_extents(std::string* why) const;
   void set_guards();
   heddle_status check_extents(std::string* why) const;

@@ -9,10 +9,10 @@ Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompilationTarge
   compiling::Draft draft(std::move(net), target, options);
   draft.plan.warnings = std::move(warnings);
   const std::string name = draft.typed.net.name;
-  const auto passes = {compiling::find_devices,     compiling::select_kernels,  compiling::assign_layouts, compiling::assign_storage,
-                       compiling::upload_constants, compiling::order_steps,     compiling::pace_sums,      compiling::assign_streams,
-                       compiling::prepare_kernels,  compiling::plan_faults,     compiling::plan_staging,   compiling::plan_memory,
-                       compiling::lay_out,          compiling::add_fault_steps, compiling::add_fences};
+  const auto passes = {compiling::find_devices,     compiling::select_kernels,  compiling::assign_layouts,  compiling::assign_storage,
+                       compiling::upload_constants, compiling::find_groups,     compiling::order_steps,     compiling::pace_sums,
+                       compiling::assign_streams,   compiling::prepare_kernels, compiling::plan_faults,     compiling::plan_staging,
+                       compiling::plan_memory,      compiling::lay_out,         compiling::add_fault_steps, compiling::add_fences};
   for (const auto pass : passes) {
     if (options.interruption) HEDDLE_CHECK(options.interruption->status());
     const uint64_t begin = ticks();

@@ -25,6 +25,7 @@ struct NodeDraft {
   uint8_t device = 0;          // the device on whose stream it is enqueued; 0: it runs on the host
   uint32_t stream = 0;
   bool may_report = false;              // as DeviceWork::may_report
+  int32_t group = -1;                   // index among Draft::groups
   int64_t staging = -1;                 // as DeviceWork::staging
   int64_t thread_scratch_offset = 0;    // for a step that its device launches: offset of its thread's scratch within the step's scratch
   std::vector<ResourceSlot> resources;  // those that its kernel requested: destroyed after it
@@ -54,7 +55,8 @@ struct Draft {
   std::unique_ptr<Locations> locations;      // null: everything is on the host
   std::vector<std::vector<uint32_t>> edges;  // by position in `order`: successors
   uint32_t tail_begin = 0;
-  std::vector<ValueId> only_uploaded;  // constants that no step on the host reads: their bytes are freed once the kernels are made
+  std::vector<std::vector<NodeId>> groups;  // of collectives that are launched by one call, in the order of their devices
+  std::vector<ValueId> only_uploaded;       // constants that no step on the host reads: their bytes are freed once the kernels are made
   Plan plan;
 
   Draft(TypedNet net, const CompilationTarget& t, const CompileOptions& o) : typed(std::move(net)), target(t), options(o) {}
@@ -95,6 +97,7 @@ Status select_kernels(Draft& draft);
 Status assign_layouts(Draft& draft);  // inserts Reorder nodes
 Status assign_storage(Draft& draft);  // views, updates, in-place
 Status upload_constants(Draft& draft);
+Status find_groups(Draft& draft);      // which collectives are launched by one call
 Status order_steps(Draft& draft);      // order, hazard edges, update phase
 Status pace_sums(Draft& draft);        // terms of long sums are computed one after the other
 Status assign_streams(Draft& draft);   // which stream each step is enqueued on, and their order
@@ -105,6 +108,11 @@ Status plan_memory(Draft& draft);      // offsets, memory edges, report
 Status lay_out(Draft& draft);          // the flat plan
 Status add_fault_steps(Draft& draft);  // checks of indices, commits, reports of faults
 Status add_fences(Draft& draft);       // makes dependences on streams hold: fences and events
+
+// Return the communicator of a collective, and what ranks compare of it: its type, the dtypes and numbers of elements of its inputs, and
+// its attributes, but no name.
+std::string communicator_of(const Node& node);
+std::string collective_signature(const TypedNet& typed, const Node& node);
 
 // Part of lay_out: the collectives of the plan and their communicators, once its steps are laid out.
 void lay_out_collectives(Draft& draft);

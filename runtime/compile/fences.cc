@@ -9,6 +9,9 @@
 //                                written; extents on a device that a late step is prepared for are copied to the host before the fence;
 //                                and for a late step after a collective: it may allocate, for which a device may wait for all its work
 //
+// The steps of a group are launched by the last of them. What follows another one is enqueued after that launch: by edges of order alone,
+// for which no device waits; and so are their fences.
+//
 // Only the last of several edges from one stream matters: its predecessors are complete by then. Each stream ends in a fence, and has one
 // before the update phase: a run is over, or its updates begin, when nothing is in flight and nothing has failed. Where the update phase
 // joins on devices (compile/fault_steps.cc) its commit steps take the place of the fences before it.
@@ -36,6 +39,7 @@ class Fencer {
     }
     seen_.assign(streams_ * streams_, none);
     for (uint32_t v = 0; v < count_; ++v) connect(v);
+    find_launches();
     if (!plan_.joins_tail) fence_ends(0, graph_.tail_begin);
     fence_ends(graph_.tail_begin, count_);
     rebuild();
@@ -132,6 +136,25 @@ class Fencer {
     later.waits.push_back(static_cast<uint32_t>(earlier.records));
   }
 
+  // The step that launches `u`, where that is another one.
+  bool launched_later(uint32_t u) const { return work(u) && work(u)->launched_by >= 0; }
+
+  // Adds the edges of order that groups need.
+  void find_launches() {
+    after_launch_.resize(count_);
+    groups_.resize(count_);
+    for (uint32_t u = 0; u < count_; ++u) {
+      if (work(u)) groups_[u] = work(u)->group;
+      if (!launched_later(u)) continue;
+      const auto launch = static_cast<uint32_t>(work(u)->launched_by);
+      kept_[u].push_back(launch);
+      after_launch_[launch].insert(after_launch_[launch].end(), kept_[u].begin(), kept_[u].end() - 1);
+    }
+    for (uint32_t u = 0; u < count_; ++u)
+      for (const uint32_t v : after_launch_[u])
+        if (std::find(kept_[u].begin(), kept_[u].end(), v) == kept_[u].end()) kept_[u].push_back(v);
+  }
+
   void fence_ends(uint32_t begin, uint32_t end) {
     std::vector<std::vector<char>> done;
     for (const PlanDevice& d : plan_.devices) done.emplace_back(d.stream_classes.size(), 0);
@@ -154,16 +177,35 @@ class Fencer {
     return fence;
   }
 
+  // Returns the steps with their fences, each fence (of step u) as count_ + u: after its step, or after the step that launches that.
+  std::vector<uint32_t> sequence() const {
+    std::vector<uint32_t> all, waiting;
+    for (uint32_t u = 0; u < count_; ++u) {
+      all.push_back(u);
+      if (fenced_[u]) waiting.push_back(count_ + u);
+      if (launched_later(u)) continue;
+      all.insert(all.end(), waiting.begin(), waiting.end());
+      waiting.clear();
+    }
+    return all;
+  }
+
   void rebuild() {
-    std::vector<uint32_t> place(count_ + 1);
-    for (uint32_t u = 0; u < count_; ++u) place[u + 1] = place[u] + 1 + static_cast<uint32_t>(fenced_[u]);
+    const std::vector<uint32_t> all = sequence();
+    std::vector<uint32_t> place(2 * size_t{count_} + 1);
+    for (uint32_t at = 0; at < all.size(); ++at) place[all[at]] = at;
+    const auto place_or_end = [&](uint32_t u) { return u == count_ ? static_cast<uint32_t>(all.size()) : place[u]; };
     std::vector<PlanStep> steps;
     StepGraph graph;
-    graph.count = place[count_];
-    graph.tail_begin = place[graph_.tail_begin];
-    for (PlanStep& step : plan_.steps)
-      if (step.on_device && step.on_device->checks_for >= 0)
-        step.on_device->checks_for = static_cast<int32_t>(place[static_cast<uint32_t>(step.on_device->checks_for)]);
+    graph.count = static_cast<uint32_t>(all.size());
+    graph.tail_begin = place_or_end(graph_.tail_begin);
+    for (uint32_t u = 0; u < count_; ++u) {
+      DeviceWork* const work = plan_.steps[u].on_device.get();
+      if (!work) continue;
+      if (work->checks_for >= 0) work->checks_for = static_cast<int32_t>(place[static_cast<uint32_t>(work->checks_for)]);
+      for (uint32_t& member : work->group) member = place[member];
+      if (fenced_[u]) work->fence = static_cast<int32_t>(place[count_ + u]);
+    }
     steps.reserve(graph.count);
     graph.predecessor_count.assign(graph.count, 0);
     const auto add = [&](PlanStep step, std::vector<uint32_t> successors, float cost_ns, uint8_t flags, heddle_finish_function finish) {
@@ -176,16 +218,24 @@ class Fencer {
       graph.flags.push_back(flags);
       if (!graph_.finish.empty()) graph.finish.push_back(finish);
     };
-    for (uint32_t u = 0; u < count_; ++u) {
-      std::vector<uint32_t> successors, behind;
-      for (const uint32_t v : kept_[u]) successors.push_back(place[v]);
-      for (const uint32_t v : behind_fence_[u]) behind.push_back(place[v]);
-      if (fenced_[u]) successors.push_back(place[u] + 1);
-      PlanStep fence = fenced_[u] ? fence_of(plan_.steps[u]) : PlanStep();
-      if (fenced_[u]) plan_.steps[u].on_device->fence = static_cast<int32_t>(place[u] + 1);
+    std::vector<PlanStep> fences(count_);
+    for (uint32_t u = 0; u < count_; ++u)
+      if (fenced_[u]) fences[u] = fence_of(plan_.steps[u]);
+    for (const uint32_t number : all) {
+      const uint32_t u = number % count_;
+      std::vector<uint32_t> successors;
+      for (const uint32_t v : number < count_ ? kept_[u] : behind_fence_[u]) successors.push_back(place[v]);
+      if (number >= count_) {
+        add(std::move(fences[u]), std::move(successors), fence_cost_ns, step_awaited, nullptr);
+        continue;
+      }
+      if (fenced_[u]) successors.push_back(place[count_ + u]);
+      for (const uint32_t member : groups_[u])
+        if (member != u && fenced_[member]) successors.push_back(place[count_ + member]);
+      DeviceWork* const work = plan_.steps[u].on_device.get();
+      if (launched_later(u)) work->launched_by = static_cast<int32_t>(place[static_cast<uint32_t>(work->launched_by)]);
       add(std::move(plan_.steps[u]), std::move(successors), graph_.cost_ns[u], graph_.flags[u],
           graph_.finish.empty() ? nullptr : graph_.finish[u]);
-      if (fenced_[u]) add(std::move(fence), std::move(behind), fence_cost_ns, step_awaited, nullptr);
     }
     graph.successor_begin.push_back(static_cast<uint32_t>(graph.successors.size()));
     plan_.steps = std::move(steps);
@@ -196,6 +246,8 @@ class Fencer {
   const StepGraph& graph_;
   const uint32_t count_;
   std::vector<std::vector<uint32_t>> predecessors_, kept_, behind_fence_;
+  std::vector<std::vector<uint32_t>> after_launch_;  // by step that launches a group: what follows the others, by order alone
+  std::vector<std::vector<uint32_t>> groups_;        // by step that launches a group: its members
   std::vector<char> fenced_;
   std::vector<size_t> first_stream_;  // by device, among the streams of all devices
   size_t streams_ = 0;                // number of streams of all devices

@@ -27,6 +27,23 @@ void lay_out_values(Draft& draft) {
   }
 }
 
+// The steps of a group are next to each other in the order (compile/order.cc).
+void lay_out_group(const Draft& draft, NodeId id, DeviceWork& work) {
+  const int32_t index = draft.nodes[id.index].group;
+  if (index < 0) return;
+  const std::vector<NodeId>& group = draft.groups[static_cast<size_t>(index)];
+  const auto position = [&](NodeId member) {
+    return static_cast<uint32_t>(std::find(draft.order.begin(), draft.order.end(), member) - draft.order.begin());
+  };
+  uint32_t last = 0;
+  for (const NodeId member : group) last = std::max(last, position(member));
+  if (draft.order[last] != id) {
+    work.launched_by = static_cast<int32_t>(last);
+    return;
+  }
+  for (const NodeId member : group) work.group.push_back(position(member));
+}
+
 void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   const Node& node = draft.node(id);
   const NodeDraft& d = draft.nodes[id.index];
@@ -40,6 +57,7 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   work.may_report = d.may_report;
   work.from_host = (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
   if (draft.launched(id)) work.kind = DeviceWork::Kind::launch;
+  lay_out_group(draft, id, work);
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;

@@ -40,12 +40,6 @@ std::string signature(const Node& node, const TypeText& type_text) {
   return fmt::format("{}({}){}", display_name(node.domain, node.type), inputs, attributes);
 }
 
-std::string communicator_of(const Node& node) {
-  const AttributeValue* const value = node.find("communicator");
-  const auto* const name = value ? std::get_if<std::string>(value) : nullptr;
-  return name ? *name : std::string();
-}
-
 using Planned = std::map<const Net*, const Plan*>;
 
 // The plans of subnets that were made before the run.
@@ -75,15 +69,10 @@ void add_inside(const Node& node, const std::string& name, const std::string& de
 }
 
 std::vector<PlanCollective> collectives_of(const TypedNet& typed, const Planned& planned) {
-  const auto type_text = [&](ValueId v) {
-    const TensorType& type = typed.type(v);
-    const std::string count = type.late() ? type.shape.text() : fmt::format("[{}]", type.shape.element_count());
-    return fmt::format("{}{}", to_string(type.dtype), count);
-  };
   std::vector<PlanCollective> all;
   for (const Node& node : typed.net.nodes) {
     const std::string& device = typed.device_of(node);
-    if (is_collective(node)) all.push_back({node.name, device, communicator_of(node), signature(node, type_text)});
+    if (is_collective(node)) all.push_back({node.name, device, communicator_of(node), collective_signature(typed, node)});
     add_inside(node, node.name, device, planned, all);
   }
   return all;
@@ -95,6 +84,20 @@ void add_need(Plan& plan, const CommunicatorNeed& need) {
 }
 
 }  // namespace
+
+std::string communicator_of(const Node& node) {
+  const AttributeValue* const value = node.find("communicator");
+  const auto* const name = value ? std::get_if<std::string>(value) : nullptr;
+  return name ? *name : std::string();
+}
+
+std::string collective_signature(const TypedNet& typed, const Node& node) {
+  return signature(node, [&](ValueId v) {
+    const TensorType& type = typed.type(v);
+    const std::string count = type.late() ? type.shape.text() : fmt::format("[{}]", type.shape.element_count());
+    return fmt::format("{}{}", to_string(type.dtype), count);
+  });
+}
 
 void lay_out_collectives(Draft& draft) {
   Plan& plan = draft.plan;
@@ -122,6 +125,10 @@ void lay_out_collectives(Draft& draft) {
   for (auto& [name, communicator] : by_name) {
     communicator.name = name;
     communicator.hash = checksum(std::as_bytes(std::span(signatures[name])));
+    for (const std::vector<NodeId>& group : draft.groups)
+      if (communicator.devices.empty() && communicator_of(draft.node(group[0])) == name)
+        for (const NodeId member : group) communicator.devices.push_back(draft.device(member));
+    std::sort(communicator.devices.begin(), communicator.devices.end());
     plan.communicators.push_back(std::move(communicator));
   }
 }

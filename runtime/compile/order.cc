@@ -2,7 +2,8 @@
 // overwrites it). With commit=late the updates of variables, and the steps that depend on them, form the update phase, the tail of the
 // plan; otherwise each is made as soon as it can be, so that what it reads, a gradient, needs no memory any longer. All collectives of one
 // device, whatever their communicators, are one chain in the given order: devices that run them in different orders wait for each other for
-// ever (the rule of NCCL for several communicators).
+// ever (the rule of NCCL for several communicators). The members of a group follow each other directly: one call launches all, so that what
+// one of them waits for all do, and what follows one follows all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,15 +34,20 @@ class Orderer {
   void data_edges();
   Status hazard_edges();
   void collective_edges();
+  void find_groups();
   void mark_tail();
   std::vector<uint32_t> crossings() const;
+  std::vector<std::vector<uint32_t>> edges_with_groups() const;
   Status sort();
+  Status what_is_circular(const std::vector<uint32_t>& place) const;
 
   Draft& draft_;
   const Net& net_;
   std::vector<uint32_t> position_;  // by NodeId: position in the given order
   std::vector<std::vector<uint32_t>> edges_;
   std::vector<char> tail_;
+  std::vector<std::vector<uint32_t>> groups_;  // positions of the members, ascending
+  std::vector<int32_t> group_of_;              // by position; -1: none
 };
 
 NodeId Orderer::producer(ValueId value) const {
@@ -148,19 +154,71 @@ std::vector<uint32_t> Orderer::crossings() const {
   return most;
 }
 
+void Orderer::find_groups() {
+  group_of_.assign(draft_.order.size(), -1);
+  for (const std::vector<NodeId>& group : draft_.groups) {
+    std::vector<uint32_t>& members = groups_.emplace_back();
+    for (const NodeId id : group) {
+      members.push_back(position_[id.index]);
+      group_of_[members.back()] = static_cast<int32_t>(groups_.size() - 1);
+    }
+    std::sort(members.begin(), members.end());
+  }
+}
+
+// The edges, those that groups add among them; without repeats.
+std::vector<std::vector<uint32_t>> Orderer::edges_with_groups() const {
+  std::vector<std::vector<uint32_t>> all = edges_;
+  for (uint32_t from = 0; from < edges_.size() && !groups_.empty(); ++from)
+    for (const uint32_t to : edges_[from]) {
+      const int32_t source = group_of_[from], target = group_of_[to];
+      if (source < 0 && target < 0) continue;
+      const uint32_t launched = source < 0 ? from : groups_[static_cast<size_t>(source)].back();
+      if (target < 0)
+        all[launched].push_back(to);
+      else
+        for (const uint32_t member : groups_[static_cast<size_t>(target)]) all[launched].push_back(member);
+    }
+  for (const std::vector<uint32_t>& members : groups_)
+    for (const uint32_t member : members)
+      if (member != members.back()) all[member].push_back(members.back());
+  for (auto& list : all) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return all;
+}
+
+// Names a step that could not be placed.
+Status Orderer::what_is_circular(const std::vector<uint32_t>& place) const {
+  for (size_t i = 0; i < place.size(); ++i)
+    if (place[i] == UINT32_MAX && group_of_[i] >= 0)
+      return draft_.at(
+          draft_.order[i],
+          {Code::invalid_argument, "depends on a collective that is launched together with it, on another device of their communicator",
+           "give all devices of a communicator the same collectives in the same order"});
+  for (size_t i = 0; i < place.size(); ++i)
+    if (place[i] == UINT32_MAX)
+      return draft_.at(draft_.order[i], {Code::hazard, "reads a version of a variable after the operator that overwrites it",
+                                         "read the newer version, or copy the older one first"});
+  return {};
+}
+
 // Kahn's algorithm: first all steps outside the tail, fewest crossings first, then updates, then lowest position.
 Status Orderer::sort() {
   const size_t count = draft_.order.size();
-  const std::vector<uint32_t> crossed = crossings();
+  std::vector<uint32_t> crossed = crossings();
   std::vector<uint32_t> waiting(count, 0);
-  for (auto& list : edges_) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
+  const std::vector<std::vector<uint32_t>> all = edges_with_groups();
+  for (const auto& list : all)
     for (const uint32_t to : list) ++waiting[to];
-  }
-  using Key = std::tuple<char, uint32_t, bool, uint32_t>;  // tail, crossings, no update, position
+  for (const std::vector<uint32_t>& members : groups_)
+    for (const uint32_t member : members) crossed[members.back()] = std::max(crossed[members.back()], crossed[member]);
+  using Key =
+      std::tuple<char, uint32_t, bool, uint32_t, uint32_t>;  // tail, crossings, no update, position of the last of its group, position
   const auto key = [&](size_t at) {
-    return Key(tail_[at], crossed[at], !updates_variable(net_, net_[draft_.order[at]]), static_cast<uint32_t>(at));
+    const uint32_t last = group_of_[at] < 0 ? static_cast<uint32_t>(at) : groups_[static_cast<size_t>(group_of_[at])].back();
+    return Key(tail_[at], crossed[last], !updates_variable(net_, net_[draft_.order[at]]), last, static_cast<uint32_t>(at));
   };
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)
@@ -169,24 +227,22 @@ Status Orderer::sort() {
   std::vector<uint32_t> place(count, UINT32_MAX);
   draft_.tail_begin = UINT32_MAX;
   while (!ready.empty()) {
-    const auto [tail, crossing, is_other, at] = ready.top();
+    const auto [tail, crossing, is_other, last, at] = ready.top();
     ready.pop();
     if (tail && draft_.tail_begin == UINT32_MAX) draft_.tail_begin = static_cast<uint32_t>(order.size());
     place[at] = static_cast<uint32_t>(order.size());
     order.push_back(draft_.order[at]);
-    for (const uint32_t next : edges_[at])
+    for (const uint32_t next : all[at])
       if (--waiting[next] == 0) ready.push(key(next));
   }
-  if (order.size() != count) {
-    for (size_t i = 0; i < count; ++i)
-      if (place[i] == UINT32_MAX)
-        return draft_.at(draft_.order[i], {Code::hazard, "reads a version of a variable after the operator that overwrites it",
-                                           "read the newer version, or copy the older one first"});
-  }
+  if (order.size() != count) return what_is_circular(place);
   if (draft_.tail_begin == UINT32_MAX) draft_.tail_begin = static_cast<uint32_t>(count);
   draft_.edges.assign(count, {});
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < count; ++i) {
+    std::sort(edges_[i].begin(), edges_[i].end());
+    edges_[i].erase(std::unique(edges_[i].begin(), edges_[i].end()), edges_[i].end());
     for (const uint32_t to : edges_[i]) draft_.edges[place[i]].push_back(place[to]);
+  }
   for (size_t i = 0; i < count; ++i) draft_.nodes[order[i].index].tail = i >= draft_.tail_begin;
   draft_.order = std::move(order);
   return {};
@@ -198,6 +254,7 @@ Status Orderer::run() {
   data_edges();
   HEDDLE_CHECK(hazard_edges());
   collective_edges();
+  find_groups();
   mark_tail();
   return sort();
 }

@@ -99,6 +99,10 @@ struct DeviceWork {
   bool may_report = false;  // its kernel may report an index that is out of range
   bool held = false;        // for an update: it obeys what the commit on its device has found
   int32_t checks_for = -1;  // for a check of indices: the step that reads them; -1: it is none
+  // A group is one step on each of several devices, launched by one call of the last of them in plan order. The others only make their
+  // streams wait for what comes before them; what comes after them is enqueued after the last one.
+  std::vector<uint32_t> group;  // for the last: the steps of the group in the order of their devices; empty: it is not the last of a group
+  int32_t launched_by = -1;     // for the others: the last one; -1: the step is launched by itself
 
   // Whether the step computes no operator of the net as it was given: a copy, a fence, a commit, a report of faults or a check of indices.
   bool is_auxiliary() const { return (kind != Kind::kernel && kind != Kind::launch) || checks_for >= 0; }

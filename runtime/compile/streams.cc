@@ -1,6 +1,6 @@
 // Streams: a step follows one of those it depends on, if that is the last of its stream so far; else it takes the stream that has waited
-// longest. Copies from elsewhere, and to the host, have streams of their own where the device gains by that. Steps of one stream are
-// enqueued in plan order.
+// longest. Copies from elsewhere, copies to the host, and collectives that are launched in groups have streams of their own where the
+// device gains by that. Steps of one stream are enqueued in plan order.
 #include <algorithm>
 
 #include "compile/draft.h"
@@ -14,12 +14,14 @@ constexpr uint32_t none = UINT32_MAX;
 int32_t stream_class(const Draft& draft, NodeId id) {
   const Node& node = draft.node(id);
   const NodeDraft& d = draft.nodes[id.index];
+  const uint32_t classes = draft.plan.devices[d.device - 1u].device->properties().stream_classes;
+  const auto offered = [&](int32_t wanted) { return (classes >> wanted & 1) != 0 ? wanted : HEDDLE_STREAM_COMPUTE; };
+  if (d.group >= 0) return offered(HEDDLE_STREAM_COMMUNICATION);
   if (!is_copy(node)) return HEDDLE_STREAM_COMPUTE;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   const int32_t wanted = from == to ? HEDDLE_STREAM_COMPUTE : to == 0 ? HEDDLE_STREAM_FROM_DEVICE : HEDDLE_STREAM_TO_DEVICE;
   if (!draft.target.copy_streams) return HEDDLE_STREAM_COMPUTE;
-  const uint32_t classes = draft.plan.devices[d.device - 1u].device->properties().stream_classes;
-  return (classes >> wanted & 1) != 0 ? wanted : HEDDLE_STREAM_COMPUTE;
+  return offered(wanted);
 }
 
 // Returns the index of the one stream of that class; made when the first step needs it.

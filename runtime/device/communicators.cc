@@ -204,16 +204,17 @@ Result<std::shared_ptr<Group>> Communicators::find(const std::string& name) {
 // ---------------------------------------------------------------- those of a run
 
 struct CommunicatorTurns::Turn {
-  explicit Turn(const PlanCommunicator& of) : name(of.name), at(of.at), hash(of.hash) {}
+  explicit Turn(const PlanCommunicator& of) : name(of.name), at(of.at), devices(of.devices), hash(of.hash) {}
   // Whether the session says the same of both: then they have the same ranks.
   bool has_ranks_of(const Turn& other) const {
     const CommunicatorOptions &a = group->options, &b = other.group->options;
     return a.rank == b.rank && a.size == b.size && a.rendezvous == b.rendezvous;
   }
   const std::string name;
-  const std::vector<uint32_t> at;  // as PlanCommunicator::at
-  uint64_t hash;                   // of what the ranks must agree on: find_hashes()
-  std::shared_ptr<Group> group;    // null before the first run; set by the thread that runs, under the turns' mutex_
+  const std::vector<uint32_t> at;          // as PlanCommunicator::at
+  const std::vector<std::string> devices;  // as PlanCommunicator::devices
+  uint64_t hash;                           // of what the ranks must agree on: find_hashes()
+  std::shared_ptr<Group> group;            // null before the first run; set by the thread that runs, under the turns' mutex_
   FairSharedMutex::Hold hold;
   bool entered = false;  // set by the thread that runs, under the turns' mutex_
 };
@@ -225,6 +226,16 @@ std::vector<std::unique_ptr<Turn>> turns_with(const std::vector<PlanCommunicator
   std::vector<std::unique_ptr<Turn>> turns;
   for (const PlanCommunicator& communicator : used) turns.push_back(std::make_unique<Turn>(communicator));
   return turns;
+}
+
+// A device that the session declares and the net leaves out would be waited for, or its part left out of a sum.
+Status check_devices(const std::string& name, const std::vector<std::string>& used, std::vector<std::string> declared) {
+  std::sort(declared.begin(), declared.end());
+  if (used.empty() || used == declared) return {};
+  return {Code::invalid_argument,
+          fmt::format("the net has its collectives of {} on {}, and the session declares {}", shown(name), fmt::join(used, " and "),
+                      fmt::join(declared, " and ")),
+          "declare the devices that the net uses, or give each of those declared its collectives"};
 }
 
 }  // namespace
@@ -239,6 +250,7 @@ Status CommunicatorTurns::enter(const Interruption& until) {
     if (!turn->group) {
       if (!communicators_) return {Code::missing_resource, fmt::format("there is no session that has {}", shown(turn->name)), "open one"};
       HEDDLE_TRY(auto group, communicators_->find(turn->name));
+      HEDDLE_CHECK(check_devices(turn->name, turn->devices, group->options.devices));
       const MutexLock lock(mutex_);
       turn->group = std::move(group);
     }

@@ -29,6 +29,8 @@ struct PlanCommunicator {
   std::string name;
   uint64_t hash = 0;         // of its collectives, in order: equal on all ranks that work together
   std::vector<uint32_t> at;  // their places among the collectives of all communicators of the plan
+  // The devices on which its collectives are launched in groups, ascending: all that the session declares. Empty: none are.
+  std::vector<std::string> devices = {};
 };
 
 // A need for an object of communicator scope, as plans keep it.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <new>
 
 #include "base/content_hash.h"
@@ -237,6 +238,14 @@ void Device::leave() noexcept {
 
 heddle_status Device::enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept {
   return ask(call, [&] { return backend_.enqueue(handle_, stream, &work, call); });
+}
+heddle_status Device::enqueue_group(std::span<Device* const> devices, std::span<void* const> streams, std::span<const heddle_work> works,
+                                    const heddle_call* call) noexcept {
+  std::array<void*, UINT8_MAX + 1> handles = {};  // a plan numbers devices by uint8_t
+  for (size_t i = 0; i < devices.size(); ++i) handles[i] = devices[i]->handle_;
+  const heddle_device_backend& backend = devices[0]->backend_;
+  return devices[0]->ask(
+      call, [&] { return backend.enqueue_group(handles.data(), streams.data(), works.data(), static_cast<uint32_t>(works.size()), call); });
 }
 heddle_status Device::synchronize(void* stream, const heddle_call* call) noexcept {
   return ask(call, [&] { return backend_.synchronize(handle_, stream, call); });

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -122,6 +123,9 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // The calls of a run; see device_plugin.h. `call` receives the reason of a failing status.
   heddle_status enqueue(void* stream, const heddle_work& work, const heddle_call* call) noexcept;
+  // Enqueues the launches of a group. `devices` are of one kind, whose backend has enqueue_group. The status is that of all.
+  static heddle_status enqueue_group(std::span<Device* const> devices, std::span<void* const> streams, std::span<const heddle_work> works,
+                                     const heddle_call* call) noexcept;
   // Called when the calling thread, which has entered the device, returns to the embedding program's code.
   void leave() noexcept;
   heddle_status synchronize(void* stream, const heddle_call* call) noexcept;

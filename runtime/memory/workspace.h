@@ -63,7 +63,7 @@ class Workspace {
   Status answered() const { return list_ ? list_->busy(busy_name_) : Status(); }
 
  private:
-  static constexpr size_t stream_classes = HEDDLE_STREAM_FROM_DEVICE + 1;
+  static constexpr size_t stream_classes = HEDDLE_STREAM_COMMUNICATION + 1;
   struct Side {
     std::shared_ptr<Device> device;
     DeviceMemory memory;

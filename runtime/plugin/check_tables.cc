@@ -256,6 +256,10 @@ Status check_kernel(const heddle_kernel& k) {
   if ((k.flags & HEDDLE_KERNEL_MOVES_ONLY) && (async || std::strcmp(k.device_kind, "cpu") != 0))
     return bad(what, "only moves data, and is asynchronous or of a device: its kind is to be cpu");
   if (k.abort && !async) return bad(what, "has abort, and is not asynchronous");
+  const bool group = (k.flags & HEDDLE_KERNEL_GROUP) != 0;
+  if (group != (k.run_group != nullptr)) return bad(what, "has one of HEDDLE_KERNEL_GROUP and run_group without the other");
+  if (group && (async || resumes || k.finish || (k.flags & HEDDLE_KERNEL_MOVES_ONLY)))
+    return bad(what, "is launched in groups, and is asynchronous, resumes, has finish or only moves data");
   if (k.input_dtype_count > max_list || k.output_dtype_count > max_list) return bad(what, "claims too many dtype sets");
   return {};
 }

@@ -160,7 +160,10 @@ const KernelEntry* RegistrySnapshot::find_kernel(const OperatorSchema& schema, s
   after = refused;
   if (schema.op->subnets) return nullptr;
   const std::string_view launched = launched_kind(device_kind);
-  return launched.empty() ? nullptr : find_of_kind(launched, HEDDLE_KERNEL_ASYNC | HEDDLE_KERNEL_RESUMES);
+  if (launched.empty()) return nullptr;
+  std::shared_ptr<const LoadedPlugin> owner;
+  const uint32_t in_groups = find_device(device_kind, &owner)->enqueue_group ? 0u : uint32_t{HEDDLE_KERNEL_GROUP};
+  return find_of_kind(launched, HEDDLE_KERNEL_ASYNC | HEDDLE_KERNEL_RESUMES | in_groups);
 }
 
 const heddle_resource* RegistrySnapshot::find_resource(std::string_view name, std::string_view device_kind,
@@ -255,6 +258,11 @@ Status RegistrySnapshot::add(std::shared_ptr<const LoadedPlugin> plugin) {
                           display_name(domain, k.operator_name), k.version),
               "load the plugin that declares it first, or declare it"};
     HEDDLE_CHECK(check_beside_pointwise(*schema, k, path));
+    if ((k.flags & HEDDLE_KERNEL_GROUP) != 0 && !schema->has_trait(HEDDLE_TRAIT_COLLECTIVE))
+      return {Code::plugin_invalid,
+              fmt::format("plugin {} brings a kernel for {} on {} that is launched in groups, and its operator is no collective", path,
+                          display_name(schema->domain, schema->name), k.device_kind),
+              "give the operator HEDDLE_TRAIT_COLLECTIVE, or the kernel no run_group"};
     std::vector<const KernelEntry*>& entries = operators_[key_of(domain, k.operator_name)].kernels[k.device_kind];
     // With equal priority and overlapping dtypes, the order of loading would choose: results must not depend on it.
     for (const KernelEntry* other : entries) {

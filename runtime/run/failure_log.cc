@@ -57,8 +57,18 @@ void FailureLog::note_behind_device(uint32_t step) noexcept {
   entry(step, HEDDLE_OK).behind_device = true;
 }
 
+uint32_t FailureLog::culprit(uint32_t step) const {
+  const DeviceWork* const work = plan_.steps[step].on_device.get();
+  if (!work || work->group.empty()) return step;
+  const auto said = std::find_if(failures_.begin(), failures_.end(), [&](const Failure& f) {
+    return !f.text.empty() && std::find(work->group.begin(), work->group.end(), f.step) != work->group.end();
+  });
+  return said == failures_.end() ? step : said->step;
+}
+
 void FailureLog::report(uint32_t step, heddle_status status, std::string_view text) noexcept {
   const MutexLock lock(mutex_);
+  step = culprit(step);
   Failure& known = entry(step, status);
   // Its device was lost, and now reports that this step was the cause.
   if (known.reported && known.refused && text.data()) known.reported = false;

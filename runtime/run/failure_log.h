@@ -75,6 +75,8 @@ class FailureLog {
   };
   // Returns the entry of the step; a new one has `status`.
   Failure& entry(uint32_t step, heddle_status status) noexcept HEDDLE_REQUIRES(mutex_);
+  // Returns the step that a failed launch is the failure of: of a group, the part that has said why.
+  uint32_t culprit(uint32_t step) const HEDDLE_REQUIRES(mutex_);
   Failure& noted(uint32_t step, heddle_status status, std::string_view text) noexcept HEDDLE_REQUIRES(mutex_);
   Status described(const Failure& failure, uint32_t stop, bool untold = false) const;
 

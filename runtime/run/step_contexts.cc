@@ -57,11 +57,21 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     const bool may_wait = (plan.graph.flags[i] & step_async) != 0 || step.uses_communicator();
     if (may_wait || (step.late && !plan.communicators.empty())) timed_.push_back(i);
   }
+  find_parts();
   services.pending.give_tokens([](void* self, uint32_t step) -> heddle_call& { return static_cast<StepContexts*>(self)->contexts_[step]; },
                                this);
 }
 
 StepContexts::~StepContexts() = default;
+
+void StepContexts::find_parts() {
+  const std::vector<PlanStep>& steps = services_.plan.steps;
+  for (uint32_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].on_device || steps[i].on_device->group.empty()) continue;
+    parts_.resize(steps.size());
+    for (const uint32_t member : steps[i].on_device->group) parts_[i].push_back(&abi_[member]);
+  }
+}
 
 void StepContexts::set_faults(uint32_t index) {
   const PlanStep& step = services_.plan.steps[index];

@@ -83,6 +83,8 @@ class StepContexts {
   const StepServices& services() const { return services_; }
   // Returns the late step; null: the step is not late.
   LateStep* late(uint32_t step) { return late_.empty() ? nullptr : late_[step].get(); }
+  // Returns the contexts of the steps of a group, in the order of DeviceWork::group. `step`: the one that launches them.
+  std::span<const heddle_run_context* const> parts_of(uint32_t step) const { return parts_[step]; }
   // Call it before each run. `deadline` in ticks; 0: none.
   void begin(uint64_t deadline) {
     if (!timed_.empty()) set_deadline(deadline);
@@ -97,13 +99,15 @@ class StepContexts {
   Step step_for(uint32_t step);
   void set_deadline(uint64_t deadline);
   void set_faults(uint32_t step);
+  void find_parts();
 
   const StepServices services_;
   std::vector<heddle_run_context> abi_;  // by step
   std::vector<StepContext> contexts_;    // likewise
   std::vector<Step> steps_;
-  std::vector<std::unique_ptr<LateStep>> late_;  // by step; empty when no step is late
-  std::vector<uint32_t> timed_;                  // steps whose kernels may wait, and see the run's deadline
+  std::vector<std::unique_ptr<LateStep>> late_;                // by step; empty when no step is late
+  std::vector<std::vector<const heddle_run_context*>> parts_;  // by step, where it launches a group; empty when no step does
+  std::vector<uint32_t> timed_;                                // steps whose kernels may wait, and see the run's deadline
 };
 
 inline const StepServices& StepContext::services() const {

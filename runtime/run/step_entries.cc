@@ -101,12 +101,37 @@ void fence_passed(void* user, heddle_status failed) {
   fence.services().scheduler.complete(fence.step, failed);
 }
 
+// Enqueues the steps of a group. Where that fails, no fence of theirs is called any more.
+heddle_status launch_group(const StepContext& c) {
+  Scheduler& scheduler = c.services().scheduler;
+  DeviceRun& devices = *c.services().devices;
+  const bool observed = devices.streams().observed();
+  const std::vector<uint32_t>& group = c.planned().on_device->group;
+  const auto fence_of = [&](uint32_t member) { return observed ? -1 : c.services().plan.steps[member].on_device->fence; };
+  for (const uint32_t member : group)
+    if (const int32_t fence = fence_of(member); fence >= 0) {
+      scheduler.expect(static_cast<uint32_t>(fence));
+      devices.answers().expect_fence(member, {fence_passed, &(*c.all)[static_cast<uint32_t>(fence)]});
+    }
+  heddle_status status = HEDDLE_OK;
+  try {
+    status = devices.worker().enqueue_group(c.step, c.all->parts_of(c.step), !observed);
+  } catch (...) {  // fences are expected: nothing may be thrown before unexpect()
+    status = say_threw(&c.abi());
+  }
+  for (const uint32_t member : group)
+    if (status != HEDDLE_OK && fence_of(member) >= 0 && devices.answers().withdraw(member)) scheduler.unexpect();
+  return status;
+}
+
 // Enqueues a step on a device.
 template <bool is_late>
 heddle_status enqueue(const heddle_run_context* context, int64_t, int64_t) {
   const StepContext& c = StepContext::of(*context);
   Scheduler& scheduler = c.services().scheduler;
   DeviceRun& devices = *c.services().devices;
+  if (c.planned().on_device->launched_by >= 0) return devices.worker().take_place(c.step, context);
+  if (!c.planned().on_device->group.empty()) return launch_group(c);
   const int32_t fence = c.planned().on_device->fence;
   const auto enqueue = [&](bool fenced) {
     if constexpr (is_late)

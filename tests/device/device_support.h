@@ -86,10 +86,12 @@ class FaultyStep {
   std::optional<DeviceSetting> setting_;
 };
 
-// Loads the cpu plugin, that of the kind under test, and an operator without a kernel for any device: host_only::Through.
-inline Runtime device_runtime(int threads = 1) {
+// Loads the cpu plugin, that of the kind under test, and an operator without a kernel for any device: host_only::Through. `others`: test
+// plugins by name.
+inline Runtime device_runtime(int threads = 1, const std::vector<std::string>& others = {}) {
   RuntimeOptions options;
   options.plugins = {testing::build_folder() + "/lib/cpu.so", testing::build_folder() + "/lib/test/host_only.so", kind().library};
+  for (const std::string& other : others) options.plugins.push_back(testing::build_folder() + "/lib/test/" + other + ".so");
   options.default_plugins = false;
   options.threads = threads;
   auto made = Runtime::create(options);

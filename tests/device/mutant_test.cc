@@ -7,6 +7,7 @@
 #include <random>
 
 #include "device_support.h"
+#include "group_nets.h"
 #include "mutant_tally.h"
 #include "plan_judge.h"
 #include "plan_mutants.h"
@@ -85,6 +86,7 @@ struct MutantCase {
   Net net;
   SessionOptions options;
   bool peers = false;
+  std::vector<std::string> plugins = {};
 };
 MutantCase mutant_case(uint64_t number) {
   MutantCase c = {woven_net(number, number % 3 == 1), silent(4), number % 3 == 0};
@@ -98,6 +100,42 @@ MutantCase mutant_case(uint64_t number) {
     const auto place = random() % 5;  // 0: the host
     if (place > 0) node.device = device_name(static_cast<int>(place % 2));
   }
+  return c;
+}
+
+// Operators on both devices, each on values of its own device, among them collectives that are launched in groups, and at the end one value
+// that crosses over.
+MutantCase group_case(uint64_t number) {
+  std::mt19937_64 random(number);
+  NetBuilder b("groups");
+  const Shape matrix{8, 8};
+  constexpr int devices = 2;
+  std::vector<std::vector<ValueId>> values(devices);
+  const ValueId x = b.input("x", DType::f32, matrix), w = b.constant("w", whole_numbers(matrix, 1, 3));
+  const ValueId variable = b.variable("v", whole_numbers(matrix, 2, 5));
+  for (int d = 0; d < devices; ++d) values[static_cast<size_t>(d)] = {x, w, variable};
+  for (int i = 0; i < 7; ++i) {
+    const bool collective = i % 2 == 1;
+    for (int d = 0; d < devices; ++d) {
+      std::vector<ValueId>& own = values[static_cast<size_t>(d)];
+      const std::string name = "n" + std::to_string(i) + "d" + std::to_string(d);
+      const ValueId one = collective ? own.back() : own[random() % own.size()];
+      const ValueId other = own[random() % own.size()];
+      if (collective)
+        own.push_back(sum_of_both(b, name, d, one));
+      else if (random() % 2 == 0)
+        own.push_back(on(b, device_name(d), b.add1("MatMul", name, {on(b, device_name(d), b.add1("Sin", name + "s", {one})), other})));
+      else
+        own.push_back(on(b, device_name(d), b.add1("Sub", name, {on(b, device_name(d), b.add1("Sin", name + "s", {other})), one})));
+    }
+  }
+  const ValueId crossed = on(b, device_name(1), b.add1("Add", "crossed", {values[0].back(), values[1].back()}));
+  const ValueId next = b.add1("Assign", "next", {variable, on(b, device_name(0), b.add1("Sin", "last", {crossed}))}, {}, "heddle");
+  b.updates(next, variable);
+  for (const std::vector<ValueId>& own : values) b.output(own.back());
+  b.output(next);
+  MutantCase c = {b.finish(), with_both_devices(), number % 2 == 0, {"groups"}};
+  c.options.check_plans = false;
   return c;
 }
 
@@ -125,7 +163,7 @@ Results run_twice(Context& context, const Session& session) {
 Result<Prepared> compiled(const MutantCase& c) {
   std::optional<DeviceSetting> peers;
   if (c.peers) peers.emplace("PEERS", "1");
-  return prepare(device_runtime(2), c.net, c.options);
+  return prepare(device_runtime(2, c.plugins), c.net, c.options);
 }
 
 // Returns the results of the plan with `site` corrupted (null: as it was made), under the delays and the order of steps of `seed`.
@@ -149,8 +187,8 @@ Results results_of(const MutantCase& c, const MutantSite* site, uint64_t seed) {
 
 class MutantHunt {
  public:
-  void over(uint64_t number, size_t wanted) {
-    const MutantCase c = mutant_case(number);
+  void over(uint64_t number, size_t wanted, MutantCase (*make)(uint64_t) = mutant_case) {
+    const MutantCase c = make(number);
     const Results right = results_of(c, nullptr, 0);
     ASSERT_FALSE(right.empty());
     for (uint64_t seed = 1; seed <= 10; ++seed) ASSERT_EQ(results_of(c, nullptr, seed), right) << "as it was made, seed " << seed;
@@ -213,6 +251,20 @@ TEST_P(Mutant, ThatIsWrongShowsOnASimulatedDevice) {
   tally.print();
   EXPECT_GE(tally.wrong(), all_mutants ? 400u : 30u);
   EXPECT_GE(100 * tally.found(), (all_mutants ? 97 : 90) * tally.wrong());
+}
+
+TEST_P(Mutant, OfGroupsShowsOnASimulatedDevice) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "mutants race";
+#endif
+  MutantHunt hunt;
+  for (uint64_t number = 1; number <= (all_mutants ? 6u : 2u) && !HasFatalFailure(); ++number)
+    hunt.over(number, all_mutants ? 75 : 10, group_case);
+  const testing::MutantTally& tally = hunt.tally();
+  tally.print();
+  EXPECT_GE(tally.wrong(), all_mutants ? 200u : 8u);
+  EXPECT_GE(100 * tally.found(), (all_mutants ? 95 : 90) * tally.wrong());
 }
 
 }  // namespace

@@ -229,11 +229,24 @@ class PlanResults {
     }
     if (step.domain == "heddle" && step.type == "Assign" && step.fused.empty()) return operand(write, 1);
     if (step.domain == "heddle" && step.type == "Pointwise" && step.fused.empty()) return pointwise(write);
+    if (step.on_device && (step.on_device->launched_by >= 0 || !step.on_device->group.empty())) return group_output(write);
     std::vector<int64_t> inputs;
     for (size_t k = 0; k < step.inputs.size(); ++k) inputs.push_back(step.inputs[k].value.valid() ? operand(write, k) : -1);
     if (commutes(step)) std::sort(inputs.begin(), inputs.end());
     inputs.insert(inputs.begin(), {step_output, write.step, write.output});
     return expressions_.number(inputs);
+  }
+  // Each output of a group is made of all its inputs.
+  uint32_t group_output(const Write& write) {
+    const DeviceWork& own = *plan_.steps[write.step].on_device;
+    const uint32_t launch = own.launched_by >= 0 ? static_cast<uint32_t>(own.launched_by) : write.step;
+    std::vector<int64_t> all = {step_output, launch, write.output};
+    for (const uint32_t member : plan_.steps[launch].on_device->group) {
+      Write part = write;
+      part.step = member;
+      for (size_t k = 0; k < plan_.steps[member].inputs.size(); ++k) all.push_back(operand(part, k));
+    }
+    return expressions_.number(all);
   }
   // Returns true if no other step can write to a step's scratch while it uses it.
   bool has_scratch_alone(const Write& of) const {

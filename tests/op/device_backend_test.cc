@@ -41,6 +41,7 @@ struct Largest : Smallest {
   static int32_t reaches(void*, void*) { return 1; }
   static heddle_status describe(const char*, uint64_t, const heddle_call*) { return HEDDLE_OK; }
   static void leave(void*) {}
+  static heddle_status enqueue_group(void* const*, void* const*, const heddle_work*, uint32_t, const heddle_call*) { return HEDDLE_OK; }
 };
 
 // The members of the table by their names, in the header's order.

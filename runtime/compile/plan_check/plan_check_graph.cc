@@ -56,6 +56,48 @@ void PlanOrder::find_reach() {
     }
 }
 
+// Whether `to` only has to be enqueued after `from`: one of them launches the other's group, or `from` launches what comes before `to`.
+bool PlanOrder::of_order_alone(uint32_t from, uint32_t to) const {
+  const DeviceWork* const work = plan_.steps[from].on_device.get();
+  if (work->launched_by == static_cast<int32_t>(to)) return true;
+  return std::any_of(work->group.begin(), work->group.end(), [&](uint32_t member) { return member != from && precedes(member, to); });
+}
+
+bool PlanOrder::precedes(uint32_t from, uint32_t to) const {
+  const auto begin = graph_.successors.begin() + graph_.successor_begin[from];
+  return std::find(begin, graph_.successors.begin() + graph_.successor_begin[from + 1], to) !=
+         graph_.successors.begin() + graph_.successor_begin[from + 1];
+}
+
+// The steps of a group are on devices of their own, next to each other, and what comes after one of them comes after the one that launches.
+Status PlanOrder::check_groups() const {
+  std::vector<char> launched(graph_.count, 0);
+  for (uint32_t s = 0; s < graph_.count; ++s) {
+    const DeviceWork* const work = plan_.steps[s].on_device.get();
+    if (!work || work->group.empty()) continue;
+    std::vector<char> devices(plan_.devices.size() + 1, 0);
+    bool itself = false;
+    for (const uint32_t member : work->group) {
+      const DeviceWork* const there = member < graph_.count ? plan_.steps[member].on_device.get() : nullptr;
+      if (!there || there->kind != work->kind || there->device > plan_.devices.size() || devices[there->device]++ || launched[member]++)
+        return wrong_plan(fmt::format("{} launches a step that is not its to launch", plan_step_name(plan_, s)));
+      itself = itself || member == s;
+      if (member == s) continue;
+      if (there->launched_by != static_cast<int32_t>(s) || !precedes(member, s))
+        return wrong_plan(fmt::format("{} launches {}, which is not before it", plan_step_name(plan_, s), plan_step_name(plan_, member)));
+      for (uint32_t e = graph_.successor_begin[member]; e < graph_.successor_begin[member + 1]; ++e)
+        if (const uint32_t next = graph_.successors[e]; next != s && !reaches(s, next))
+          return wrong_plan(fmt::format("{} comes after {}, and not after {}, which launches it", plan_step_name(plan_, next),
+                                        plan_step_name(plan_, member), plan_step_name(plan_, s)));
+    }
+    if (!itself) return wrong_plan(fmt::format("{} launches a group that it is not of", plan_step_name(plan_, s)));
+  }
+  for (uint32_t s = 0; s < graph_.count; ++s)
+    if (const DeviceWork* const work = plan_.steps[s].on_device.get(); work && work->launched_by >= 0 && !launched[s])
+      return wrong_plan(fmt::format("nobody launches {}", plan_step_name(plan_, s)));
+  return {};
+}
+
 // A step that only enqueues is complete for steps of its own device, and of others whose streams may wait for it; for the rest only its
 // fence is.
 Status PlanOrder::check_enqueued() const {
@@ -69,7 +111,7 @@ Status PlanOrder::check_enqueued() const {
       const bool waits = next && (next->device == work->device ||
                                   (next->device <= plan_.devices.size() &&
                                    plan_.devices[next->device - 1u].device->waits_for(*plan_.devices[work->device - 1u].device)));
-      if (!waits)
+      if (!waits && !of_order_alone(s, graph_.successors[e]))
         return wrong_plan(
             fmt::format("{} relies on {}, which is only enqueued", plan_step_name(plan_, graph_.successors[e]), plan_step_name(plan_, s)));
     }
@@ -108,7 +150,16 @@ Status PlanOrder::check_extents() const {
 // Calls for a stream are made one after the other: each step of it is after the one before. A fence makes no call, and is completed by the
 // callback that its one predecessor requested.
 Status PlanOrder::check_streams() const {
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> last;  // by device and stream
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> last;        // by device and stream
+  std::vector<uint32_t> completed_by(graph_.count, UINT32_MAX);  // fences: by which step
+  for (uint32_t s = 0; s < graph_.count; ++s)
+    if (const DeviceWork* const work = plan_.steps[s].on_device.get(); work && work->fence >= 0) {
+      const auto fence = static_cast<uint32_t>(work->fence);
+      const auto after = static_cast<uint32_t>(work->launched_by >= 0 ? work->launched_by : static_cast<int32_t>(s));
+      if (fence <= after || fence >= graph_.count || completed_by[fence] != UINT32_MAX)
+        return wrong_plan(fmt::format("{} completes a fence that is not there", plan_step_name(plan_, s)));
+      completed_by[fence] = s;
+    }
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const DeviceWork* work = plan_.steps[s].on_device.get();
     const bool is_fence = work && work->kind == DeviceWork::Kind::fence;
@@ -117,13 +168,13 @@ Status PlanOrder::check_streams() const {
                                  : fmt::format("{} is awaited, and no fence", plan_step_name(plan_, s)));
     if (!work) continue;
     if (is_fence) {
-      const DeviceWork* before = s > 0 ? plan_.steps[s - 1].on_device.get() : nullptr;
-      if (!before || before->fence != static_cast<int32_t>(s) || graph_.predecessor_count[s] != 1 || !reaches(s - 1, s))
+      const uint32_t before = completed_by[s];
+      const int32_t launch = before == UINT32_MAX ? -1 : plan_.steps[before].on_device->launched_by;
+      if (before == UINT32_MAX || !precedes(before, s) || (launch >= 0 && !precedes(static_cast<uint32_t>(launch), s)) ||
+          graph_.predecessor_count[s] != (launch >= 0 ? 2u : 1u))
         return wrong_plan(fmt::format("{} is a fence that nobody completes", plan_step_name(plan_, s)));
       continue;
     }
-    if (work->fence >= 0 && (work->fence != static_cast<int32_t>(s) + 1 || s + 1 >= graph_.count))
-      return wrong_plan(fmt::format("{} completes a fence that is not there", plan_step_name(plan_, s)));
     const auto [it, first] = last.try_emplace({work->device, work->stream}, s);
     if (!first && !reaches(it->second, s))
       return wrong_plan(
@@ -136,6 +187,7 @@ Status PlanOrder::check_streams() const {
 Status PlanOrder::read() {
   HEDDLE_CHECK(check_arrays());
   find_reach();
+  HEDDLE_CHECK(check_groups());
   HEDDLE_CHECK(check_enqueued());
   HEDDLE_CHECK(check_extents());
   return check_streams();

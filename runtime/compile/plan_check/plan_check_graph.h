@@ -22,7 +22,7 @@ class PlanOrder {
   explicit PlanOrder(const Plan& plan) : plan_(plan), graph_(plan.graph) {}
   // Reads the plan; must be called first. Errors: the arrays do not fit together, an edge goes against plan order (so there is no cycle),
   // predecessor counts are not those of the edges, a step relies on work elsewhere that is merely enqueued, two steps may call for one
-  // stream at once, a fence is not that of the step before it.
+  // stream at once, a fence is not that of its step, a group is not launched as one.
   Status read();
   // True if `a` is complete before `b` begins, by the edges alone, through other steps too. A step is not before itself.
   bool reaches(uint32_t a, uint32_t b) const {
@@ -32,6 +32,10 @@ class PlanOrder {
 
  private:
   Status check_arrays() const;
+  Status check_groups() const;
+  // Whether there is an edge, or one that no device waits for.
+  bool precedes(uint32_t from, uint32_t to) const;
+  bool of_order_alone(uint32_t from, uint32_t to) const;
   Status check_enqueued() const;
   Status check_extents() const;
   Status check_streams() const;

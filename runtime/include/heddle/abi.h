@@ -29,11 +29,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 21
+#define HEDDLE_ABI_MINOR 22
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x2e34fa55b30453d7)
+#define HEDDLE_ABI_HASH UINT64_C(0x9b09925b3a6474c5)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -678,6 +678,10 @@ enum {
      heddle_run_context::holds; an index that it reports itself leaves variables half-updated, since other updates may be made by then. For
      devices other than "cpu". */
   HEDDLE_KERNEL_USES_FAULT = 128u,
+  /* The kernel is one of a collective operator (HEDDLE_TRAIT_COLLECTIVE), and has run_group: the k-th collectives of a communicator on the
+     devices of this process, one on each, are launched by one call. A device that runs kernels of another kind must have enqueue_group. On
+     "cpu", where a process has one device, the host calls run. */
+  HEDDLE_KERNEL_GROUP = 256u,
 };
 
 typedef struct heddle_kernel {
@@ -709,6 +713,13 @@ typedef struct heddle_kernel {
      must return at once. If the function is null, the host waits for a started step for a limited time and then abandons it; the memory of
      the step stays allocated until it completes. */
   void (*abort)(const heddle_run_context* context);
+  /* [run, HEDDLE_KERNEL_GROUP] Launches the `count` members of a group, each of a device of its own, in an order that is the same for all
+     groups of a communicator; each part is the context of one member. Called once, by one thread; nobody else is in a call for any of the
+     parts' streams meanwhile. A kernel written for the device enqueues on the stream of each part, on all of them or on none. It allocates
+     no memory of a device. On a device that runs kernels of another kind it is called when all streams have come to their part, with
+     addresses that the kernel can access, and the results are there when it returns. If it fails, no part was launched; the reason is
+     given through the call of the part that failed. */
+  heddle_status (*run_group)(const heddle_run_context* const* parts, uint32_t count);
 } heddle_kernel;
 
 /* ---------------------------------------------------------------- resources, rewrite rules, devices */

@@ -46,7 +46,12 @@ enum {
 };
 
 /* The class of a stream: the work it is used for. */
-enum { HEDDLE_STREAM_COMPUTE = 0, HEDDLE_STREAM_TO_DEVICE = 1, HEDDLE_STREAM_FROM_DEVICE = 2 };
+enum {
+  HEDDLE_STREAM_COMPUTE = 0,
+  HEDDLE_STREAM_TO_DEVICE = 1,
+  HEDDLE_STREAM_FROM_DEVICE = 2,
+  HEDDLE_STREAM_COMMUNICATION = 3 /* the collectives of the device, all on one stream of this class */
+};
 
 typedef struct heddle_device_properties {
   uint32_t struct_size;
@@ -54,7 +59,8 @@ typedef struct heddle_device_properties {
   uint32_t alignment;       /* of the memory that allocate returns, in bytes: a power of two, at least 64 */
   uint32_t guard_bytes;     /* unused bytes that plans leave past the end of each value on the device, see heddle_launch; 0: none */
   uint32_t stream_classes;  /* bit c, for c = HEDDLE_STREAM_TO_DEVICE or HEDDLE_STREAM_FROM_DEVICE: copies in that direction are faster on a
-                               stream of their own. The bit of HEDDLE_STREAM_COMPUTE has no effect */
+                               stream of their own; for c = HEDDLE_STREAM_COMMUNICATION: collectives run beside other work on a stream of
+                               their own. The bit of HEDDLE_STREAM_COMPUTE has no effect */
   int32_t lowest_priority;  /* of streams */
   int32_t highest_priority; /* streams with larger values run first */
   uint32_t reserved;
@@ -193,6 +199,13 @@ typedef struct heddle_device_backend {
      Restores the state of the thread that was in effect before the thread entered. Called once after the thread's work for a run, also if
      `enqueue` failed. */
   void (*leave)(void* device);
+  /* For a backend with runs_kernels_of: enqueues the launches of a group (HEDDLE_KERNEL_GROUP) in one call, works[i] on streams[i] of
+     devices[i]; no two are of one device. Each work has a launch of the same kernel and no waits. The launches are done together: when all
+     streams have come to theirs, the kernel's run_group is called once, with the copies of all contexts in this order; until then the
+     streams that have come wait. If the call fails, no launch was enqueued; the reason is given through the call of the context of the
+     part that failed, or `call`. Without this function such kernels do not run on the device. */
+  heddle_status (*enqueue_group)(void* const* devices, void* const* streams, const heddle_work* works, uint32_t count,
+                                 const heddle_call* call);
 } heddle_device_backend;
 
 #ifdef __cplusplus

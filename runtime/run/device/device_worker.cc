@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 
@@ -82,17 +83,23 @@ heddle_status DeviceWorker::enqueue(uint32_t index, const heddle_run_context* co
   const DeviceWork& planned = *plan_.steps[index].on_device;
   answers_.note_work(planned.device, planned.stream);
   const std::span<void* const> waits = streams_.waits(index);
-  heddle_work before = {}, after = {};
+  heddle_work before = {};
   before.wait_count = static_cast<uint32_t>(waits.size());
   before.waits = waits.data();
-  after.record = streams_.record(index);
-  if (fenced) answers_.call_back(index, after);
+  const heddle_work after = work_after(index, fenced);
   const bool sends = !planned.extents.empty();
   heddle_status status = work(index, kernel, context, before, sends ? heddle_work{} : after);
   if (status == HEDDLE_OK && sends) status = send_extents(index, after, context->call);
   if (status != HEDDLE_OK || !streams_.observed()) return status;
   if (answers_.wait_for_answer(index) == HEDDLE_PENDING) return HEDDLE_ERROR_CANCELLED;
   return streams_.device(planned.device).synchronize(streams_.stream(planned), context->call);
+}
+
+heddle_work DeviceWorker::work_after(uint32_t step, bool fenced) {
+  heddle_work after = {};
+  after.record = streams_.record(step);
+  if (fenced) answers_.call_back(step, after);
+  return after;
 }
 
 // Enqueues a step with the work before and after it in one call; kernels written for the device enqueue themselves, between two calls.
@@ -189,12 +196,22 @@ heddle_status DeviceWorker::copy_extent(uint32_t step, const heddle_run_context&
 // `whole`: the work before and after the launch.
 heddle_status DeviceWorker::launch(uint32_t step, const StepKernel& of, const heddle_run_context& context, heddle_work whole) {
   const DeviceWork& planned = *plan_.steps[step].on_device;
-  auto* const scratch = static_cast<std::byte*>(context.scratch);
-  const auto of_step = static_cast<uint64_t>(of.thread_scratch_at), all = static_cast<uint64_t>(of.scratch_bytes);
-  const heddle_launch launch = {sizeof(launch), guard_after(planned.device, context),        of.kernel,    &context, of.tiles,
-                                of_step,        all > of_step ? scratch + of_step : nullptr, all - of_step};
+  const heddle_launch launch = launch_of(step, of, context);
   if (of.tiles > 0) whole.launch = &launch;
   return streams_.enqueue(streams_.device(planned.device), context.stream, whole, streams_.label_of(step), context.call);
+}
+
+heddle_launch DeviceWorker::launch_of(uint32_t step, const StepKernel& of, const heddle_run_context& context) const {
+  auto* const scratch = static_cast<std::byte*>(context.scratch);
+  const auto of_step = static_cast<uint64_t>(of.thread_scratch_at), all = static_cast<uint64_t>(of.scratch_bytes);
+  return {sizeof(heddle_launch),
+          guard_after(plan_.steps[step].on_device->device, context),
+          of.kernel,
+          &context,
+          of.tiles,
+          of_step,
+          all > of_step ? scratch + of_step : nullptr,
+          all - of_step};
 }
 
 // Returns the bytes that may be guarded after the outputs. Only the arena has room for guards: after buffers that the caller, or the
@@ -220,6 +237,66 @@ heddle_status DeviceWorker::send_extents(uint32_t step, const heddle_work& after
     if (status != HEDDLE_OK) return status;
   }
   return streams_.enqueue(streams_.device(planned.device), streams_.stream(planned), after, streams_.label_of(step), call);
+}
+
+// ---------------------------------------------------------------- groups
+
+heddle_status DeviceWorker::take_place(uint32_t index, const heddle_run_context* context) {
+  const DeviceWork& planned = *plan_.steps[index].on_device;
+  answers_.note_work(planned.device, planned.stream);
+  const std::span<void* const> waits = streams_.waits(index);
+  heddle_work before = {};
+  before.wait_count = static_cast<uint32_t>(waits.size());
+  before.waits = waits.data();
+  return streams_.enqueue(streams_.device(planned.device), context->stream, before, streams_.label_of(index), context->call);
+}
+
+heddle_status DeviceWorker::enqueue_group(uint32_t index, std::span<const heddle_run_context* const> parts, bool fenced) {
+  const DeviceWork& planned = *plan_.steps[index].on_device;
+  const std::span<const uint32_t> group = planned.group;
+  const auto own = static_cast<size_t>(std::find(group.begin(), group.end(), index) - group.begin());
+  heddle_status status = take_place(index, parts[own]);
+  if (status == HEDDLE_OK)
+    status =
+        planned.kind == DeviceWork::Kind::launch ? launch_group(group, parts, fenced, parts[own]->call) : run_group(group, parts, fenced);
+  for (size_t i = 0; i < group.size() && status == HEDDLE_OK && streams_.observed(); ++i) {
+    const DeviceWork& member = *plan_.steps[group[i]].on_device;
+    if (answers_.wait_for_answer(group[i]) == HEDDLE_PENDING) return HEDDLE_ERROR_CANCELLED;
+    status = streams_.device(member.device).synchronize(streams_.stream(member), parts[own]->call);
+  }
+  return status;
+}
+
+// The device does the launches when all streams have come to them.
+heddle_status DeviceWorker::launch_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced,
+                                         const heddle_call* call) {
+  std::array<Device*, max_devices> devices;
+  std::array<void*, max_devices> streams;
+  std::array<heddle_work, max_devices> works;
+  std::array<heddle_launch, max_devices> launches;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const DeviceWork& member = *plan_.steps[group[i]].on_device;
+    devices[i] = &streams_.device(member.device);
+    streams[i] = parts[i]->stream;
+    launches[i] = launch_of(group[i], planned_kernel(group[i]), *parts[i]);
+    works[i] = work_after(group[i], fenced && member.fence >= 0);
+    works[i].struct_size = sizeof(heddle_work);
+    works[i].label = streams_.label_of(group[i]);
+    works[i].launch = &launches[i];
+  }
+  return enqueue_group_entering({devices.data(), group.size()}, {streams.data(), group.size()}, {works.data(), group.size()}, call);
+}
+
+heddle_status DeviceWorker::run_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced) {
+  heddle_status status = planned_kernel(group[0]).kernel->run_group(parts.data(), static_cast<uint32_t>(parts.size()));
+  forget_entered_device();
+  for (size_t i = 0; i < group.size() && status == HEDDLE_OK; ++i) {
+    const DeviceWork& member = *plan_.steps[group[i]].on_device;
+    const heddle_work after = work_after(group[i], fenced && member.fence >= 0);
+    if (after.record || after.callback)
+      status = streams_.enqueue(streams_.device(member.device), parts[i]->stream, after, streams_.label_of(group[i]), parts[i]->call);
+  }
+  return status;
 }
 
 // ---------------------------------------------------------------- copies beside the steps

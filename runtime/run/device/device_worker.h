@@ -42,6 +42,11 @@ class DeviceWorker {
   // done, or until the run is requested to stop and the work has not completed in time. The text of a failure is left with `context`.
   // `fenced`: StreamAnswers::expect_fence() was called for the step.
   heddle_status enqueue(uint32_t step, const heddle_run_context* context, const StepKernel& kernel, bool fenced);
+  // For a step that another one launches: makes its stream wait for what comes before it.
+  heddle_status take_place(uint32_t step, const heddle_run_context* context);
+  // Enqueues the steps of a group, `step` the one that launches them; `parts`: their contexts, in the order of DeviceWork::group. `fenced`:
+  // expect_fence() was called for each that has a fence.
+  heddle_status enqueue_group(uint32_t step, std::span<const heddle_run_context* const> parts, bool fenced);
   // Enqueues a copy on the step's stream, while its kernel runs.
   heddle_status move(uint32_t step, int32_t kind, void* destination, const void* source, uint64_t bytes, const heddle_call* call);
   // [after enqueue(step)] Copies to the host and waits for it, until the run is requested to stop. A failure is that of the step or of one
@@ -58,6 +63,11 @@ class DeviceWorker {
   heddle_status report(uint32_t step, const heddle_run_context& context, heddle_work whole);
   heddle_status copy_extent(uint32_t step, const heddle_run_context& context, heddle_work before);
   heddle_status launch(uint32_t step, const StepKernel& kernel, const heddle_run_context& context, heddle_work whole);
+  heddle_launch launch_of(uint32_t step, const StepKernel& kernel, const heddle_run_context& context) const;
+  heddle_status launch_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced,
+                             const heddle_call* call);
+  heddle_status run_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced);
+  heddle_work work_after(uint32_t step, bool fenced);
   heddle_status send_extents(uint32_t step, const heddle_work& after, const heddle_call* call);
   Status send_state_to(uint32_t device, uint32_t stream, const heddle_run_state& state, const void* counter);
   uint32_t guard_after(uint32_t device, const heddle_run_context& context) const;

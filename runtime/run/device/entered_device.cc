@@ -43,6 +43,15 @@ heddle_status enqueue_entering(Device& device, void* stream, heddle_work work, b
   return status;
 }
 
+heddle_status enqueue_group_entering(std::span<Device* const> devices, std::span<void* const> streams, std::span<heddle_work> works,
+                                     const heddle_call* call) {
+  for (heddle_work& work : works) work.flags = HEDDLE_WORK_ENTERS;
+  forget_entered_device();
+  const heddle_status status = Device::enqueue_group(devices, streams, works, call);
+  if (devices[0]->can_be_left()) leave_later(*devices[0]);
+  return status;
+}
+
 void forget_entered_device() {
   entered = nullptr;
 }

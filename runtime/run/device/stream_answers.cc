@@ -123,7 +123,9 @@ void StreamAnswers::ask(Answer& answer) {
   callback.callback = answered;
   callback.user = &answer;
   if (streams_.enqueue(device_of(answer), stream_of(answer), callback, DeviceStreams::no_label, nullptr) == HEDDLE_OK) return;
-  // A stream that accepts no more work has failed: synchronize reports how.
+  // A stream that accepts no more work has failed: synchronize reports how. What it still has may wait for a part of a group elsewhere that
+  // is not to come.
+  if (device_of(answer).can_abort()) device_of(answer).abort(stream_of(answer));
   const MutexLock lock(mutex_);
   if (answer.state.state() == StreamState::State::asked) answer.state.on_alone(StreamRules::Event::answer);
   answer.failed = HEDDLE_ERROR_INTERNAL;

@@ -1,6 +1,7 @@
 // Each fault at each step of a net: one error that names the step, nothing left in flight after it, and the next run is right.
 #include <future>
 
+#include "device/group_nets.h"
 #include "device/late_nets.h"
 #include "device/lstm_loop.h"
 
@@ -48,7 +49,7 @@ struct Site {
 
 // Returns the steps on the device, and stores the outputs on the host in `right`.
 std::vector<Site> sites_of(const Net& net, const SessionOptions& options, std::vector<std::vector<char>>* right) {
-  const Runtime runtime = device_runtime(2);
+  const Runtime runtime = device_runtime(2, {"groups"});
   auto prepared = prepare(runtime, net, options);
   EXPECT_TRUE(prepared.ok()) << prepared.status().text();
   const Status ran = prepared->context.run();
@@ -78,6 +79,7 @@ std::vector<Case> cases() {
   all.push_back({"an encoder", encoder(), whole_on_device(3)});
   all.push_back({"what is found", found(), whole_on_device(2)});
   all.push_back({"an LSTM's loop", lstm_loop(), whole_on_device(1)});
+  all.push_back({"two groups", two_rounds(), with_both_devices()});
   return all;
 }
 
@@ -90,7 +92,7 @@ TEST_P(FaultMatrix, EachAtEachStepIsOneErrorAndTheNextRunIsRight) {
       for (const std::string kind : {"enqueue", site.kernel ? "late" : "copy"}) {
         SCOPED_TRACE(std::string(c.name) + ", " + kind + " at \"" + site.name + "\"");
         const DeviceSetting faults("FAULTS", kind + "@" + std::to_string(site.label));
-        const Runtime runtime = device_runtime(2);
+        const Runtime runtime = device_runtime(2, {"groups"});
         auto prepared = prepare(runtime, c.net, c.options);
         ASSERT_TRUE(prepared.ok()) << prepared.status().text();
         const Status status = prepared->context.run();
@@ -116,7 +118,7 @@ TEST_P(FaultMatrix, ADeviceThatDoesNotKnowNamesTheStepAmongOthers) {
     for (const Site& site : sites_of(c.net, c.options, &right)) {
       SCOPED_TRACE(std::string(c.name) + " at \"" + site.name + "\"");
       const DeviceSetting faults("FAULTS", (site.kernel ? "late@" : "copy@") + std::to_string(site.label));
-      const Runtime runtime = device_runtime(2);
+      const Runtime runtime = device_runtime(2, {"groups"});
       auto prepared = prepare(runtime, c.net, c.options);
       ASSERT_TRUE(prepared.ok()) << prepared.status().text();
       const Status status = prepared->context.run();
@@ -136,7 +138,7 @@ TEST_P(FaultMatrix, ALostDeviceFailsEveryRunAndHangsNone) {
     for (const Site& site : sites_of(c.net, c.options, &right)) {
       SCOPED_TRACE(std::string(c.name) + " at \"" + site.name + "\"");
       const DeviceSetting faults("FAULTS", "lost@" + std::to_string(site.label));
-      const Runtime runtime = device_runtime(2);
+      const Runtime runtime = device_runtime(2, {"groups"});
       auto prepared = prepare(runtime, c.net, c.options);
       ASSERT_TRUE(prepared.ok()) << prepared.status().text();
       for (int run = 0; run < 2; ++run) {
@@ -163,7 +165,7 @@ TEST_P(FaultMatrix, AStepThatNeverEndsIsAbortedOrGivenUp) {
       for (const bool cancels : {false, true}) {
         SCOPED_TRACE(std::string(c.name) + " at \"" + site.name + "\", " + (cancels ? "cancelled" : "late"));
         const DeviceSetting faults("FAULTS", "silent@" + std::to_string(site.label));
-        const Runtime runtime = device_runtime(2);
+        const Runtime runtime = device_runtime(2, {"groups"});
         auto prepared = prepare(runtime, c.net, c.options);
         ASSERT_TRUE(prepared.ok()) << prepared.status().text();
         RunOptions options;
@@ -206,7 +208,7 @@ TEST_P(FaultMatrix, ADeviceLikeCudasIsLostByAFaultAndOpenedAnew) {
       SCOPED_TRACE(std::string(c.name) + " at \"" + site.name + "\"");
       std::optional<DeviceSetting> faults;
       faults.emplace("FAULTS", (site.kernel ? "late@" : "copy@") + std::to_string(site.label));
-      const Runtime runtime = device_runtime(2);
+      const Runtime runtime = device_runtime(2, {"groups"});
       auto prepared = prepare(runtime, c.net, c.options);
       ASSERT_TRUE(prepared.ok()) << prepared.status().text();
       const Status status = prepared->context.run();

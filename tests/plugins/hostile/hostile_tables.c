@@ -56,6 +56,10 @@ enum {
   async_on_device,
   async_and_resumes,
   resumes_on_device,
+  group_without_function,
+  group_function_without_flag,
+  group_and_async,
+  group_of_no_collective,
   kernel_twice,
   null_kernels,
   short_kernel,
@@ -80,6 +84,10 @@ static heddle_status gradient_of_none(const heddle_gradient_builder* builder) {
 }
 static heddle_status run(const heddle_run_context* context, int64_t begin, int64_t end) {
   (void)context, (void)begin, (void)end;
+  return HEDDLE_OK;
+}
+static heddle_status run_group(const heddle_run_context* const* parts, uint32_t count) {
+  (void)parts, (void)count;
   return HEDDLE_OK;
 }
 static heddle_status create(const heddle_create_context* context, void** state) {
@@ -340,6 +348,18 @@ static void damage_kernel(void) {
       break;
     case resumes_on_device:
       kernel.flags = HEDDLE_KERNEL_RESUMES, kernel.device_kind = "gpu";
+      break;
+    case group_without_function:
+      kernel.flags = HEDDLE_KERNEL_GROUP;
+      break;
+    case group_function_without_flag:
+      kernel.run_group = run_group;
+      break;
+    case group_and_async:
+      kernel.flags = HEDDLE_KERNEL_GROUP | HEDDLE_KERNEL_ASYNC, kernel.run_group = run_group;
+      break;
+    case group_of_no_collective:
+      kernel.flags = HEDDLE_KERNEL_GROUP, kernel.run_group = run_group;
       break;
     case kernel_twice:
       plugin.kernel_count = 1;

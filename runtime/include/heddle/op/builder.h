@@ -227,6 +227,7 @@ class Builder {
     n.formats = k.formats;
     n.accepts_epilogue = k.accepts_epilogue;
     n.abort = k.abort;
+    n.run_group = k.run_group;
     return &n;
   }
 

@@ -45,6 +45,10 @@ struct has_abort : std::false_type {};
 template <class K>
 struct has_abort<K, std::void_t<decltype(std::declval<const K&>().abort(std::declval<const RunContext&>()))>> : std::true_type {};
 template <class K, class = void>
+struct has_run_group : std::false_type {};
+template <class K>
+struct has_run_group<K, std::void_t<decltype(std::declval<const K&>().run_group(std::declval<const RunGroup&>()))>> : std::true_type {};
+template <class K, class = void>
 struct has_formats : std::false_type {};
 template <class K>
 struct has_formats<K, std::void_t<decltype(K::formats(std::declval<const CreateContext&>()))>> : std::true_type {};
@@ -93,6 +97,14 @@ struct ClassKernel {
         static_cast<const K*>(c->state)->abort(*c);
         return {};
       });
+  }
+  static heddle_status run_group(const heddle_run_context* const* parts, uint32_t count) {
+    return guard(*parts[0], [&]() -> Status {
+      if constexpr (has_run_group<K>::value)
+        return static_cast<const K*>(parts[0]->state)->run_group(RunGroup(parts, count));
+      else
+        return {};
+    });
   }
   static heddle_status finish(const heddle_run_context* c) {
     return guard(*c, [&]() -> Status {

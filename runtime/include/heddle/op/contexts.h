@@ -237,6 +237,18 @@ class PrepareContext {
 // Run functions see the ABI's own struct: inputs[], outputs[], scratch, stream, run_state, host, call.
 using RunContext = heddle_run_context;
 
+// The parts of a group (HEDDLE_KERNEL_GROUP): one for each device of the communicator in this process.
+class RunGroup {
+ public:
+  RunGroup(const heddle_run_context* const* parts, uint32_t count) : parts_(parts), count_(count) {}
+  uint32_t size() const { return count_; }
+  const RunContext& operator[](uint32_t part) const { return *parts_[part]; }
+
+ private:
+  const heddle_run_context* const* parts_;
+  uint32_t count_;
+};
+
 namespace detail {
 
 template <class T, class = void>

@@ -40,6 +40,7 @@ HEDDLE_OPTIONAL_OF_BACKEND_(unregister_host)
 HEDDLE_OPTIONAL_OF_BACKEND_(reaches)
 HEDDLE_OPTIONAL_OF_BACKEND_(describe)
 HEDDLE_OPTIONAL_OF_BACKEND_(leave)
+HEDDLE_OPTIONAL_OF_BACKEND_(enqueue_group)
 #undef HEDDLE_OPTIONAL_OF_BACKEND_
 
 }  // namespace detail
@@ -79,6 +80,7 @@ heddle_device_backend make_device_backend(const char* kind) {
   b.reaches = reaches_of<B>::value;
   b.describe = describe_of<B>::value;
   b.leave = leave_of<B>::value;
+  b.enqueue_group = enqueue_group_of<B>::value;
   return b;
 }
 

@@ -29,6 +29,7 @@ struct KernelData {
   heddle_status (*formats)(const heddle_create_context*, heddle_format* const*, uint32_t, uint32_t*) = nullptr;
   int32_t (*accepts_epilogue)(const heddle_create_context*) = nullptr;
   void (*abort)(const heddle_run_context*) = nullptr;
+  heddle_status (*run_group)(const heddle_run_context* const*, uint32_t) = nullptr;
   // The functions that elementwise() puts in place of run and prepare; null for kernel classes.
   heddle_run_function run_elementwise = nullptr;
   heddle_status (*prepare_elementwise)(heddle_prepare_context*) = nullptr;
@@ -71,6 +72,7 @@ KernelData class_kernel(const char* device, std::vector<heddle_dtype_set> input_
     k.prepare = C::template prepare<false>;
   if (has_start<K>::value) k.flags |= HEDDLE_KERNEL_ASYNC;
   if (has_abort<K>::value) k.abort = C::abort;
+  if (has_run_group<K>::value) k.flags |= HEDDLE_KERNEL_GROUP, k.run_group = C::run_group;
   if (has_finish<K>::value) k.finish = C::finish;
   if (has_formats<K>::value) k.formats = C::formats;
   if (has_epilogue<K>::value) k.accepts_epilogue = C::accepts_epilogue;
@@ -88,6 +90,7 @@ inline KernelData raw_kernel(const char* device, const heddle_kernel& functions)
   k.formats = functions.formats;
   k.accepts_epilogue = functions.accepts_epilogue;
   k.abort = functions.abort;
+  k.run_group = functions.run_group;
   return k;
 }
 

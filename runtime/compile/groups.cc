@@ -1,0 +1,70 @@
+// Groups: the k-th collectives of a communicator on the devices of this process, one on each, are launched by one call, where their kernels
+// are of that kind (HEDDLE_KERNEL_GROUP). On each device the order is that of the net's operators.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text/text.h"
+#include "compile/draft.h"
+
+namespace heddle::compiling {
+namespace {
+
+using ByDevice = std::map<uint8_t, std::vector<NodeId>>;
+
+// Checks that each device has a k-th collective, and that they are alike.
+Status check_members(const Draft& draft, const std::string& communicator, const ByDevice& by_device) {
+  const auto& [first_device, first] = *by_device.begin();
+  for (const auto& [device, members] : by_device) {
+    const size_t common = std::min(first.size(), members.size());
+    for (size_t k = 0; k < common; ++k) {
+      const std::string wanted = collective_signature(draft.typed, draft.node(first[k]));
+      const std::string found = collective_signature(draft.typed, draft.node(members[k]));
+      if (wanted != found)
+        return draft.at(members[k],
+                        {Code::invalid_argument,
+                         fmt::format("is {}, number {} of communicator {} on {}, and meets {} of {}, {}", found, k, quoted(communicator),
+                                     draft.device(members[k]), quoted(draft.node(first[k]).name), draft.device(first[k]), wanted),
+                         "give all devices of a communicator the same collectives in the same order"});
+    }
+    if (first.size() == members.size()) continue;
+    const NodeId alone = first.size() > common ? first[common] : members[common];
+    return draft.at(alone,
+                    {Code::invalid_argument,
+                     fmt::format("is number {} of communicator {}, and {} has no such collective", common, quoted(communicator),
+                                 draft.device(first.size() > common ? members.empty() ? first.front() : members.front() : first.front())),
+                     "give all devices of a communicator the same collectives in the same order"});
+  }
+  return {};
+}
+
+}  // namespace
+
+Status find_groups(Draft& draft) {
+  std::map<std::string, ByDevice> communicators;
+  for (const NodeId id : draft.order) {
+    const NodeDraft& d = draft.nodes[id.index];
+    if (d.device == 0 || !d.kernel || (d.kernel->kernel->flags & HEDDLE_KERNEL_GROUP) == 0) continue;
+    if (draft.target.own_ports)
+      return draft.at(id, {Code::unsupported, "is a collective of devices in a net inside an operator, and is launched with its peers",
+                           "put it in the net around, or the operator that has it on cpu"});
+    if (d.late)
+      return draft.at(id, {Code::unsupported, "is a collective of devices with extents that are known only while it runs",
+                           "give its inputs a shape that is known before the run, or put it on cpu"});
+    communicators[communicator_of(draft.node(id))][d.device].push_back(id);
+  }
+  for (const auto& [name, by_device] : communicators) {
+    HEDDLE_CHECK(check_members(draft, name, by_device));
+    for (size_t k = 0; k < by_device.begin()->second.size(); ++k) {
+      std::vector<NodeId>& group = draft.groups.emplace_back();
+      for (const auto& [device, members] : by_device) {
+        group.push_back(members[k]);
+        draft.nodes[members[k].index].group = static_cast<int32_t>(draft.groups.size() - 1);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace heddle::compiling
