@@ -81,6 +81,8 @@ Status PlanOrder::check_groups() const {
       const DeviceWork* const there = member < graph_.count ? plan_.steps[member].on_device.get() : nullptr;
       if (!there || there->kind != work->kind || there->device > plan_.devices.size() || devices[there->device]++ || launched[member]++)
         return wrong_plan(fmt::format("{} launches a step that is not its to launch", plan_step_name(plan_, s)));
+      if (member > s || s - member >= work->group.size())
+        return wrong_plan(fmt::format("{} launches {}, and is not next to it", plan_step_name(plan_, s), plan_step_name(plan_, member)));
       itself = itself || member == s;
       if (member == s) continue;
       if (there->launched_by != static_cast<int32_t>(s) || !precedes(member, s))
@@ -94,7 +96,7 @@ Status PlanOrder::check_groups() const {
   }
   for (uint32_t s = 0; s < graph_.count; ++s)
     if (const DeviceWork* const work = plan_.steps[s].on_device.get(); work && work->launched_by >= 0 && !launched[s])
-      return wrong_plan(fmt::format("nobody launches {}", plan_step_name(plan_, s)));
+      return wrong_plan(fmt::format("no step launches {}", plan_step_name(plan_, s)));
   return {};
 }
 
@@ -156,7 +158,9 @@ Status PlanOrder::check_streams() const {
     if (const DeviceWork* const work = plan_.steps[s].on_device.get(); work && work->fence >= 0) {
       const auto fence = static_cast<uint32_t>(work->fence);
       const auto after = static_cast<uint32_t>(work->launched_by >= 0 ? work->launched_by : static_cast<int32_t>(s));
-      if (fence <= after || fence >= graph_.count || completed_by[fence] != UINT32_MAX)
+      // The fences of a group follow its launch; any other is next to its step.
+      const size_t last = after + std::max<size_t>(plan_.steps[after].on_device->group.size(), 1);
+      if (fence <= after || fence > last || fence >= graph_.count || completed_by[fence] != UINT32_MAX)
         return wrong_plan(fmt::format("{} completes a fence that is not there", plan_step_name(plan_, s)));
       completed_by[fence] = s;
     }
