@@ -27,23 +27,6 @@ void lay_out_values(Draft& draft) {
   }
 }
 
-// The steps of a group are next to each other in the order (compile/order.cc).
-void lay_out_group(const Draft& draft, NodeId id, DeviceWork& work) {
-  const int32_t index = draft.nodes[id.index].group;
-  if (index < 0) return;
-  const std::vector<NodeId>& group = draft.groups[static_cast<size_t>(index)];
-  const auto position = [&](NodeId member) {
-    return static_cast<uint32_t>(std::find(draft.order.begin(), draft.order.end(), member) - draft.order.begin());
-  };
-  uint32_t last = 0;
-  for (const NodeId member : group) last = std::max(last, position(member));
-  if (draft.order[last] != id) {
-    work.launched_by = static_cast<int32_t>(last);
-    return;
-  }
-  for (const NodeId member : group) work.group.push_back(position(member));
-}
-
 void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   const Node& node = draft.node(id);
   const NodeDraft& d = draft.nodes[id.index];
@@ -57,7 +40,6 @@ void lay_out_device_work(Draft& draft, NodeId id, PlanStep& step) {
   work.may_report = d.may_report;
   work.from_host = (d.kernel->kernel->flags & HEDDLE_KERNEL_MOVES_ONLY) != 0;
   if (draft.launched(id)) work.kind = DeviceWork::Kind::launch;
-  lay_out_group(draft, id, work);
   if (!is_copy(node)) return;
   const uint8_t from = draft.device_of(node.inputs[0]), to = draft.device_of(node.outputs[0]);
   work.kind = DeviceWork::Kind::copy;
@@ -125,6 +107,22 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   if (step.late) step.call = std::move(d.call);
   step.reads_extents = d.reads_extents;
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
+}
+
+// The steps of a group are next to each other in the order (compile/order.cc), and the last of them launches all.
+void lay_out_groups(Draft& draft) {
+  const auto group_at = [&](size_t at) { return draft.nodes[draft.order[at].index].group; };
+  for (size_t begin = 0; begin < draft.order.size(); ++begin) {
+    if (group_at(begin) < 0 || (begin > 0 && group_at(begin) == group_at(begin - 1))) continue;
+    const std::vector<NodeId>& group = draft.groups[static_cast<size_t>(group_at(begin))];
+    const auto first = draft.order.begin() + static_cast<std::ptrdiff_t>(begin);
+    const size_t last = begin + group.size() - 1;
+    for (const NodeId member : group) {
+      const auto at = begin + static_cast<size_t>(std::find(first, first + static_cast<std::ptrdiff_t>(group.size()), member) - first);
+      draft.plan.steps[last].on_device->group.push_back(static_cast<uint32_t>(at));
+      if (at != last) draft.plan.steps[at].on_device->launched_by = static_cast<int32_t>(last);
+    }
+  }
 }
 
 // A late step finds its kernel while it runs, and has more to do at its end, like steps that write extents; steps on a stream call finish
@@ -198,6 +196,7 @@ Status lay_out(Draft& draft) {
   plan.registry = draft.typed.registry;
   plan.resources = draft.options.resources;
   for (size_t i = 0; i < draft.order.size(); ++i) lay_out_step(draft, draft.order[i], plan.steps[i]);
+  lay_out_groups(draft);
   if (plan.has_late_steps) {
     auto late = std::make_shared<LateCompilation>(LateCompilation{draft.target.for_subnets(), draft.options});
     // A plan may outlive its session: these pointers belong to this compilation.
