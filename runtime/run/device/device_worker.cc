@@ -82,17 +82,21 @@ DeviceWorker::StepKernel DeviceWorker::planned_kernel(uint32_t step) const {
 heddle_status DeviceWorker::enqueue(uint32_t index, const heddle_run_context* context, const StepKernel& kernel, bool fenced) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
   answers_.note_work(planned.device, planned.stream);
-  const std::span<void* const> waits = streams_.waits(index);
-  heddle_work before = {};
-  before.wait_count = static_cast<uint32_t>(waits.size());
-  before.waits = waits.data();
-  const heddle_work after = work_after(index, fenced);
+  const heddle_work before = work_before(index), after = work_after(index, fenced);
   const bool sends = !planned.extents.empty();
   heddle_status status = work(index, kernel, context, before, sends ? heddle_work{} : after);
   if (status == HEDDLE_OK && sends) status = send_extents(index, after, context->call);
   if (status != HEDDLE_OK || !streams_.observed()) return status;
   if (answers_.wait_for_answer(index) == HEDDLE_PENDING) return HEDDLE_ERROR_CANCELLED;
   return streams_.device(planned.device).synchronize(streams_.stream(planned), context->call);
+}
+
+heddle_work DeviceWorker::work_before(uint32_t step) const {
+  const std::span<void* const> waits = streams_.waits(step);
+  heddle_work before = {};
+  before.wait_count = static_cast<uint32_t>(waits.size());
+  before.waits = waits.data();
+  return before;
 }
 
 heddle_work DeviceWorker::work_after(uint32_t step, bool fenced) {
@@ -244,11 +248,7 @@ heddle_status DeviceWorker::send_extents(uint32_t step, const heddle_work& after
 heddle_status DeviceWorker::take_place(uint32_t index, const heddle_run_context* context) {
   const DeviceWork& planned = *plan_.steps[index].on_device;
   answers_.note_work(planned.device, planned.stream);
-  const std::span<void* const> waits = streams_.waits(index);
-  heddle_work before = {};
-  before.wait_count = static_cast<uint32_t>(waits.size());
-  before.waits = waits.data();
-  return streams_.enqueue(streams_.device(planned.device), context->stream, before, streams_.label_of(index), context->call);
+  return streams_.enqueue(streams_.device(planned.device), context->stream, work_before(index), streams_.label_of(index), context->call);
 }
 
 heddle_status DeviceWorker::enqueue_group(uint32_t index, std::span<const heddle_run_context* const> parts, bool fenced) {

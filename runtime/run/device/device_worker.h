@@ -67,6 +67,7 @@ class DeviceWorker {
   heddle_status launch_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced,
                              const heddle_call* call);
   heddle_status run_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced);
+  heddle_work work_before(uint32_t step) const;
   heddle_work work_after(uint32_t step, bool fenced);
   heddle_status send_extents(uint32_t step, const heddle_work& after, const heddle_call* call);
   Status send_state_to(uint32_t device, uint32_t stream, const heddle_run_state& state, const void* counter);
