@@ -714,10 +714,10 @@ typedef struct heddle_kernel {
      the step stays allocated until it completes. */
   void (*abort)(const heddle_run_context* context);
   /* [run, HEDDLE_KERNEL_GROUP] Launches the `count` members of a group, each of a device of its own, in an order that is the same for all
-     groups of a communicator; each part is the context of one member. Called once, by one thread; nobody else is in a call for any of the
-     parts' streams meanwhile. A kernel written for the device enqueues on the stream of each part, on all of them or on none. It allocates
-     no memory of a device. On a device that runs kernels of another kind it is called when all streams have come to their part, with
-     addresses that the kernel can access, and the results are there when it returns. If it fails, no part was launched; the reason is
+     groups of a communicator; each part is the context of one member. Called once, by one thread; no other thread is in a call for any
+     of the parts' streams meanwhile. A kernel written for the device enqueues on the stream of each part, on all of them or on none. It
+     allocates no memory of a device. On a device that runs kernels of another kind it is called when all streams have come to their part,
+     with addresses that the kernel can access, and the results are there when it returns. If it fails, no part was launched; the reason is
      given through the call of the part that failed. */
   heddle_status (*run_group)(const heddle_run_context* const* parts, uint32_t count);
 } heddle_kernel;
