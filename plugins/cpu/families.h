@@ -11,6 +11,11 @@
 // Calls `family` (a macro of one name) for every family.
 // clang-format off
 #define HEDDLE_CPU_FAMILIES(family) \
+  /* collective/ */ \
+  family(all_gather) \
+  family(all_reduce) \
+  family(broadcast) \
+  family(local_communicator) \
   /* control/ */ \
   family(if) \
   family(loop) \
@@ -52,6 +57,7 @@
   family(scatter) \
   family(scatter_slice) \
   family(shape) \
+  family(shard) \
   family(slice) \
   family(topk) \
   family(transpose) \

@@ -92,7 +92,7 @@ class Examined {
     auto example = tool::parse_example(schema_, text_, 1);
     if (!example.ok()) return example.status().text();
     call_ = std::move(example->call);
-    if (runs_nets()) call_.host = &host();  // a host answers on the calling thread alone
+    if (runs_nets() || schema_.has_trait(HEDDLE_TRAIT_COLLECTIVE)) call_.host = &host();  // a host answers on the calling thread alone
     keep_nets(call_);
     call_.random_seed = 11;
     call_.step = 3;

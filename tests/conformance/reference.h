@@ -159,6 +159,7 @@ std::vector<Row> matrix_rows();
 std::vector<Row> image_rows();
 std::vector<Row> image_gradient_rows();
 std::vector<Row> resize_rows();
+std::vector<Row> collective_rows();
 std::vector<Row> control_rows();
 std::vector<Row> recurrent_rows();
 std::vector<Row> recurrent_gradient_rows();

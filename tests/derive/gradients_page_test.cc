@@ -30,6 +30,7 @@ const std::map<std::string, std::string> missing = {
     {"Range", "that of `start` and `delta`"},
     {"Unique", "that of `Y`, which goes to where each number came first"},
     {"heddle::BagRows", "second derivatives"},
+    {"heddle::Shard", "that of `x`, an input of the net"},
 };
 
 // Why an operator has no gradient; empty: it has one. `is_open`: a gradient would be useful.

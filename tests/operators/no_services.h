@@ -8,8 +8,10 @@
 
 namespace heddle::testing {
 
+// Resources are never made: kernels that need one when they run are only prepared.
 class NoServices : public CallServices {
  public:
+  Result<uint32_t> need(const heddle_resource_need&) override { return uint32_t{0}; }
 };
 
 }  // namespace heddle::testing

@@ -26,6 +26,13 @@ const std::map<std::string, const char*>& in_one_tile() {
       {"heddle::RnnGradient", "a step depends on all behind it; asks in each"},
       {"heddle::GruGradient", "a step depends on all behind it; asks in each"},
       {"heddle::LstmGradient", "a step depends on all behind it; asks in each"},
+      {"heddle::AllReduce", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
+      {"heddle::Reduce", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
+      {"heddle::Broadcast", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
+      {"heddle::Barrier", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
+      {"heddle::AllGather", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
+      {"heddle::ReduceScatter", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
+      {"heddle::AllToAll", "the participant that comes last does the work of all, and looks whether the run of the first goes on"},
       {"If", "runs a subnet, whose steps are stopped like any others"},
       {"Loop", "runs a subnet, whose steps are stopped like any others"},
       {"Scan", "runs a subnet, whose steps are stopped like any others"},
@@ -37,7 +44,8 @@ static const Shape big = {int64_t{1} << 14, int64_t{1} << 16};  // 4 GiB of f32
 
 std::vector<Case> cases() {
   const auto i64 = [](Shape shape) { return of(DType::i64, shape); };
-  const Attribute axis0 = {"axis", int64_t{0}};
+  const Attribute axis0 = {"axis", int64_t{0}}, world = {"communicator", std::string("world")}, alone = {"size", int64_t{1}},
+                  root = {"root", int64_t{0}};
   const Shape image = {64, 256, 512, 512}, row = {1, 1 << 28};
   const Ints k3 = {3, 3}, pads1 = {1, 1, 1, 1};
   std::vector<Case> all = {
@@ -75,6 +83,14 @@ std::vector<Case> cases() {
       {"Multinomial", {f32({1 << 20, 1000})}, {{"sample_size", int64_t{1000}}}},
       {"SgdUpdate", {f32(big), f32(big), f32({})}, {}, 1, "heddle"},
       {"StepIncrement", {i64({1})}, {}, 1, "heddle"},
+      {"Shard", {f32(big)}, {{"part", int64_t{0}}, {"parts", int64_t{1}}}, 1, "heddle"},
+      {"AllReduce", {f32(big)}, {world}, 1, "heddle"},
+      {"Reduce", {f32(big)}, {world, root}, 1, "heddle"},
+      {"Broadcast", {f32(big)}, {world, root}, 1, "heddle"},
+      {"Barrier", {f32(big)}, {world}, 1, "heddle"},
+      {"AllGather", {f32(big)}, {world, alone}, 1, "heddle"},
+      {"ReduceScatter", {f32(big)}, {world, alone}, 1, "heddle"},
+      {"AllToAll", {f32(big)}, {world, alone}, 1, "heddle"},
       {"MomentumUpdate", {f32(big), f32(big), f32(big), f32({})}, {}, 2, "heddle"},
       {"AdagradUpdate", {f32(big), f32(big), f32(big), f32({})}, {}, 2, "heddle"},
       {"RmsPropUpdate", {f32(big), f32(big), f32(big), f32({})}, {}, 2, "heddle"},

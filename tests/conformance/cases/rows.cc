@@ -30,6 +30,7 @@ const std::vector<Row>& rows() {
                               image_rows,
                               image_gradient_rows,
                               resize_rows,
+                              collective_rows,
                               control_rows,
                               recurrent_rows,
                               recurrent_gradient_rows,

@@ -97,6 +97,34 @@ Row split() {
           .without = {one_input}};
 }
 
+Row shard() {
+  return {.type = "Shard",
+          .reference =
+              [](const Call& c) {
+                const int64_t rows = c[0].shape[0], part = c.i("part", 0), parts = c.i("parts", 1);
+                std::vector<Ints> coordinates = all_of(c[0].shape);
+                coordinates[0].clear();
+                for (int64_t row = 0, left = rows, at = 0; at <= part; ++at) {
+                  const int64_t count = (left + parts - at - 1) / (parts - at);
+                  for (int64_t k = 0; k < count && at == part; ++k) coordinates[0].push_back(row + k);
+                  row += count;
+                  left -= count;
+                }
+                return std::vector{picked(c[0], coordinates)};
+              },
+          .cases = {{Kind::odd, "T[7]; part=0, parts=3"},
+                    {Kind::odd, "T[7]; part=2, parts=3"},
+                    {Kind::odd, "T[5,3]; part=4, parts=5"},
+                    {Kind::odd, "T[1]; part=0, parts=1"},
+                    {Kind::odd, "T[5,7]; part=0, parts=1"},
+                    {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1; part=1, parts=4"},
+                    {Kind::empty, "T[3,0]; part=1, parts=2"},
+                    {Kind::rank, "T[3,2,1,4,1,2,1,3]; part=1, parts=2"},
+                    {Kind::large, "T[604,257]; part=1, parts=2"}},
+          .domain = "heddle",
+          .without = {one_input, takes_no_steps}};
+}
+
 Row expand() {
   return {.type = "Expand",
           .reference =
@@ -344,7 +372,7 @@ std::vector<Ints> padded_coordinates(const Call& call, const Shape& shape, size_
 
 std::vector<Row> movement_rows() {
   using namespace reference_movement;
-  return {concat(), split(), expand(), tile(), transpose(), pad(), slice()};
+  return {concat(), split(), shard(), expand(), tile(), transpose(), pad(), slice()};
 }
 
 }  // namespace heddle::conformance

@@ -243,6 +243,8 @@ class RunGroup {
   RunGroup(const heddle_run_context* const* parts, uint32_t count) : parts_(parts), count_(count) {}
   uint32_t size() const { return count_; }
   const RunContext& operator[](uint32_t part) const { return *parts_[part]; }
+  // Returns all parts; the array has size() elements.
+  const RunContext* const* parts() const { return parts_; }
 
  private:
   const heddle_run_context* const* parts_;

@@ -178,8 +178,9 @@ std::vector<const heddle_kernel*> kernels_of(const LoadedPlugin& plugin, const O
   return kernels;
 }
 
-// Notes that need no run of the kernel.
+// Notes that need no run of the kernel. The step of a collective is ended by its communicator.
 void note_missing_abort(const LoadedPlugin& plugin, const OperatorSchema& schema, std::vector<Note>* notes) {
+  if (schema.has_trait(HEDDLE_TRAIT_COLLECTIVE)) return;
   for (const heddle_kernel* kernel : kernels_of(plugin, schema))
     if ((kernel->flags & HEDDLE_KERNEL_ASYNC) && !kernel->abort) {
       notes->push_back(

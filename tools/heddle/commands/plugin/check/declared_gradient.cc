@@ -59,6 +59,7 @@ Gradients run_nodes(const RegistrySnapshot& registry, const OperatorSchema& sche
     emitted.domain = node.domain;
     emitted.type = node.operator_name;
     emitted.output_count = node.output_count;
+    emitted.host = call.host;
     const OperatorSchema* target = registry.find_operator(emitted.domain, emitted.type);
     if (!target) {
       result.wrong = fmt::format("its gradient emits {}, which no loaded plugin has", display_name(node.domain, node.operator_name));
@@ -135,6 +136,7 @@ heddle_status emit(const heddle_gradient_builder* abi, const char* domain, const
   call.domain = domain ? domain : "";
   call.type = name ? name : "";
   call.output_count = output_count;
+  call.host = builder.forward->host;
   if ((input_count > 0 && !inputs) || (output_count > 0 && !outputs) || (attribute_count > 0 && !attributes))
     return refuse(fmt::format("emits {} with inputs, outputs or attributes that are null", quoted(call.type)));
   for (uint32_t i = 0; i < input_count; ++i) {
@@ -248,6 +250,10 @@ std::vector<const heddle_type*> types_of(const Blobs& blobs, std::vector<heddle_
 Gradients read_gradients(const BuilderCall& builder, heddle_status status, const std::vector<heddle_value_handle>& dx,
                          const Blobs& inputs) {
   Gradients result;
+  if (status == HEDDLE_ERROR_UNSUPPORTED && !builder.is_refused) {
+    result.refused = true;
+    return result;
+  }
   if (status != HEDDLE_OK) {
     result.wrong = fmt::format("its gradient: {}", plugin_error(Code::kernel_failed, status, builder.error).diagnostic().message);
     return result;

@@ -13,6 +13,7 @@ namespace heddle::tool {
 struct Gradients {
   std::vector<std::shared_ptr<const Blob>> of_inputs;
   std::string wrong;
+  bool refused = false;  // the operator says that it has none for this call (HEDDLE_ERROR_UNSUPPORTED)
 };
 
 bool declares_gradient(const OperatorSchema& schema);

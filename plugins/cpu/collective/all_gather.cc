@@ -1,0 +1,178 @@
+// AllGather, ReduceScatter and AllToAll: blocks of rows that participants give and get, as many as there are participants. Shapes depend on
+// their number, which the attribute `size` says before the communicator is known; a step fails if it has another.
+#include <string>
+#include <vector>
+
+#include "collective/collective_gradients.h"
+#include "collective/collective_kernel.h"
+#include "collective/reductions.h"
+#include "families.h"
+#include "shared/dims.h"
+
+namespace heddle::cpu {
+namespace {
+
+// Dims of input `i`; fails unless it has rows, in `blocks` equal blocks.
+Status rows_of(const InferContext& context, uint32_t i, int64_t blocks, std::vector<int64_t>* dims) {
+  *dims = vector_of(context.dims(i));
+  if (dims->empty()) return invalid("input " + std::to_string(i) + " is a scalar, expected rows for each participant");
+  if (blocks < 1) return invalid("size is " + std::to_string(blocks) + ", expected the number of participants");
+  return {};
+}
+Status equal_blocks(const std::vector<int64_t>& dims, uint32_t i, int64_t blocks) {
+  if (dims[0] % blocks == 0) return {};
+  return invalid("input " + std::to_string(i) + " has " + std::to_string(dims[0]) + " rows, which are not " + std::to_string(blocks) +
+                 " equal blocks");
+}
+
+Status infer_all_gather(InferContext& context) {
+  const int64_t size = context.attributes.i("size");
+  std::vector<int64_t> dims;
+  for (uint32_t i = 0; i < context.output_count(); ++i) {
+    HEDDLE_PLUGIN_CHECK(rows_of(context, i, size, &dims));
+    if (__builtin_mul_overflow(dims[0], size, &dims[0])) return invalid("the number of rows overflows");
+    context.set_dims(i, dims);
+  }
+  return {};
+}
+Status infer_reduce_scatter(InferContext& context) {
+  const int64_t size = context.attributes.i("size");
+  std::vector<int64_t> dims;
+  for (uint32_t i = 0; i < context.output_count(); ++i) {
+    HEDDLE_PLUGIN_CHECK(rows_of(context, i, size, &dims));
+    HEDDLE_PLUGIN_CHECK(equal_blocks(dims, i, size));
+    dims[0] /= size;
+    context.set_dims(i, dims);
+  }
+  return {};
+}
+Status infer_all_to_all(InferContext& context) {
+  const int64_t size = context.attributes.i("size");
+  std::vector<int64_t> dims;
+  for (uint32_t i = 0; i < context.output_count(); ++i) {
+    HEDDLE_PLUGIN_CHECK(rows_of(context, i, size, &dims));
+    HEDDLE_PLUGIN_CHECK(equal_blocks(dims, i, size));
+    context.set_dims(i, dims);
+  }
+  return {};
+}
+
+class AllGather {
+ public:
+  Status create(const CreateContext& context) {
+    size_ = context.attributes.i("size");
+    return {};
+  }
+  Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
+    HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
+    const uint64_t bytes = parts[0]->inputs[tensor]->byte_size;
+    for (const RunContext* const to : parts)
+      for (size_t i = 0; i < parts.size(); ++i)
+        copy_bytes(static_cast<char*>(to->outputs[tensor]->data) + i * bytes, parts[i]->inputs[tensor]->data, bytes, poll);
+    return {};
+  }
+
+ private:
+  int64_t size_ = 0;
+};
+
+class ReduceScatter {
+ public:
+  Status create(const CreateContext& context) {
+    size_ = context.attributes.i("size");
+    return read_reduction(context.attributes, &reduction_);
+  }
+  Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
+    HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
+    const heddle_tensor& x = *parts[0]->inputs[tensor];
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    const int64_t block = x.element_count / size_;
+    const PartReducer reducer(reduction_, parts, tensor);
+    for (int64_t i = 0; i < size_; ++i) {
+      char* const y = static_cast<char*>(parts[static_cast<size_t>(i)]->outputs[tensor]->data);
+      reducer.reduce(i * block, block, poll, [&](const void* elements, int64_t at, int64_t count) {
+        copy_bytes(y + (at - i * block) * width, elements, static_cast<uint64_t>(count * width), poll);
+      });
+    }
+    return {};
+  }
+
+ private:
+  Reduction reduction_ = Reduction::sum;
+  int64_t size_ = 0;
+};
+
+class AllToAll {
+ public:
+  Status create(const CreateContext& context) {
+    size_ = context.attributes.i("size");
+    return {};
+  }
+  Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
+    HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
+    const uint64_t block = parts[0]->inputs[tensor]->byte_size / parts.size();
+    for (size_t to = 0; to < parts.size(); ++to)
+      for (size_t from = 0; from < parts.size(); ++from)
+        copy_bytes(static_cast<char*>(parts[to]->outputs[tensor]->data) + from * block,
+                   static_cast<const char*>(parts[from]->inputs[tensor]->data) + to * block, block, poll);
+    return {};
+  }
+
+ private:
+  int64_t size_ = 0;
+};
+
+// Each participant's rows are in the results of all.
+Status all_gather_gradient(GradientContext& g) {
+  return give_collective(g, "ReduceScatter", {g.same("communicator"), g.same("size")});
+}
+
+Status reduce_scatter_gradient(GradientContext& g) {
+  HEDDLE_PLUGIN_CHECK(check_differentiable(g, {"sum", "mean"}));
+  const bool is_mean = g.attributes().s("reduction") == "mean";
+  return give_collective(g, "AllGather", {g.same("communicator"), g.same("size")},
+                         is_mean ? "x0 / " + std::to_string(g.attributes().i("size")) : std::string());
+}
+
+// The gradient of each block goes back to the participant that sent it.
+Status all_to_all_gradient(GradientContext& g) {
+  return give_collective(g, "AllToAll", {g.same("communicator"), g.same("size")});
+}
+
+}  // namespace
+
+void add_all_gather(Builder& plugin) {
+  plugin.add(
+      collective<AllGather>(Op("AllGather", "heddle")
+                                .doc("Each output has the rows of that input of all participants of the communicator, of which there "
+                                     "are size, in their order")
+                                .variadic("x")
+                                .variadic_out("y")
+                                .required("size", HEDDLE_ATTRIBUTE_INT)
+                                .infer(infer_all_gather)
+                                .gradient<all_gather_gradient>())
+          .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant"));
+  plugin.add(collective<ReduceScatter>(Op("ReduceScatter", "heddle")
+                                           .doc("The sum, mean, min, max or prod of each input of all participants of the communicator, of "
+                                                "which there are size: each has one of as many blocks of its rows, in their order")
+                                           .variadic("x", reduced_dtypes)
+                                           .variadic_out("y", reduced_dtypes)
+                                           .attribute("reduction", "sum")
+                                           .required("size", HEDDLE_ATTRIBUTE_INT)
+                                           .infer(infer_reduce_scatter)
+                                           .gradient<reduce_scatter_gradient>())
+                 .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant")
+                 .example("f64[2] = 1 2; communicator=\"world\", size=1, reduction=\"mean\" -> f64[2] = 1 2", "one participant"));
+  plugin.add(
+      collective<AllToAll>(Op("AllToAll", "heddle")
+                               .doc("Sends one of as many equal blocks of each input's rows to each participant of the communicator, "
+                                    "of which there are size. Each output has the blocks that came, in the order of participants")
+                               .variadic("x")
+                               .variadic_out("y")
+                               .required("size", HEDDLE_ATTRIBUTE_INT)
+                               .infer(infer_all_to_all)
+                               .gradient<all_to_all_gradient>())
+          .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant"));
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,56 @@
+// The communicator of one process: its ranks are sessions, each with a thread of the program that runs it, or it is one session whose
+// devices work together. Ranks find each other by a name: their rendezvous is "local:NAME", and "" for one rank.
+//
+// The object of resource "local.communicator". Each rank has its own, and all share a meeting, where their k-th collectives meet: the last
+// rank that comes does the work of all. A rank that leaves, be it that its run ends early or that its session closes, ends the meeting for
+// all: whoever waits learns which rank it was and why, and all have new objects in their next runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "support/cpu_api.h"
+
+namespace heddle::cpu {
+
+// The work of a collective, which begins once all its participants have come. Stateless; any thread.
+class CollectiveWork {
+ public:
+  // `parts`: the contexts of the participants, in the order of ranks, and of a rank's devices. Their types, and the attributes of their
+  // nodes, are alike where ranks have compared them; what would be read or written outside a tensor otherwise is checked here.
+  virtual Status perform(std::span<const RunContext* const> parts) const = 0;
+
+ protected:
+  ~CollectiveWork() = default;
+};
+
+// Where ranks meet.
+class LocalMeeting;
+
+// Thread-safe, but a rank is in one collective at a time.
+class LocalCommunicator {
+ public:
+  // Throws std::invalid_argument for a rendezvous that is no name, and for a rank that this process has already.
+  explicit LocalCommunicator(const ResourceRequest& request);
+  ~LocalCommunicator();
+  LocalCommunicator(const LocalCommunicator&) = delete;
+  LocalCommunicator& operator=(const LocalCommunicator&) = delete;
+
+  int32_t size() const { return size_; }
+  // Begins this rank's next collective. The step of `context` is completed on this or another rank's thread; `work` and the context are
+  // valid until then. Allocates nothing.
+  void start(const CollectiveWork& work, const RunContext& context);
+  void abort(const char* why);
+  // Fails if a rank has left, or if one that others wait for does not come in time.
+  Status poll_error();
+  // Gives `bytes` bytes of each rank to all, in the order of ranks.
+  Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns);
+
+ private:
+  const int32_t rank_, size_;
+  const std::shared_ptr<LocalMeeting> meeting_;
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,102 @@
+#include "collective/reductions.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <type_traits>
+
+#include "shared/dtype_dispatch.h"
+#include "vector/convert.h"
+
+namespace heddle::cpu {
+
+Status read_reduction(const Attributes& attributes, Reduction* reduction) {
+  const std::string name = attributes.s("reduction");
+  constexpr std::pair<const char*, Reduction> known[] = {
+      {"sum", Reduction::sum}, {"mean", Reduction::mean}, {"min", Reduction::min}, {"max", Reduction::max}, {"prod", Reduction::prod}};
+  for (const auto& [text, value] : known)
+    if (name == text) return *reduction = value, Status();
+  return invalid("reduction is \"" + name + "\", expected sum, mean, min, max or prod");
+}
+
+namespace {
+
+// Integers wrap.
+template <class T>
+using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>;
+template <class T>
+T sum_of(T a, T b) {
+  using U = typename Wrapping<T>::type;
+  return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+}
+template <class T>
+T product_of(T a, T b) {
+  using U = typename Wrapping<T>::type;
+  return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+}
+template <class T>
+bool is_nan(T a) {
+  if constexpr (std::is_floating_point_v<T>) return a != a;
+  return false;
+}
+
+template <class T>
+void combine_elements(Reduction reduction, T* a, const T* b, int64_t count) {
+  switch (reduction) {
+    case Reduction::sum:
+    case Reduction::mean:
+      for (int64_t i = 0; i < count; ++i) a[i] = sum_of(a[i], b[i]);
+      break;
+    case Reduction::prod:
+      for (int64_t i = 0; i < count; ++i) a[i] = product_of(a[i], b[i]);
+      break;
+    case Reduction::min:
+      for (int64_t i = 0; i < count; ++i) a[i] = b[i] < a[i] || is_nan(b[i]) ? b[i] : a[i];
+      break;
+    case Reduction::max:
+      for (int64_t i = 0; i < count; ++i) a[i] = a[i] < b[i] || is_nan(b[i]) ? b[i] : a[i];
+      break;
+  }
+}
+
+}  // namespace
+
+PartReducer::PartReducer(Reduction reduction, std::span<const RunContext* const> parts, uint32_t tensor)
+    : reduction_(reduction), parts_(parts), tensor_(tensor), dtype_(parts[0]->inputs[tensor]->dtype) {}
+
+void PartReducer::reduce_piece(int64_t first, int64_t count, void* piece) const {
+  switch (compute_dtype(dtype_)) {
+    case HEDDLE_F64:
+      return reduce_as<double>(first, count, piece);
+    case HEDDLE_I32:
+      return reduce_as<int32_t>(first, count, piece);
+    case HEDDLE_I64:
+      return reduce_as<int64_t>(first, count, piece);
+    default:
+      return reduce_as<float>(first, count, piece);
+  }
+}
+
+template <class T>
+void PartReducer::reduce_as(int64_t first, int64_t count, void* piece) const {
+  alignas(64) T result[piece_elements];
+  combine(0, parts_.size(), first, count, result);
+  if (reduction_ == Reduction::mean)
+    for (int64_t i = 0; i < count; ++i) result[i] /= static_cast<T>(parts_.size());
+  convert(dtype_of<T>::id, result, dtype_, piece, count);
+}
+
+template <class T>
+void PartReducer::combine(size_t begin, size_t end, int64_t first, int64_t count, T* result) const {
+  if (end - begin == 1) {
+    const char* const data = static_cast<const char*>(parts_[begin]->inputs[tensor_]->data);
+    return convert(dtype_, data + first * static_cast<int64_t>(byte_width(dtype_)), dtype_of<T>::id, result, count);
+  }
+  const size_t middle = begin + std::bit_floor(end - begin - 1);  // the left tree is full
+  combine(begin, middle, first, count, result);
+  alignas(64) T right[piece_elements];
+  combine(middle, end, first, count, right);
+  combine_elements(reduction_, result, right, count);
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,50 @@
+// Reductions over the participants of a collective: elements are combined in a tree of fixed order, so that all participants have the same
+// bits, whatever the order in which they come and whatever their devices.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "shared/tile_cap.h"
+#include "support/cpu_api.h"
+
+namespace heddle::cpu {
+
+enum class Reduction { sum, mean, min, max, prod };
+
+// Reads the attribute "reduction".
+Status read_reduction(const Attributes& attributes, Reduction* reduction);
+
+// Combines elements [first, first + count) of input `tensor` of all parts and calls write(elements, at, n) with consecutive pieces [at, at
+// + n) of the result, which has the dtype of the tensor. Part i is combined with part i + 1, pairs with pairs, and so on. 16-bit floats are
+// combined in f32 and rounded once; integers wrap, and their mean is truncated; the least and the greatest of NaN and a number are NaN.
+class PartReducer {
+ public:
+  PartReducer(Reduction reduction, std::span<const RunContext* const> parts, uint32_t tensor);
+  // Returns when `poll` stops.
+  template <class Write>
+  void reduce(int64_t first, int64_t count, CancellationPoll& poll, Write&& write) const {
+    alignas(64) char piece[piece_bytes];
+    for (int64_t at = first; at < first + count; at += piece_elements) {
+      const int64_t n = first + count - at < piece_elements ? first + count - at : piece_elements;
+      if (poll.stops(n * static_cast<int64_t>(parts_.size()))) return;
+      reduce_piece(at, n, piece);
+      write(static_cast<const void*>(piece), at, n);
+    }
+  }
+
+ private:
+  static constexpr int64_t piece_elements = 1024, piece_bytes = 8 * piece_elements;
+  void reduce_piece(int64_t first, int64_t count, void* piece) const;
+  template <class T>
+  void reduce_as(int64_t first, int64_t count, void* piece) const;
+  template <class T>
+  void combine(size_t begin, size_t end, int64_t first, int64_t count, T* result) const;
+
+  const Reduction reduction_;
+  const std::span<const RunContext* const> parts_;
+  const uint32_t tensor_;
+  const heddle_dtype dtype_;
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,169 @@
+// The participants of a collective in one process: ranks, each a session with a thread of its own, or the devices of one session.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "build_folder.h"
+#include "net/net.h"
+#include "session/session_impl.h"
+
+namespace heddle::testing_collectives {
+
+// The number of participants, and whether they are devices (of kind "sim").
+struct Crew {
+  int size = 1;
+  bool devices = false;
+  std::string text() const { return (devices ? "devices" : "ranks") + std::to_string(size); }
+};
+inline void PrintTo(const Crew& crew, std::ostream* out) {
+  *out << crew.text();
+}
+inline std::vector<Crew> crews() {
+  return {{1, false}, {2, false}, {3, false}, {4, false}, {8, false}, {1, true}, {2, true}, {3, true}, {4, true}, {8, true}, {16, true}};
+}
+// Declares a suite of TEST_P over them.
+#define HEDDLE_CREW_SUITE(suite)                                                            \
+  class suite : public ::testing::TestWithParam<testing_collectives::Crew> {};              \
+  INSTANTIATE_TEST_SUITE_P(Crews, suite, ::testing::ValuesIn(testing_collectives::crews()), \
+                           [](const auto& info) { return info.param.text(); })
+
+// A runtime with the plugins cpu and sim, which has 16 devices.
+inline Runtime runtime_with_devices(int threads = 1) {
+  ::setenv("HEDDLE_SIM_DEVICES", "16", 0);
+  RuntimeOptions options;
+  options.default_plugins = false;
+  options.threads = threads;
+  options.plugins = {testing::build_folder() + "/lib/cpu.so", testing::build_folder() + "/lib/sim.so"};
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+inline std::string sim(int device) {
+  return "sim:" + std::to_string(device);
+}
+
+inline const std::string world = "world";  // the communicator of all tests
+
+// A session's options, in which `world` is what the crew is; `rank` of those that are ranks. `job`: where ranks meet.
+inline SessionOptions options_of(const Crew& crew, const std::string& job, int rank = 0) {
+  SessionOptions options;
+  options.copies = Copies::automatic;
+  CommunicatorOptions& communicator = options.communicators.emplace_back();
+  communicator.name = world;
+  if (crew.devices) {
+    for (int d = 0; d < crew.size; ++d) communicator.devices.push_back(sim(d));
+  } else {
+    communicator.rank = rank;
+    communicator.size = crew.size;
+    communicator.rendezvous = crew.size > 1 ? "local:" + job : "";
+  }
+  return options;
+}
+
+// The elements of a tensor.
+struct Array {
+  DType dtype = DType::none;
+  Shape shape;
+  std::vector<char> bytes;
+  template <class T>
+  static Array of(DType dtype, const Shape& shape, const std::vector<T>& values) {
+    Array made{dtype, shape, std::vector<char>(values.size() * sizeof(T))};
+    if (!values.empty()) std::memcpy(made.bytes.data(), values.data(), made.bytes.size());
+    return made;
+  }
+  template <class T>
+  std::vector<T> as() const {
+    std::vector<T> values(bytes.size() / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  friend bool operator==(const Array&, const Array&) = default;
+};
+using Arrays = std::vector<Array>;
+
+inline Array copy_of(const TensorView& view) {
+  const auto* const data = static_cast<const char*>(view.data);
+  return {view.dtype, view.shape, {data, data + view.byte_size()}};
+}
+
+inline Array copy_of(const Tensor& tensor) {
+  return copy_of(TensorView{tensor.dtype(), tensor.shape(), const_cast<void*>(tensor.data())});
+}
+
+// Adds the operators of one participant, whose names end with `suffix`, and returns its outputs.
+using Body = std::function<std::vector<ValueId>(NetBuilder& b, const std::vector<ValueId>& inputs, const std::string& suffix)>;
+
+// The results of one participant.
+struct Outcome {
+  Arrays outputs;
+  Status status;
+};
+
+namespace detail {
+
+inline std::vector<ValueId> add_inputs(NetBuilder& b, const Arrays& inputs, const std::string& suffix) {
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < inputs.size(); ++i) values.push_back(b.input("x" + std::to_string(i) + suffix, inputs[i].dtype, inputs[i].shape));
+  return values;
+}
+
+inline Status run(const Runtime& runtime, Net net, const SessionOptions& options, const Arrays& inputs, int runs, Arrays* outputs) {
+  HEDDLE_TRY(Session session, runtime.open(std::move(net), options));
+  HEDDLE_TRY(Context context, session.prepare());
+  for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs[i].bytes.data()));
+  for (int i = 0; i < runs; ++i) HEDDLE_CHECK(context.run());
+  for (size_t i = 0; i < context.output_count(); ++i) outputs->push_back(copy_of(context.output(i)));
+  return {};
+}
+
+}  // namespace detail
+
+// Runs the body of all participants `runs` times; inputs[p] are those of participant p.
+inline std::vector<Outcome> run(const Crew& crew, const std::vector<Arrays>& inputs, const Body& body, int runs = 1,
+                                const std::string& job = "job") {
+  std::vector<Outcome> results(inputs.size());
+  if (crew.devices) {
+    NetBuilder b("devices");
+    Arrays all;
+    for (size_t p = 0; p < inputs.size(); ++p) {
+      const std::string suffix = "_" + std::to_string(p);
+      const std::vector<ValueId> values = detail::add_inputs(b, inputs[p], suffix);
+      const size_t first = b.net().nodes.size();
+      for (const ValueId output : body(b, values, suffix)) b.output(output);
+      for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = sim(static_cast<int>(p));
+      all.insert(all.end(), inputs[p].begin(), inputs[p].end());
+    }
+    const size_t outputs = b.net().outputs.size() / inputs.size();
+    Arrays got;
+    const Status status = detail::run(runtime_with_devices(2), b.finish(), options_of(crew, job), all, runs, &got);
+    for (size_t p = 0; p < inputs.size(); ++p) {
+      results[p].status = status;
+      if (status.ok())
+        results[p].outputs.assign(got.begin() + static_cast<std::ptrdiff_t>(p * outputs),
+                                  got.begin() + static_cast<std::ptrdiff_t>((p + 1) * outputs));
+    }
+    return results;
+  }
+  std::vector<std::thread> threads;
+  for (size_t p = 0; p < inputs.size(); ++p)
+    threads.emplace_back([&, p] {
+      NetBuilder b("rank");
+      for (const ValueId output : body(b, detail::add_inputs(b, inputs[p], ""), "")) b.output(output);
+      results[p].status =
+          detail::run(runtime_with_devices(), b.finish(), options_of(crew, job, static_cast<int>(p)), inputs[p], runs, &results[p].outputs);
+    });
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+}  // namespace heddle::testing_collectives

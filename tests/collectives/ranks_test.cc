@@ -1,0 +1,224 @@
+// Ranks of one process that do not come, leave, or are not what the others expect.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "collectives/participants.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_collectives;
+
+// One rank of a job, with a net that sums x over all ranks, and then looks up row `row` of the sum.
+struct Rank {
+  Rank(const std::string& job, int rank, int size, int64_t timeout_ms = 30'000, int collectives = 1) : runtime(runtime_with_devices()) {
+    NetBuilder b("rank");
+    ValueId sum = b.input("x", DType::f32, {2});
+    for (int i = 0; i < collectives; ++i) sum = b.add1("AllReduce", "sum" + std::to_string(i), {sum}, {{"communicator", world}}, "heddle");
+    b.output(sum);
+    const ValueId row = b.input("row", DType::i64, {1});
+    b.output(b.add1("Gather", "row_of_sum", {sum, row}));
+    SessionOptions options = options_of({size, false}, job, rank);
+    options.communicators[0].timeout_ns = timeout_ms * 1'000'000;
+    auto opened = runtime.open(b.finish(), options);
+    EXPECT_TRUE(opened.ok()) << opened.status().text();
+    session = std::make_unique<Session>(std::move(*opened));
+    auto prepared = session->prepare();
+    EXPECT_TRUE(prepared.ok()) << prepared.status().text();
+    context = std::make_unique<Context>(std::move(*prepared));
+    EXPECT_TRUE(context->bind_input(0, x.data()).ok());
+    EXPECT_TRUE(context->bind_input(1, &index).ok());
+  }
+  void run() { status = context->run(); }
+  std::vector<float> sum() const { return copy_of(context->output(0)).as<float>(); }
+
+  std::vector<float> x = {1, 2};
+  int64_t index = 0;
+  Runtime runtime;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Context> context;
+  Status status;
+};
+
+using Ranks = std::vector<std::unique_ptr<Rank>>;
+
+Ranks ranks_of(const std::string& job, int size, int64_t timeout_ms = 30'000) {
+  Ranks ranks;
+  for (int r = 0; r < size; ++r) ranks.push_back(std::make_unique<Rank>(job, r, size, timeout_ms));
+  return ranks;
+}
+
+void run_all(const Ranks& ranks) {
+  std::vector<std::thread> threads;
+  for (const auto& rank : ranks) threads.emplace_back([&rank] { rank->run(); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void expect_right(const Ranks& ranks) {
+  run_all(ranks);
+  const auto n = static_cast<float>(ranks.size());
+  for (const auto& rank : ranks) {
+    ASSERT_TRUE(rank->status.ok()) << rank->status.text();
+    EXPECT_EQ(rank->sum(), (std::vector<float>{n, 2 * n}));
+  }
+}
+
+bool says(const Status& status, const std::string& text) {
+  return status.text().find(text) != std::string::npos;
+}
+
+TEST(Ranks, ThatDoNotComeAreNamedAtTheTimeOut) {
+  Ranks ranks = ranks_of("missing", 3, 50);
+  std::thread other([&] { ranks[2]->run(); });
+  ranks[0]->run();
+  other.join();
+  for (const int there : {0, 2}) {
+    const Status& status = ranks[static_cast<size_t>(there)]->status;
+    EXPECT_EQ(status.code(), Code::device_failed);
+    EXPECT_TRUE(
+        says(status, "rank 1 has left communicator \"world\" of \"local:missing\": it did not compare its collectives within 50 ms"))
+        << status.text();
+  }
+  expect_right(ranks);
+}
+
+TEST(Ranks, ThatDoNotComeToALaterCollectiveAreNamed) {
+  Ranks ranks = ranks_of("late", 2, 100);
+  expect_right(ranks);
+  ranks[1]->run();
+  EXPECT_TRUE(
+      says(ranks[1]->status, "rank 0 has left communicator \"world\" of \"local:late\": it did not come to a collective within 100 ms"))
+      << ranks[1]->status.text();
+  expect_right(ranks);
+}
+
+// A run that ends early ends those of the other ranks, and all are right afterwards.
+TEST(Ranks, ThatFailEndTheRunsOfAll) {
+  Ranks ranks = ranks_of("failing", 3);
+  expect_right(ranks);
+  ranks[1]->index = 7;  // out of range: fails after the collective
+  run_all(ranks);
+  EXPECT_TRUE(says(ranks[1]->status, "row_of_sum")) << ranks[1]->status.text();
+  ranks[1]->index = 0;
+  for (int again = 0; again < 3; ++again) {
+    run_all(ranks);
+    for (const auto& rank : ranks)
+      EXPECT_TRUE(rank->status.ok() || says(rank->status, "rank 1 has left communicator \"world\" of \"local:failing\""))
+          << rank->status.text();
+    if (ranks[0]->status.ok() && ranks[1]->status.ok() && ranks[2]->status.ok()) break;
+  }
+  expect_right(ranks);
+}
+
+TEST(Ranks, ThatAreCancelledLetTheOthersKnow) {
+  Ranks ranks = ranks_of("cancelled", 2);
+  expect_right(ranks);
+  std::atomic<bool> over{false};
+  std::thread waiting([&] {
+    ranks[0]->run();
+    over = true;
+  });
+  while (!over) ranks[0]->context->cancel();
+  waiting.join();
+  EXPECT_EQ(ranks[0]->status.code(), Code::cancelled) << ranks[0]->status.text();
+  expect_right(ranks);
+}
+
+// Whether the other rank waits already when the session closes can not be seen: it is tried until it does.
+TEST(Ranks, ThatCloseTheirSessionsEndTheRunsOfOthers) {
+  Ranks ranks = ranks_of("closing", 2, 100);
+  bool seen = false;
+  for (int attempt = 0; attempt < 100 && !seen; ++attempt) {
+    expect_right(ranks);
+    std::thread waiting([&] { ranks[0]->run(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(attempt));
+    ranks[1].reset();
+    waiting.join();
+    EXPECT_EQ(ranks[0]->status.code(), Code::device_failed);
+    seen = says(ranks[0]->status, "rank 1 has left communicator \"world\" of \"local:closing\": its session has closed");
+    ranks[1] = std::make_unique<Rank>("closing", 1, 2, 100);
+  }
+  EXPECT_TRUE(seen) << ranks[0]->status.text();
+  expect_right(ranks);
+}
+
+TEST(Ranks, WithOtherCollectivesAreNamedBeforeTheFirstStep) {
+  Ranks ranks;
+  ranks.push_back(std::make_unique<Rank>("other", 0, 2));
+  ranks.push_back(std::make_unique<Rank>("other", 1, 2, 30'000, 2));
+  run_all(ranks);
+  EXPECT_TRUE(says(ranks[0]->status, "runs other collectives") || says(ranks[1]->status, "runs other collectives"))
+      << ranks[0]->status.text() << "\n"
+      << ranks[1]->status.text();
+  for (const auto& rank : ranks) EXPECT_FALSE(rank->status.ok());
+}
+
+TEST(Ranks, OfAnotherNumberAreRefused) {
+  Ranks ranks = ranks_of("numbers", 2);
+  expect_right(ranks);
+  Rank other("numbers", 2, 3);
+  other.run();
+  EXPECT_TRUE(says(other.status, "rank 2 of 3 comes to communicator \"world\" of \"local:numbers\", which has 2 ranks"))
+      << other.status.text();
+  expect_right(ranks);
+}
+
+TEST(Ranks, ThatThereAreTwiceAreRefused) {
+  Ranks ranks = ranks_of("twice", 2);
+  expect_right(ranks);
+  Rank again("twice", 0, 2);
+  again.run();
+  EXPECT_TRUE(says(again.status, "rank 0 of communicator \"world\" of \"local:twice\" is another session of this process"))
+      << again.status.text();
+  expect_right(ranks);
+}
+
+TEST(Ranks, WithoutARendezvousAreRefused) {
+  for (const std::string rendezvous : {"", "local:", "file:folder"}) {
+    NetBuilder b("rank");
+    b.output(b.add1("AllReduce", "sum", {b.input("x", DType::f32, {1})}, {{"communicator", world}}, "heddle"));
+    SessionOptions options;
+    options.communicators.emplace_back().size = 2;
+    options.communicators[0].rendezvous = rendezvous;
+    auto session = runtime_with_devices().open(b.finish(), options);
+    ASSERT_TRUE(session.ok());
+    auto context = session->prepare();
+    ASSERT_TRUE(context.ok());
+    const float x = 1;
+    ASSERT_TRUE(context->bind_input(0, &x).ok());
+    const Status status = context->run();
+    EXPECT_TRUE(says(status, "has the rendezvous \"" + rendezvous + "\"")) << status.text();
+  }
+}
+
+TEST(Ranks, OnDevicesAreRefused) {
+  NetBuilder b("rank");
+  const ValueId sum = b.add1("AllReduce", "sum", {b.input("x", DType::f32, {1})}, {{"communicator", world}}, "heddle");
+  b.net()[b.net()[sum].producer].device = sim(0);
+  b.output(sum);
+  const Net net = b.finish();
+  std::vector<Status> statuses(2);
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < 2; ++r)
+    ranks.emplace_back([&, r] {
+      SessionOptions options = options_of({2, false}, "on_devices", r);
+      options.communicators[0].devices = {sim(0)};
+      auto session = runtime_with_devices().open(Net(net), options);
+      if (!session.ok()) return void(statuses[static_cast<size_t>(r)] = session.status());
+      auto context = session->prepare();
+      if (!context.ok()) return void(statuses[static_cast<size_t>(r)] = context.status());
+      const float x = 1;
+      statuses[static_cast<size_t>(r)] = context->bind_input(0, &x);
+      statuses[static_cast<size_t>(r)] = context->run();
+    });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_TRUE(says(statuses[0], "a collective of 2 ranks runs on the host") ||
+              says(statuses[1], "a collective of 2 ranks runs on the host"))
+      << statuses[0].text() << "\n"
+      << statuses[1].text();
+}
+
+}  // namespace
+}  // namespace heddle
