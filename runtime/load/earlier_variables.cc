@@ -21,12 +21,13 @@ void EarlierVariables::add(const Net& net) {
 bool EarlierVariables::have(const Variable& variable) const {
   const auto found = by_name_.find(variable.name);
   return found != by_name_.end() && found->second->type == variable.type && found->second->initializer == variable.initializer &&
+         found->second->replica_of == variable.replica_of &&
          same_content(found->second->initial, variable.initial);
 }
 
 void EarlierVariables::complete(Net& net) const {
   for (Variable& variable : net.variables) {
-    if (variable.initial.any() || !variable.initializer.empty()) continue;
+    if (variable.initial.any() || !variable.initializer.empty() || !variable.replica_of.empty()) continue;
     const auto found = by_name_.find(variable.name);
     if (found == by_name_.end() || found->second->type != variable.type) continue;
     variable.initial = found->second->initial;

@@ -206,6 +206,7 @@ class Decoder {
       content(*variable->content(), made.type, &made.initial);
       made.trainable = variable->trainable();
       text(variable->initializer(), &made.initializer);
+      text(variable->replica_of(), &made.replica_of);
       if (stopped_) return;
     }
   }

@@ -131,7 +131,8 @@ class Encoder {
     const bool had = earlier_.have(v);
     const auto content_offset = had || !v.initial.any() ? file::CreateContent(builder_) : content(v.initial);
     const TextOffset initializer = had || v.initializer.empty() ? TextOffset() : text(v.initializer);
-    return file::CreateVariable(builder_, name, type_offset, content_offset, v.trainable, initializer);
+    const TextOffset replica_of = v.replica_of.empty() ? TextOffset() : text(v.replica_of);
+    return file::CreateVariable(builder_, name, type_offset, content_offset, v.trainable, initializer, replica_of);
   }
 
   // Builds what the attribute's value points to, then the attribute itself.

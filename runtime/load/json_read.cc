@@ -303,7 +303,7 @@ void NetReader::read_header(const JsonFields& fields, bool top, Net* net) {
 }
 
 void NetReader::read_variables(const JsonFields& fields, Net* net) {
-  static constexpr std::string_view keys[] = {"name", "dtype", "dims", "trainable", "initializer", "data", "weights"};
+  static constexpr std::string_view keys[] = {"name", "dtype", "dims", "trainable", "initializer", "replica_of", "data", "weights"};
   Status status;
   const std::optional<JsonValue> list = fields.get("variables", Kind::array, &status);
   malformed(*net, std::move(status));
@@ -317,6 +317,7 @@ void NetReader::read_variables(const JsonFields& fields, Net* net) {
     made.trainable = variable.boolean("trainable", &status);
     if (const std::optional<JsonValue> rule = variable.get("initializer", Kind::string, &status))
       made.initializer = std::string(rule->text());
+    if (const std::optional<JsonValue> first = variable.get("replica_of", Kind::string, &status)) made.replica_of = std::string(first->text());
     if (status.ok()) status = read_type(variable, &made.type);
     if (status.ok()) status = read_content(variable, made.type, &made.initial);
     malformed(*net, std::move(status), fmt::format("variable {}", quoted(made.name)));

@@ -125,6 +125,10 @@ class JsonWriter {
     text(v.name);
     type(v.type);
     if (v.trainable) out_ += ", \"trainable\": true";
+    if (!v.replica_of.empty()) {
+      out_ += ", \"replica_of\": ";
+      text(v.replica_of);
+    }
     if (!earlier_.have(v)) {
       if (!v.initializer.empty()) {
         out_ += ", \"initializer\": ";

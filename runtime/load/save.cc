@@ -124,10 +124,13 @@ class WeightsPlan {
 
 // The oldest format version that supports all that the nets need.
 uint32_t format_version(std::span<const Net> nets) {
+  uint32_t version = nets.size() == 1 ? one_net_version : several_nets_version;
   for (const Net& net : nets)
-    for (const Variable& variable : net.variables)
-      if (!variable.initializer.empty()) return initializer_version;
-  return nets.size() == 1 ? one_net_version : several_nets_version;
+    for (const Variable& variable : net.variables) {
+      if (!variable.initializer.empty()) version = std::max(version, initializer_version);
+      if (!variable.replica_of.empty()) return replica_version;
+    }
+  return version;
 }
 
 // A weights file that is to replace the net's, and its identity.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <tuple>
 
 #include "base/text/name_index.h"
@@ -168,6 +170,7 @@ class StructureCheck {
 
   void check_variables() {
     for (const Variable& variable : net_.variables) add_about(check_variable(variable, limits_), "variable", variable.name);
+    check_replicas();
     std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> versions;  // variable, version, value
     for (uint32_t i = 0; i < net_.values.size(); ++i) {
       const Value& value = net_.values[i];
@@ -190,6 +193,25 @@ class StructureCheck {
       if (!links_.first_version[v].valid())
         fail(Code::file_corrupt, fmt::format("variable {} has no version 0", quoted(net_.variables[v].name)),
              "each variable needs a value of version 0");
+  }
+  void check_replicas() {
+    std::map<std::string_view, const Variable*> by_name;
+    for (const Variable& variable : net_.variables) by_name.emplace(variable.name, &variable);
+    for (const Variable& variable : net_.variables) {
+      if (variable.replica_of.empty()) continue;
+      const auto found = by_name.find(variable.replica_of);
+      const char* wrong = nullptr;
+      if (found == by_name.end())
+        wrong = "which does not exist";
+      else if (!found->second->replica_of.empty())
+        wrong = "which is a replica itself";
+      else if (found->second->type != variable.type)
+        wrong = "which has another type";
+      if (wrong)
+        fail(Code::invalid_argument,
+             fmt::format("variable {} is a replica of {}, {}", quoted(variable.name), quoted(variable.replica_of), wrong),
+             "name the variable that files and snapshots know, of the same dtype and dims");
+    }
   }
   void check_version(const std::vector<std::tuple<uint32_t, uint32_t, uint32_t>>& versions, size_t i) {
     const auto [variable, version, value] = versions[i];

@@ -109,6 +109,12 @@ Status check_content(const Content& content, const DeclaredType& type, const Lim
 }
 
 Status check_variable(const Variable& variable, const Limits& limits) {
+  if (!variable.replica_of.empty()) {
+    HEDDLE_CHECK(check_text(variable.replica_of, "a variable", limits));
+    if (!variable.initial.any() && variable.initializer.empty()) return check_type(variable.type, limits);
+    return {Code::invalid_argument, fmt::format("it is a replica of {}, and has content of its own", quoted(variable.replica_of)),
+            "leave that out: it begins with that of the other"};
+  }
   if (variable.initializer.empty()) return check_content(variable.initial, variable.type, limits);
   HEDDLE_CHECK(check_text(variable.initializer, "an initializer", limits));
   HEDDLE_TRY(const Initializer rule, Initializer::parse(variable.initializer));

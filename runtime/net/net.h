@@ -161,6 +161,9 @@ struct Variable {
   DeclaredType type;
   Content initial;
   std::string initializer;  // a rule for the first content (net/initializer.h); empty: none. Not used while there is content
+  // The variable of this net that it is a replica of, on another device; empty: of none. A replica has no content or rule of its own: it
+  // begins with that of the other, and whatever is written to the other from outside is written to it.
+  std::string replica_of;
   ValueId first;            // version 0
   ValueId last;             // the version left after a run
   bool trainable = false;

@@ -119,8 +119,13 @@ class NetPrinter {
       line(fmt::format("variable {}: input {}{}", word(v.name), input - net_.inputs.begin(), last));
     else
       line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type),
-                       v.initial.any() || v.initializer.empty() ? content_text(v.initial) : v.initializer, v.trainable ? " trainable" : "",
+                       first_content(v), v.trainable ? " trainable" : "",
                        last));
+  }
+
+  std::string first_content(const Variable& v) const {
+    if (!v.replica_of.empty()) return fmt::format("replica of {}", word(v.replica_of));
+    return v.initial.any() || v.initializer.empty() ? content_text(v.initial) : v.initializer;
   }
 
   std::string value(ValueId id, bool with_type) const {

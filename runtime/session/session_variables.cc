@@ -12,7 +12,12 @@
 namespace heddle {
 
 std::vector<std::string> Session::variables() const {
-  return or_empty("no memory for the names of variables", [&] { return impl_->variables->names(); });
+  return or_empty("no memory for the names of variables", [&] {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < impl_->variables->size(); ++i)
+      if (!impl_->variables->is_replica(i)) names.push_back(impl_->variables->name(i));
+    return names;
+  });
 }
 
 namespace {
@@ -39,6 +44,9 @@ Result<Tensor> Session::read_variable(const std::string& name, const RunOptions&
 Status Session::write_variable(const std::string& name, const TensorView& value, const RunOptions& options) try {
   HEDDLE_CHECK(impl_->runtime->made.check());
   HEDDLE_TRY(const size_t i, find_variable(*impl_->variables, name));
+  if (impl_->variables->is_replica(i))
+    return {Code::invalid_argument, fmt::format("variable {} is a replica", quoted(name)),
+            "write the variable that it is a replica of: all its replicas get what is written to it"};
   const DType dtype = impl_->variables->dtype(i);
   const Shape& shape = impl_->variables->shape(i);
   if (value.dtype != dtype || value.shape != shape)

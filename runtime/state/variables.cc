@@ -40,7 +40,11 @@ std::string type_text(const DeclaredType& type) {
 }
 
 bool says_nothing(const Variable& variable) {
-  return !variable.initial.blob && variable.initializer.empty();
+  return !variable.initial.blob && variable.initializer.empty() && variable.replica_of.empty();
+}
+
+void copy_bytes(const Blob& of, const void* from, std::byte* to) {
+  if (of.bytes > 0) std::memcpy(to, from, static_cast<size_t>(of.bytes));
 }
 
 void fill_by_rule(const std::string& initializer, const Blob& blob, const std::string& name, uint64_t seed, std::byte* data) {
@@ -54,6 +58,9 @@ Status check_agreement(const Net& net, const Variable& variable, const Shared& o
   const DeclaredType &type = variable.type, &others = other.variable->type;
   if (type.dtype != others.dtype) return disagree(Code::dtype_mismatch, net, variable, other, type_text(type));
   if (type != others) return disagree(Code::shape_mismatch, net, variable, other, type_text(type));
+  if (variable.replica_of != other.variable->replica_of)
+    return disagree(Code::weights_mismatch, net, variable, other,
+                    variable.replica_of.empty() ? std::string("no replica") : fmt::format("a replica of {}", quoted(variable.replica_of)));
   if (!one && !two && variable.initializer != other.variable->initializer && !variable.initializer.empty() &&
       !other.variable->initializer.empty())
     return disagree(Code::weights_mismatch, net, variable, other, fmt::format("filled by {}", variable.initializer));
@@ -105,13 +112,22 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
     if (says_nothing(variable) || !shape)
       return Status(Code::weights_missing, fmt::format("variable {} has no initial content", quoted(variable.name)),
                     "load the net with its weights, or give the variable an initializer");
+    const size_t at = store->entries_.size();
     Entry& entry = store->entries_.emplace_back();
+    entry.of = at;
     entry.name = variable.name;
     entry.initializer = variable.initializer;
     entry.trained = initial != nullptr;  // before the net was loaded
     entry.blob = lasting_blob(variable.type.dtype, *shape, &entry.data);
     if (initial && initial->bytes > 0) std::memcpy(entry.data, initial->data, static_cast<size_t>(initial->bytes));
   }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string& replica_of = all[i].variable->replica_of;
+    if (replica_of.empty()) continue;
+    store->entries_[i].of = known.at(replica_of);  // the net has it: it was checked when it was loaded
+    store->entries_[store->entries_[i].of].replicas.push_back(i);
+  }
+  for (size_t i = 0; i < all.size(); ++i) store->copy_to_replicas(i);
   return store;
 }
 
@@ -136,6 +152,7 @@ Status VariableStore::fill(const Interruption& until) const {
     if (e.trained || e.initializer.empty()) continue;
     HEDDLE_CHECK(until.status(), fmt::format("before variable {} was initialised", quoted(e.name)));
     fill_by_rule(e.initializer, *e.blob, e.name, seed_, e.data);
+    for (const size_t replica : e.replicas) copy_bytes(*e.blob, e.data, entries_[replica].data);
   }
   filled_.store(true, std::memory_order_release);
   return {};
@@ -155,7 +172,7 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
       return {Code::hazard, fmt::format("variable {} was written since it was initialised", quoted(e.name)),
               "say that it is to be overwritten, or open another session"};
   for (size_t i = 0; i < entries_.size(); ++i)
-    if (!entries_[i].initializer.empty()) HEDDLE_CHECK(before_write(i, until));
+    if (!entries_[i].initializer.empty()) HEDDLE_CHECK(before_write_with_replicas(i, until));
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& e = entries_[i];
     if (e.initializer.empty()) continue;
@@ -163,7 +180,25 @@ Status VariableStore::initialize(uint64_t seed, bool overwrite, const Interrupti
     e.torn = false;
     written(i, nullptr);
     e.trained = false;
+    copy_to_replicas(i);
   }
+  return {};
+}
+
+// REQUIRES: the turn alone, or that nothing else knows the store.
+void VariableStore::copy_to_replicas(size_t i) {
+  for (const size_t replica : entries_[i].replicas) {
+    Entry& e = entries_[replica];
+    copy_bytes(*e.blob, entries_[i].data, e.data);
+    e.torn = false;
+    e.trained = entries_[i].trained;
+    written(replica, nullptr);
+  }
+}
+
+Status VariableStore::before_write_with_replicas(size_t i, const Interruption& until) const {
+  HEDDLE_CHECK(before_write(i, until));
+  for (const size_t replica : entries_[i].replicas) HEDDLE_CHECK(before_write(replica, until));
   return {};
 }
 
@@ -185,11 +220,12 @@ Status VariableStore::write(size_t i, const void* source, const Interruption& un
 // REQUIRES: the turn alone.
 Status VariableStore::overwrite(size_t i, const void* source, const Interruption& until) {
   Entry& e = entries_[i];
-  HEDDLE_CHECK(before_write(i, until));
-  if (e.blob->bytes > 0) std::memcpy(e.data, source, static_cast<size_t>(e.blob->bytes));
+  HEDDLE_CHECK(before_write_with_replicas(i, until));
+  copy_bytes(*e.blob, source, e.data);
   e.torn = false;
   e.trained = true;
   written(i, nullptr);
+  copy_to_replicas(i);
   return {};
 }
 
@@ -197,6 +233,10 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
   const auto made = std::make_shared<Snapshot>();
   for (const Entry& e : entries_) {
     Snapshot::Part& part = made->parts.emplace_back();
+    if (is_replica(made->parts.size() - 1)) {
+      part.state = Snapshot::State::done;
+      continue;
+    }
     part.blob = Blob::allocate(e.blob->dtype, e.blob->shape, &part.place);
   }
   {
@@ -276,7 +316,7 @@ Status VariableStore::replace(std::span<const std::shared_ptr<const Blob>> conte
   FairSharedMutex::Hold turn;
   HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::alone, until));
   for (size_t i = 0; i < contents.size(); ++i)
-    if (contents[i]) HEDDLE_CHECK(before_write(i, until));
+    if (contents[i]) HEDDLE_CHECK(before_write_with_replicas(i, until));
   for (size_t i = 0; i < contents.size(); ++i)
     if (contents[i]) HEDDLE_CHECK(overwrite(i, contents[i]->data, {}));
   return {};

@@ -43,17 +43,20 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   size_t size() const { return entries_.size(); }
   std::vector<std::string> names() const;
   const std::string& name(size_t i) const { return entries_[i].name; }
+  // Whether it is a replica of another variable (Variable::replica_of). Replicas have what is written to the other, by write(), replace()
+  // and initialize(), and are in no snapshot.
+  bool is_replica(size_t i) const { return entries_[i].of != i; }
   DType dtype(size_t i) const { return entries_[i].blob->dtype; }
   const Shape& shape(size_t i) const { return entries_[i].blob->shape; }
   std::byte* data(size_t i) const { return entries_[i].data; }
   int64_t bytes() const;
-  // Copy row-major bytes out of or into a variable, in turn with runs. Writing repairs a torn variable. Errors: busy (the calling thread is
-  // in a run that holds the variables, or a device with outstanding work does), deadline_exceeded.
+  // Copy row-major bytes out of or into a variable, in turn with runs. Writing repairs a torn variable. REQUIRES: for write() no replica.
+  // Errors: busy (the calling thread is in a run that holds the variables, or a device with outstanding work does), deadline_exceeded.
   Status read(size_t i, void* destination, const Interruption& until = {}) const;
   Status write(size_t i, const void* source, const Interruption& until = {});
 
-  // Returns copies of all variables, as they are at one point between updates. Runs go on meanwhile, those that update too
-  // (state/snapshot.h). Errors: those of read(); hazard, naming one that is torn.
+  // Returns copies of all variables, as they are at one point between updates, null for replicas. Runs go on meanwhile, those that update
+  // too (state/snapshot.h). Errors: those of read(); hazard, naming one that is torn.
   Result<std::vector<std::shared_ptr<const Blob>>> snapshot(const Interruption& until = {}) const;
   // Writes the variables whose content is not null, in one turn: a run sees all of the new contents or none. REQUIRES: each content has the
   // dtype and shape of its variable. Errors: those of write(), before anything is written.
@@ -105,7 +108,9 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
     std::shared_ptr<const Blob> blob;
     std::byte* data = nullptr;
     bool torn = false;
-    std::string initializer;     // empty: none
+    std::string initializer;  // empty: none
+    size_t of = 0;            // the entry that it is a replica of; itself: of none
+    std::vector<size_t> replicas = {};
     bool trained = false;        // it had content, or was written since it was filled; set in a turn alone
     mutable bool stale = false;  // the host's bytes are
     std::vector<std::unique_ptr<Home>> homes;
@@ -114,6 +119,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status copy_to_host(const Entry& e, const CopyWait& wait) const;
   Status copy_to_home(const Entry& e, const Device& device, const CopyWait& wait) const;
   Status overwrite(size_t i, const void* source, const Interruption& until);
+  Status before_write_with_replicas(size_t i, const Interruption& until) const;
+  void copy_to_replicas(size_t i);
   Status copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const HEDDLE_REQUIRES(snapshots_mutex_);
   std::shared_ptr<Snapshot> find_part(size_t i, Snapshot::State state) const HEDDLE_REQUIRES(snapshots_mutex_);
   void finish(Snapshot& snapshot, const Interruption& until) const;

@@ -38,6 +38,10 @@ Result<std::vector<const TensorEntry*>> match(const VariableStore& store, const 
   std::vector<const TensorEntry*> entries;
   std::unordered_set<std::string_view> known;
   for (size_t i = 0; i < store.size(); ++i) {
+    if (store.is_replica(i)) {
+      entries.push_back(nullptr);
+      continue;
+    }
     known.insert(store.name(i));
     const TensorEntry* const entry = entries.emplace_back(file.find(store.name(i)));
     if (entry)
@@ -69,7 +73,7 @@ Status save_variables(const VariableStore& store, const std::filesystem::path& p
   HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, store.snapshot(until));
   std::vector<TensorToWrite> tensors;
   for (size_t i = 0; i < contents.size(); ++i)
-    tensors.push_back({store.name(i), contents[i]->dtype, contents[i]->shape, contents[i]->data});
+    if (contents[i]) tensors.push_back({store.name(i), contents[i]->dtype, contents[i]->shape, contents[i]->data});
   return write_safetensors(path, tensors).status();
 }
 

@@ -53,7 +53,7 @@ TEST(Header, DamageIsNamed) {
   };
   EXPECT_EQ(code_of({}), Code::file_truncated);
   EXPECT_EQ(code_of(damaged(0, 'x')), Code::file_corrupt);
-  EXPECT_EQ(code_of(damaged(8, 4)), Code::file_version);
+  EXPECT_EQ(code_of(damaged(8, 5)), Code::file_version);
   EXPECT_EQ(code_of(damaged(8, 0)), Code::file_corrupt);
   EXPECT_EQ(code_of(damaged(12, 1)), Code::file_corrupt);
   EXPECT_EQ(code_of(damaged(63, 1)), Code::file_corrupt);
@@ -62,8 +62,8 @@ TEST(Header, DamageIsNamed) {
   Bytes longer = good;
   longer.push_back(std::byte{0});
   EXPECT_EQ(code_of(longer), Code::file_corrupt);
-  const Status version = load_net_bytes(damaged(8, 4), "").status();
-  EXPECT_NE(version.text().find("format version 4, this Heddle reads up to 3"), std::string::npos) << version.text();
+  const Status version = load_net_bytes(damaged(8, 5), "").status();
+  EXPECT_NE(version.text().find("format version 5, this Heddle reads up to 4"), std::string::npos) << version.text();
 }
 
 TEST(Header, EveryTruncationIsRefused) {
