@@ -231,10 +231,10 @@ std::vector<std::unique_ptr<Turn>> turns_with(const std::vector<PlanCommunicator
 // A device that the session declares and the net leaves out would be waited for, or its part left out of a sum.
 Status check_devices(const std::string& name, const std::vector<std::string>& used, std::vector<std::string> declared) {
   std::sort(declared.begin(), declared.end());
-  if (used.empty() || used == declared) return {};
+  if (used == declared || (used.empty() && declared.size() == 1)) return {};
   return {Code::invalid_argument,
-          fmt::format("the net has its collectives of {} on {}, and the session declares {}", shown(name), fmt::join(used, " and "),
-                      fmt::join(declared, " and ")),
+          fmt::format("the net has its collectives of {} on {}, and the session declares {}", shown(name),
+                      used.empty() ? std::string("the host") : fmt::format("{}", fmt::join(used, " and ")), fmt::join(declared, " and ")),
           "declare the devices that the net uses, or give each of those declared its collectives"};
 }
 
@@ -359,6 +359,31 @@ Status CommunicatorTurns::compare() {
                   "run the same net on all ranks; PlanInfo::collectives lists what each one runs"};
       group->objects[i].compared = turn->hash;
     }
+  }
+  return {};
+}
+
+bool CommunicatorTurns::has_ranks() const {
+  return std::any_of(turns_.begin(), turns_.end(), [](const auto& turn) { return turn->group && turn->group->options.size > 1; });
+}
+
+// Ranks exchange a number, which is no hash of collectives that they compare. The exchange ends alike on all ranks, at the deadline of a
+// run, the time-out or an abort at the latest: a run that was cancelled meanwhile updates its variables if the exchange was completed.
+Status CommunicatorTurns::agree() {
+  for (const auto& turn : turns_) {
+    const auto size = static_cast<size_t>(turn->group->options.size);
+    std::shared_ptr<const Resource> object;
+    {
+      const MutexLock of_group(turn->group->mutex);
+      if (size > 1 && !turn->group->objects.empty()) object = turn->group->objects[0].made;
+    }
+    if (!object) continue;
+    const uint64_t mine = ~turn->hash;
+    const Result<std::vector<uint64_t>> all = object->exchange(mine, size, until_.deadline_ticks());
+    HEDDLE_CHECK(Status(all.status()).during(fmt::format("while the ranks of {} agreed to update their variables", shown(turn->name))));
+    if (std::any_of(all->begin(), all->end(), [&](uint64_t other) { return other != mine; }))
+      return {Code::invalid_argument, fmt::format("the ranks of {} do not update their variables at the same place", shown(turn->name)),
+              "run the same net on all ranks"};
   }
   return {};
 }

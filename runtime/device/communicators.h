@@ -87,6 +87,12 @@ class CommunicatorTurns {
   // Compares the plan's collectives with those of the other ranks, once for each object. Call it when the plan's objects are made, before
   // the first step. Errors: invalid_argument (another rank has others), device_failed, deadline_exceeded, cancelled.
   Status compare();
+  // Waits until all ranks have come as far: call it when nothing can fail any more before variables are updated. If it returns Ok, all
+  // ranks update theirs, else none does: do so, although the run may have been cancelled since. abort() ends the wait. Errors:
+  // invalid_argument (another rank is elsewhere), device_failed.
+  Status agree();
+  // Whether any communicator has several ranks. REQUIRES: between enter() and leave().
+  bool has_ranks() const;
   // Aborts the objects of all communicators that the run has a turn with, since it ends early; no more are made in this turn. Does nothing
   // outside a turn.
   void abort(const std::string& why) noexcept;

@@ -197,8 +197,22 @@ bool Execution::tail_begins(void* self) {
   if (execution.devices_ && !execution.plan_->joins_tail) execution.check_faults(execution.plan_->graph.tail_begin);
   if (!heddle::stop_requested(execution.scope_.control())) execution.have_variables_alone();
   if (heddle::stop_requested(execution.scope_.control())) return false;
+  // Where the tail joins on devices nothing is known here of the work there.
+  if (!execution.plan_->joins_tail && execution.resources_->has_ranks() && !execution.agree()) return false;
   execution.state_.on_alone(RunRules::Event::update);
   return true;
+}
+
+// After it has returned true all ranks update their variables: whether the run is to stop is not asked any more.
+bool Execution::agree() noexcept {
+  Status agreed;
+  const bool known = without_exceptions([&] { agreed = resources_->agree(); });
+  if (known && agreed.ok()) return true;
+  uint32_t step = plan_->graph.tail_begin;  // the last one with a communicator
+  while (step > 0 && !plan_->steps[step - 1].uses_communicator()) --step;
+  if (step > 0) failures_.report(step - 1, HEDDLE_ERROR_DEVICE, known ? agreed.diagnostic().message : std::string_view());
+  request_stop(scope_.control().stop, stop_failed);
+  return false;
 }
 
 // If others still read when the run's time is over, it ends without an update.
@@ -282,6 +296,11 @@ Status Execution::enter_variables() {
   } catch (...) {
     entered = status_of_exception();
   }
+  if (entered.ok() && plan_->has_variable_updates && plan_->graph.tail_begin == plan_->graph.count && resources_->has_ranks())
+    entered =
+        Status(Code::invalid_argument,
+               "the net updates variables before the run can no longer fail, and works with other ranks, which would update theirs or not",
+               "let the session commit late (SessionOptions::commit_late)");
   if (!entered.ok()) resources_->abort_communicators();
   return entered;
 }

@@ -172,6 +172,7 @@ class Execution final : public OutstandingWork::Kept {
   Status admit();
   Status open(const RunSettings& settings);
   Status enter_communicators(const Interruption& until);
+  bool agree() noexcept;
   Status enter_variables();
   void have_variables_alone() noexcept;
   Status close(bool complete);

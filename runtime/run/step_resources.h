@@ -54,6 +54,10 @@ class StepResources {
   // work of the run uses the objects any more; they may be destroyed then.
   void leave() noexcept;
   void release_communicators() noexcept;
+  // has_ranks(): whether a communicator of the run has several ranks. agree(): waits until all of them have come to their updates of
+  // variables (CommunicatorTurns::agree).
+  bool has_ranks() const { return !outer_ && turns_.has_ranks(); }
+  Status agree() { return turns_.agree(); }
   // Aborts the communicators of the run, and of the outer run: it ends early. Does nothing between runs.
   void abort_communicators() noexcept;
   // Makes enter() look at its flag of cancellation.

@@ -101,6 +101,19 @@ TEST_P(Groups, OfOtherDevicesThanTheSessionDeclaresAreRefused) {
       << status.text();
 }
 
+// Each collective on the host would be alone, and its sum the input.
+TEST_P(Groups, OfDevicesOnTheHostAreRefused) {
+  NetBuilder b("host");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.output(sum_of_both(b, "left", 0, x));
+  b.output(sum_of_both(b, "right", 1, x));
+  auto prepared = prepare(device_runtime(2, {"groups"}), on_the_host(b.finish()), with_both_devices());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const Status status = prepared->context.run();
+  EXPECT_NE(status.text().find("has its collectives of communicator \"both\" on the host, and the session declares"), std::string::npos)
+      << status.text();
+}
+
 // Whatever the members wait for, they are next to each other in the plan, on streams of their own, and the last launches all.
 TEST_P(Groups, AreLaunchedByTheLast) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
