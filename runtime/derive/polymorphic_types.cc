@@ -74,6 +74,24 @@ bool PolymorphicTypes::same_shape(ValueId id, const PolymorphicTypes& others, Va
   return first_.type(id).shape == others.first_.type(other).shape && second_.type(id).shape == others.second_.type(other).shape;
 }
 
+std::optional<int> PolymorphicTypes::joined_along(ValueId id, const PolymorphicTypes& others, const std::vector<ValueId>& parts) const {
+  const auto is_joined = [&](const TypedNet& whole, const TypedNet& net, int axis) {
+    const Shape& shape = whole.type(id).shape;
+    int64_t sum = 0;
+    for (const ValueId part : parts) {
+      const Shape& own = net.type(part).shape;
+      if (own.rank() != shape.rank()) return false;
+      for (int d = 0; d < shape.rank(); ++d)
+        if (d != axis && own[d] != shape[d]) return false;
+      sum += own[axis];
+    }
+    return sum == shape[axis];
+  };
+  for (int axis = 0; axis < first_.type(id).shape.rank(); ++axis)
+    if (is_joined(first_, others.first_, axis) && is_joined(second_, others.second_, axis)) return axis;
+  return std::nullopt;
+}
+
 int64_t PolymorphicTypes::extent(ValueId id, int axis) const {
   const TensorType &a = first_.type(id), &b = second_.type(id);
   if (a.late() || b.late() || a.shape[axis] != b.shape[axis]) return -1;

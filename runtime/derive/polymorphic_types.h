@@ -41,6 +41,9 @@ class PolymorphicTypes {
   bool is_late(ValueId id) const { return first_.type(id).late(); }
   // Whether a value of another net, inferred with the same extents, has the same shape in both inferences, as far as it is known.
   bool same_shape(ValueId id, const PolymorphicTypes& others, ValueId other) const;
+  // The axis along which values of another net, inferred with the same extents, make up this value: its extent is the sum of theirs, the
+  // others are equal. None: there is no such axis.
+  std::optional<int> joined_along(ValueId id, const PolymorphicTypes& others, const std::vector<ValueId>& parts) const;
   // The type for the ABI; dims that differ between the two inferences are -1.
   heddle_type abi(ValueId id) const;
   // Its shape, if no extent depends on a symbol.

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "base/text/text.h"
+#include "derive/data_parallel/reduce_gradients.h"
+#include "derive/data_parallel/replicate.h"
 #include "derive/emitter.h"
 #include "net/averages.h"
 #include "resolve/resolve.h"
@@ -53,16 +55,12 @@ Result<const Optimizer*> find_optimizer(const TrainingOptions& options) {
 
 class Training {
  public:
-  Training(DerivedNet derived, const std::shared_ptr<const RegistrySnapshot>& registry, const Optimizer& optimizer,
+  Training(Net net, ReplicaGradients gradients, const std::shared_ptr<const RegistrySnapshot>& registry, const Optimizer& optimizer,
            const TrainingOptions& options)
-      : net_(std::move(derived.net)),
-        gradients_(std::move(derived.gradients)),
-        optimizer_(optimizer),
-        options_(options),
-        emitter_(net_, *registry) {}
+      : net_(std::move(net)), gradients_(std::move(gradients)), optimizer_(optimizer), options_(options), emitter_(net_, *registry) {}
 
   Result<Net> run() {
-    for (const std::string& loss : options_.losses) {
+    for (const std::string& loss : options_.losses) {  // the losses of a net with replicas are outputs already
       const auto variable = std::find_if(net_.variables.begin(), net_.variables.end(), [&](const Variable& v) { return v.name == loss; });
       const ValueId value = variable == net_.variables.end() ? *net_.find_value(loss) : variable->first;
       if (std::find(net_.outputs.begin(), net_.outputs.end(), value) == net_.outputs.end()) net_.outputs.push_back(value);
@@ -70,8 +68,9 @@ class Training {
     HEDDLE_CHECK(count_steps());
     HEDDLE_CHECK(make_rate());
     HEDDLE_CHECK(clip());
-    for (const Gradient& gradient : gradients_)
-      if (gradient.any()) HEDDLE_CHECK(update(gradient));
+    for (const std::vector<Gradient>& replica : gradients_)
+      for (const Gradient& gradient : replica)
+        if (gradient.any()) HEDDLE_CHECK(update(gradient));
     // Must be last: the readers of the step count read it before.
     HEDDLE_TRY(const ValueId next, emitter_.emit1("heddle", "StepIncrement", {step_}));
     make_next_version(net_, next, step_);
@@ -79,12 +78,16 @@ class Training {
   }
 
  private:
-  // Adds a state of zeros.
-  ValueId add_state(const std::string& name, DType dtype, const Shape& shape) {
+  // Adds a state of zeros, or a replica of the state of the variable that `of` is a replica of.
+  ValueId add_state(const std::string& name, DType dtype, const Shape& shape, const Variable* of = nullptr) {
     Variable variable;
     variable.name = emitter_.unused_name(name);
     variable.type = DeclaredType::of(dtype, shape);
-    variable.initializer = "constant(0)";
+    if (of && !of->replica_of.empty())
+      variable.replica_of = states_.at(of->replica_of + name.substr(of->name.size()));
+    else
+      variable.initializer = "constant(0)";
+    states_[name] = variable.name;
     return add_variable(net_, std::move(variable));
   }
 
@@ -130,22 +133,34 @@ class Training {
   // Returns the value with a gradient's content: the tensor, or the rows.
   ValueId content_of(const Gradient& gradient) const { return *net_.find_value(gradient.dense.empty() ? gradient.values : gradient.dense); }
 
-  // Clips the gradients. In a gradient by rows each row is clipped, before rows that belong to one row of the table are added.
+  // Clips the gradients, on each replica. In a gradient by rows each row is clipped, before rows that belong to one row of the table are
+  // added.
   Status clip() {
-    for (const Gradient& gradient : gradients_)
-      if (gradient.any()) clipped_.emplace(gradient.of, content_of(gradient));
     emitter_.derive_from("clip", "");
-    if (options_.clip_value > 0)
-      for (auto& [name, value] : clipped_) {
+    for (const std::vector<Gradient>& replica : gradients_)
+      for (const Gradient& gradient : replica) {
+        if (!gradient.any()) continue;
+        ValueId& value = clipped_.emplace(gradient.of, content_of(gradient)).first->second;
+        if (options_.clip_value <= 0) continue;
+        if (gradients_.size() > 1) emitter_.derive_from("clip", device_of(gradient));
         HEDDLE_TRY(value, emitter_.emit1("heddle", "Pointwise", {value},
                                          {{"program", fmt::format("max(min(x0, {0:.17g}), -{0:.17g})", options_.clip_value)}}));
       }
-    if (options_.clip_norm <= 0) return {};
+    for (size_t k = 0; k < gradients_.size() && options_.clip_norm > 0; ++k) HEDDLE_CHECK(clip_norm(k));
+    return {};
+  }
+  const std::string& device_of(const Gradient& gradient) const { return net_[net_[content_of(gradient)].producer].device; }
+
+  // Scales the gradients of a replica by their norm, and of all variables that have no replicas.
+  Status clip_norm(size_t replica) {
     ValueId sum;
-    for (const Gradient& gradient : gradients_) {  // in their order
+    for (size_t v = 0; v < gradients_[0].size(); ++v) {  // in their order
+      const Gradient& gradient = gradients_[replica][v].any() ? gradients_[replica][v] : gradients_[0][v];
       if (!gradient.any()) continue;
+      if (gradients_.size() > 1) emitter_.derive_from("clip", device_of(gradient));
       // Each norm fits its dtype where its square does not: only squares of norms are added, in f64.
-      ValueId wide = clipped_.at(gradient.of);
+      ValueId wide = norms_of_[gradient.of].valid() ? norms_of_[gradient.of] : clipped_.at(gradient.of);
+      norms_of_[gradient.of] = wide;  // before it was scaled by the first replica
       if (const DType dtype = variable_named(gradient.of).type.dtype; dtype == DType::f16 || dtype == DType::bf16) {
         HEDDLE_TRY(wide, emitter_.emit_cast(wide, DType::f32));
       }
@@ -160,12 +175,16 @@ class Training {
     }
     if (!sum.valid()) return {};
     HEDDLE_TRY(const ValueId norm, emitter_.emit1("", "Sqrt", {sum}));
-    emitter_.rename(norm, "gradient_norm");
-    net_.outputs.push_back(norm);
+    if (replica == 0) {
+      emitter_.rename(norm, "gradient_norm");
+      net_.outputs.push_back(norm);
+    }
     // Like torch.nn.utils.clip_grad_norm_.
     HEDDLE_TRY(const ValueId factor, emitter_.emit1("heddle", "Pointwise", {norm},
                                                     {{"program", fmt::format("min(1, {:.17g} / (x0 + 1e-6))", options_.clip_norm)}}));
-    for (auto& [name, value] : clipped_) {
+    for (const Gradient& gradient : gradients_[replica]) {
+      if (!gradient.any()) continue;
+      ValueId& value = clipped_.at(gradient.of);
       HEDDLE_TRY(const ValueId own, emitter_.emit1("", "CastLike", {factor, value}));
       HEDDLE_TRY(value, emitter_.emit1("", "Mul", {value, own}));
     }
@@ -193,7 +212,9 @@ class Training {
     std::vector<ValueId> inputs = {variable};
     const bool rowwise = rows && is_rowwise();
     const Shape of_state = rowwise ? Shape{shape[0]} : shape;
-    for (const char* const state : optimizer_.state) inputs.push_back(add_state(fmt::format("{}.{}", gradient.of, state), dtype, of_state));
+    const Variable of = found;  // a copy: the net grows
+    for (const char* const state : optimizer_.state)
+      inputs.push_back(add_state(fmt::format("{}.{}", gradient.of, state), dtype, of_state, &of));
     const std::vector<ValueId> updated = inputs;
     if (rows) inputs.push_back(*net_.find_value(gradient.indices));
     const ValueId values = clipped_.at(gradient.of);
@@ -219,7 +240,7 @@ class Training {
     HEDDLE_TRY(const std::vector<ValueId> next, emitter_.emit("heddle", rows ? optimizer_.rows_type : optimizer_.type, std::move(inputs),
                                                               updated.size(), std::move(attributes)));
     for (size_t i = 0; i < updated.size(); ++i) make_next_version(net_, next[i], updated[i]);
-    return options_.average > 0 ? average(next[0]) : Status();
+    return options_.average > 0 && of.replica_of.empty() ? average(next[0]) : Status();
   }
 
   // Like torch.optim.swa_utils.get_ema_avg_fn, of the updated value; the first step is treated like any other.
@@ -239,13 +260,47 @@ class Training {
   }
 
   Net net_;
-  const std::vector<Gradient> gradients_;
+  const ReplicaGradients gradients_;
   const Optimizer& optimizer_;
   const TrainingOptions& options_;
   Emitter emitter_;
-  ValueId step_, number_, rate_;            // steps before this one; the number of this one, from 1 on
-  std::map<std::string, ValueId> clipped_;  // by variable: its gradient, or the rows of it
+  ValueId step_, number_, rate_;               // steps before this one; the number of this one, from 1 on
+  std::map<std::string, ValueId> clipped_;     // by variable: its gradient, or the rows of it
+  std::map<std::string, ValueId> norms_of_;    // by variable: the gradient whose norm counts
+  std::map<std::string, std::string> states_;  // by the name that was wanted: the name that a state has
 };
+
+struct Derived {
+  Net net;
+  ReplicaGradients gradients;
+};
+
+Result<Derived> derive(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                       const DifferentiateOptions& options, const Limits& limits) {
+  HEDDLE_TRY(DerivedNet derived, differentiate(net, registry, evaluator, options, limits));
+  return Derived{std::move(derived.net), {std::move(derived.gradients)}};
+}
+
+// The gradients of a net that was copied to all devices, summed over these.
+Result<Derived> derive_parallel(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
+                                const TrainingOptions& options, DifferentiateOptions gradients, const Limits& limits) {
+  HEDDLE_TRY(ReplicatedNet replicas, replicate(net, registry, evaluator, options.parallel, options.losses, options.symbols, limits));
+  gradients.losses = replicas.losses;
+  std::vector<std::vector<std::string>> trainable;
+  for (const std::vector<std::string>& names : replicas.variables) {
+    const auto first =
+        std::find_if(replicas.net.variables.begin(), replicas.net.variables.end(), [&](const Variable& v) { return v.name == names[0]; });
+    if (!first->trainable) continue;
+    trainable.push_back(names);
+    gradients.wanted.insert(gradients.wanted.end(), names.begin(), names.end());
+    if (std::find(options.dense.begin(), options.dense.end(), names[0]) != options.dense.end())
+      gradients.dense.insert(gradients.dense.end(), names.begin() + 1, names.end());
+  }
+  if (trainable.empty()) return Status(Code::invalid_argument, "the net has no trainable variable", "say which variables are trained");
+  HEDDLE_TRY(DerivedNet derived, differentiate(replicas.net, registry, evaluator, gradients, limits));
+  HEDDLE_TRY(ReplicaGradients reduced, reduce_gradients(derived, *registry, options.parallel, trainable));
+  return Derived{std::move(derived.net), std::move(reduced)};
+}
 
 }  // namespace
 
@@ -266,8 +321,9 @@ Result<Net> training_net(const Net& net, const std::shared_ptr<const RegistrySna
   gradients.losses = options.losses;
   gradients.dense = options.dense;
   gradients.symbols = options.symbols;
-  HEDDLE_TRY(DerivedNet derived, differentiate(net, registry, evaluator, gradients, limits));
-  HEDDLE_TRY(Net trains, Training(std::move(derived), registry, *optimizer, options).run());
+  HEDDLE_TRY(Derived derived, options.parallel.any() ? derive_parallel(net, registry, evaluator, options, gradients, limits)
+                                                     : derive(net, registry, evaluator, gradients, limits));
+  HEDDLE_TRY(Net trains, Training(std::move(derived.net), std::move(derived.gradients), registry, *optimizer, options).run());
   HEDDLE_TRY(trains, resolve(std::move(trains), registry, limits));
   disown_variables(trains);
   return trains;

@@ -8,6 +8,7 @@
 #include "base/exceptions.h"
 #include "base/text/findings.h"
 #include "base/text/text.h"
+#include "derive/data_parallel/replicate.h"
 #include "derive/predictor/predictor.h"
 #include "derive/training_net.h"
 #include "infer/registry_evaluator.h"
@@ -141,6 +142,16 @@ Result<std::vector<Gradient>> Nets::add_gradients(const Runtime& runtime, const 
   return status_of_exception();
 }
 
+Status Nets::add_replicas(const Runtime& runtime, const std::string& of, const DataParallelOptions& options, const std::string& as) try {
+  HEDDLE_TRY(const ResolvedNet base, resolved(runtime, state_->nets, of, state_->limits));
+  HEDDLE_TRY(ReplicatedNet made, replicate(base.net, base.registry, *base.evaluator, options, {}, {}, state_->limits));
+  made.net.name = as;
+  put(std::move(made.net));
+  return {};
+} catch (...) {
+  return status_of_exception();
+}
+
 Status Nets::add_predictor(const std::string& of, const PredictorOptions& options) try {
   HEDDLE_TRY(const Net* const net, find_net(state_->nets, of));
   HEDDLE_TRY(Net made, predictor(*net, options));
@@ -169,11 +180,13 @@ Status Nets::take_variables(const Session& session, const RunOptions& options) t
   HEDDLE_CHECK(from.runtime->made.check());
   HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, from.variables->snapshot(Interruption(deadline_of(options))));
   std::map<std::string_view, const std::shared_ptr<const Blob>*> by_name;
-  for (size_t i = 0; i < contents.size(); ++i) by_name.emplace(from.variables->name(i), &contents[i]);
+  for (size_t i = 0; i < contents.size(); ++i)
+    if (contents[i]) by_name.emplace(from.variables->name(i), &contents[i]);
   Findings findings;
   State changed = *state_;
   for (Net& net : changed.nets)
     for (Variable& variable : net.variables) {
+      if (!variable.replica_of.empty()) continue;
       const auto found = by_name.find(variable.name);
       if (found == by_name.end()) {
         findings.add(Status(Code::unknown_name, fmt::format("the session has no variable {}", quoted(variable.name)),

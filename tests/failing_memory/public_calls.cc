@@ -597,6 +597,14 @@ void add_nets_calls(Calls& calls) {
              }();
              return nets.add_gradients(w.runtime, line, options, train).status();
            }));
+  on_world(calls, "Nets::add_replicas", "", false, changed([](World& w, Nets& nets) {
+             static const DataParallelOptions options = [] {
+               DataParallelOptions made;
+               made.devices = {"sim:0", "sim:1"};
+               return made;
+             }();
+             return nets.add_replicas(w.runtime, line, options, train);
+           }));
   on_world(calls, "Nets::add_predictor", "", false, changed([](World&, Nets& nets) {
              static const PredictorOptions options = [] {
                PredictorOptions made;

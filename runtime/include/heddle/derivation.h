@@ -71,6 +71,22 @@ struct Gradient {
   bool any() const { return !dense.empty() || !values.empty(); }
 };
 
+// A net on several devices, each of which works on a part of the batch (data parallelism), in one process or with the ranks of others. Each
+// device has a replica of the operators and variables. A session of such a net declares the communicator
+// (SessionOptions::communicators), with these devices in this order.
+struct DataParallelOptions {
+  std::vector<std::string> devices;  // "sim:0", "sim:1", of one kind; one replica on each. Empty: one, on the host
+  int64_t ranks = 1;                 // sessions that train together, each with its own batch
+  std::string communicator = "data_parallel";
+  std::vector<std::string> whole;   // inputs that each replica gets as they are; all others but scalars are split along axis 0
+  std::vector<std::string> single;  // variables that have no replicas; the operators that read them are on the host
+  // Gradients are reduced several at once, as soon as these have that many bytes together. 0: an eighth of all gradients, but 256 KiB to 25
+  // MiB.
+  int64_t bucket_bytes = 0;
+  // Whether anything is asked for.
+  bool any() const { return !devices.empty() || ranks > 1; }
+};
+
 struct TrainingOptions {
   std::vector<std::string> losses;  // see DifferentiateOptions
   // The optimizer: sgd, momentum, nesterov, adagrad, rmsprop, adam or adamw. `settings` are its settings by name: {"momentum", 0.9},
@@ -83,6 +99,9 @@ struct TrainingOptions {
   double average = 0;              // decay of averages of the variables ("w.average"), below 1; 0: no averages are kept
   std::vector<std::string> dense;  // see DifferentiateOptions
   std::vector<std::pair<std::string, int64_t>> symbols;  // see DifferentiateOptions
+  // Losses count as means over the batch: a replica's loss is weighed by the part of the batch that it has. A loss with rows of the batch
+  // counts with all its elements.
+  DataParallelOptions parallel;
 };
 
 struct PredictorOptions {

@@ -66,6 +66,10 @@ class HEDDLE_API Nets {
   // value, in the order of `options.wanted`. Errors: those of add_training.
   Result<std::vector<Gradient>> add_gradients(const Runtime& runtime, const std::string& of, const DifferentiateOptions& options,
                                               const std::string& as);
+  // Like add_training(), but the new net consists of `of` on several devices only: it has no gradients, and updates what `of` updates. Its
+  // outputs are those of `of`, for the whole batch: rows of all devices in their order, and of what has none the mean over the batch.
+  // Errors: unknown_name; invalid_argument (options that contradict each other or the net); errors in a net's operators and types; forked.
+  Status add_replicas(const Runtime& runtime, const std::string& of, const DataParallelOptions& options, const std::string& as);
   // Adds a net named options.name, or replaces the net of that name, as add_training() does. The new net is the part of the net `of` that
   // computes options.outputs from options.inputs, in inference mode: Dropout returns its input unchanged, and BatchNormalization uses the
   // running statistics. The new net has no gradients, no updates and no operators that only these need. Errors: unknown_name (a name that

@@ -1,0 +1,115 @@
+// Nets that are trained on any number of devices or ranks, and all that these have afterwards.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collectives/participants.h"
+#include "heddle/training.h"
+
+namespace heddle::testing_collectives {
+
+// A training of a crew: each step has a batch of each input.
+struct Job {
+  Net net;
+  TrainingOptions how;
+  std::vector<Arrays> steps;  // inputs by step
+};
+
+struct Trained {
+  Status status;
+  std::map<std::string, Array> variables;              // those of the session, by name
+  std::map<std::string, std::vector<Array>> replicas;  // by the name of the first: what the others have
+  std::vector<Arrays> outputs;                         // by step
+};
+
+inline std::vector<std::string> devices_of(const Crew& crew) {
+  std::vector<std::string> devices;
+  for (int d = 0; d < crew.size && crew.devices; ++d) devices.push_back(sim(d));
+  return devices;
+}
+
+namespace detail {
+
+inline Array variable(const Session& session, const std::string& name, Status* status) {
+  const auto read = session.read_variable(name);
+  if (!read.ok()) return *status = read.status(), Array();
+  return copy_of(*read);
+}
+
+// Reads the variables of a session and of their replicas.
+inline Status read_variables(const Session& session, const Net& net, Trained* trained) {
+  Status status;
+  for (const std::string& name : session.variables()) trained->variables[name] = variable(session, name, &status);
+  for (const Variable& v : net.variables)
+    if (!v.replica_of.empty()) trained->replicas[v.replica_of].push_back(variable(session, v.name, &status));
+  return status;
+}
+
+}  // namespace detail
+
+// The net that trains `job` on a crew.
+inline heddle::Result<Nets> training_nets(const Runtime& runtime, const Crew& crew, const Job& job) {
+  TrainingOptions how = job.how;
+  how.parallel.communicator = world;
+  how.parallel.devices = devices_of(crew);
+  if (!crew.devices) how.parallel.ranks = crew.size;
+  std::vector<Net> all;
+  all.push_back(job.net);
+  HEDDLE_TRY(Nets nets, Nets::of(std::move(all)));
+  HEDDLE_CHECK(nets.add_training(runtime, job.net.name, how, job.net.name));
+  return nets;
+}
+
+// Trains on the rank's rows of each batch, of which all ranks have as many; on devices `rank` is 0.
+inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std::string& meeting) {
+  Trained trained;
+  const auto run = [&]() -> Status {
+    const Runtime runtime = runtime_with_devices(2);
+    HEDDLE_TRY(const Nets nets, training_nets(runtime, crew, job));
+    HEDDLE_TRY(Session session, runtime.open(nets, options_of(crew, meeting, rank)));
+    for (const Arrays& step : job.steps) {
+      std::vector<TensorView> inputs;
+      const int ranks = crew.devices ? 1 : crew.size;
+      for (const Array& input : step) {
+        Shape shape = input.shape;
+        size_t offset = 0;
+        if (shape.rank() > 0) {
+          shape[0] /= ranks;
+          offset = input.bytes.size() / static_cast<size_t>(ranks) * static_cast<size_t>(rank);
+        }
+        inputs.push_back({input.dtype, shape, const_cast<char*>(input.bytes.data()) + offset});
+      }
+      HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(inputs));
+      Arrays& copies = trained.outputs.emplace_back();
+      for (const Tensor& output : outputs) copies.push_back(copy_of(output));
+    }
+    return detail::read_variables(session, Internals::of(nets).nets[0], &trained);
+  };
+  trained.status = run();
+  return trained;
+}
+
+// By rank; devices are one.
+inline std::vector<Trained> train(const Crew& crew, const Job& job, const std::string& meeting = "training") {
+  if (crew.devices) return {train_rank(crew, job, 0, meeting)};
+  std::vector<Trained> ranks(static_cast<size_t>(crew.size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < crew.size; ++rank)
+    threads.emplace_back([&, rank] { ranks[static_cast<size_t>(rank)] = train_rank(crew, job, rank, meeting); });
+  for (std::thread& thread : threads) thread.join();
+  return ranks;
+}
+
+// Checks that all trained, and that all replicas and ranks have the same bits.
+inline void expect_alike(const std::vector<Trained>& ranks) {
+  for (const Trained& rank : ranks) {
+    ASSERT_TRUE(rank.status.ok()) << rank.status.text();
+    EXPECT_EQ(rank.variables, ranks[0].variables);
+    for (const auto& [name, replicas] : rank.replicas)
+      for (const Array& replica : replicas) EXPECT_EQ(replica, rank.variables.at(name)) << name;
+  }
+}
+
+}  // namespace heddle::testing_collectives
