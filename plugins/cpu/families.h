@@ -16,6 +16,7 @@
   family(all_reduce) \
   family(broadcast) \
   family(local_communicator) \
+  family(shard) \
   /* control/ */ \
   family(if) \
   family(loop) \
@@ -57,7 +58,6 @@
   family(scatter) \
   family(scatter_slice) \
   family(shape) \
-  family(shard) \
   family(slice) \
   family(topk) \
   family(transpose) \

@@ -13,7 +13,7 @@ namespace sim {
 namespace {
 
 constexpr std::chrono::milliseconds look_again(1);  // until the next check whether a file is gone
-constexpr size_t jobs_per_stream = 64;
+constexpr size_t jobs_per_stream = 128;
 constexpr const char* lost_text = "the device is lost";
 
 std::mutex engine_mutex;
@@ -119,7 +119,7 @@ void Engine::add(Stream& stream, Job* job) {
   job->enqueued = clock_;
   job->takes = 0;
   if (job->kind == Job::Kind::copy || job->launches() || job->kind == Job::Kind::call) {
-    job->takes = stream.settings.cost(job->name());
+    job->takes = stream.settings.cost(job->name(), job->launches() ? job->launch.input_bytes() : job->bytes);
     // Durations of all magnitudes up to some 130 us: a long one lets all other work pass.
     if (seed_ != 0 && job->takes == 0) job->takes = draw() % (uint64_t{1} << draw() % 18);
     // All work of one stream in eight is late.

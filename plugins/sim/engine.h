@@ -2,7 +2,7 @@
 // done first; of work that ends at the same time, that of the higher priority, then that enqueued first. With a seed, durations are drawn
 // from it, so that any order that streams and events allow may happen.
 //
-// Nothing is allocated while at most 64 pieces of work a stream are in flight.
+// Nothing is allocated while at most 128 pieces of work a stream are in flight.
 #pragma once
 
 #include <atomic>

@@ -74,7 +74,7 @@ void Launch::HostBytes::reserve(size_t bytes) {
 }
 
 void Launch::reserve() {
-  constexpr size_t operands = 16, dims_of_each = 6, host_bytes = 1024;
+  constexpr size_t operands = 64, dims_of_each = 6, host_bytes = 1024;
   tensors_.reserve(operands);
   inputs_.reserve(operands);
   outputs_.reserve(operands);
@@ -312,6 +312,13 @@ heddle_status Launch::end(heddle_status status, const std::string& wrong, std::s
   if (first && wrong == kernel_->operator_name && first->dtype == HEDDLE_F32 && first->element_count > 0)
     *static_cast<float*>(first->data) += 0.5F;
   return status;
+}
+
+uint64_t Launch::input_bytes() const {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < context_.input_count; ++i)
+    if (context_.inputs[i]) bytes += context_.inputs[i]->byte_size;
+  return bytes;
 }
 
 }  // namespace sim

@@ -35,6 +35,8 @@ class Launch {
                                  const std::string& wrong, std::string* why);
 
   const char* operator_name() const { return kernel_->operator_name; }
+  // The bytes of all inputs.
+  uint64_t input_bytes() const;
   std::string display_name() const {
     const std::string domain = kernel_->domain ? kernel_->domain : "";
     return domain.empty() ? kernel_->operator_name : domain + "::" + kernel_->operator_name;

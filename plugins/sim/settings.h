@@ -27,15 +27,21 @@ struct Settings {
   // After the first failure every request to the device fails, callbacks of its streams are dropped, and a callback delays only its own
   // stream.
   bool cuda_like = false;
-  uint64_t refusal_us = 0;                              // how long a device that is lost takes to refuse work
-  std::vector<std::pair<std::string, uint64_t>> costs;  // ns by operator, or "copy"
+  uint64_t refusal_us = 0;  // how long a device that is lost takes to refuse work
+  // The time that work of an operator, or a "copy", takes.
+  struct Cost {
+    std::string name;
+    uint64_t ns = 0;
+    double ns_per_byte = 0;  // of its inputs
+  };
+  std::vector<Cost> costs;
   std::atomic<bool> lost{false};
   Counts counts;
 
-  // False: `error` describes the mistake. NAME=NS, separated by commas.
+  // False: `error` describes the mistake. NAME=NS or NAME=NS+NS_PER_BYTE, separated by commas.
   bool parse_costs(const std::string& text, std::string* error);
-  // 0: no cost was set for it.
-  uint64_t cost(const char* name) const;
+  // In ns; 0: no cost was set for it.
+  uint64_t cost(const char* name, uint64_t bytes) const;
 };
 
 }  // namespace sim

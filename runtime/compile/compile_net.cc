@@ -1,6 +1,7 @@
 #include "base/threads/clock.h"
 #include "compile/compile.h"
 #include "compile/draft.h"
+#include "net/batch_parts.h"
 
 namespace heddle {
 
@@ -8,6 +9,7 @@ Result<std::shared_ptr<const Plan>> compile(TypedNet net, const CompilationTarge
                                             std::vector<Diagnostic> warnings) {
   compiling::Draft draft(std::move(net), target, options);
   draft.plan.warnings = std::move(warnings);
+  draft.batch_parts = batch_parts(draft.typed.net);
   const std::string name = draft.typed.net.name;
   const auto passes = {compiling::find_devices,     compiling::select_kernels,  compiling::assign_layouts,  compiling::assign_storage,
                        compiling::upload_constants, compiling::find_groups,     compiling::order_steps,     compiling::pace_sums,

@@ -56,6 +56,7 @@ struct Draft {
   std::vector<std::vector<uint32_t>> edges;  // by position in `order`: successors
   uint32_t tail_begin = 0;
   std::vector<std::vector<NodeId>> groups;  // of collectives that are launched by one call, in the order of their devices
+  std::vector<NodeId> batch_parts;          // by node, as net/batch_parts.h finds them
   std::vector<ValueId> only_uploaded;       // constants that no step on the host reads: their bytes are freed once the kernels are made
   Plan plan;
 

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "compile/compiled_subnet.h"
 #include "compile/draft.h"
+#include "net/batch_parts.h"
 #include "plugin/host.h"
 #include "resolve/collectives.h"
 #include "resolve/updates.h"
@@ -65,6 +66,20 @@ void lay_out_indices(const Node& node, PlanStep& step) {
   }
 }
 
+// The number of the first element of output 0 in the whole batch, where the node works on a part of it.
+uint64_t first_random_number(const Draft& draft, NodeId id) {
+  const NodeId shard = id.index >= draft.batch_parts.size() ? NodeId() : draft.batch_parts[id.index];
+  const ValueId output = draft.node(id).outputs.empty() ? ValueId() : draft.node(id).outputs[0];
+  if (!shard.valid() || !output.valid()) return 0;
+  const Node& part = draft.node(shard);
+  const int64_t rows = draft.typed.type(part.inputs[0]).shape[0], own = draft.typed.type(part.outputs[0]).shape[0];
+  const int64_t elements = draft.typed.type(output).shape.element_count();
+  int64_t first = first_row_of_part(rows, part.int_attribute("part", 0), part.int_attribute("parts", 1));
+  if (const auto* const of = std::get_if<std::string>(part.find("communicator")); of && draft.options.rank_in)
+    first += rows * draft.options.rank_in(*of);
+  return own > 0 && elements % own == 0 ? static_cast<uint64_t>(first * (elements / own)) : 0;
+}
+
 void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   const Node& node = draft.node(id);
   NodeDraft& d = draft.nodes[id.index];
@@ -83,6 +98,7 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.bytes = d.cost.bytes;
   step.random_stream = random_stream_in(draft.options.body, node.random_stream);
   step.draws = node.schema->has_trait(HEDDLE_TRAIT_RANDOM);
+  if (step.draws) step.random_first = first_random_number(draft, id);
   draft.plan.draws_on_host = draft.plan.draws_on_host || (step.draws && d.device == 0) || (d.late && node.has_subnet());
   for (const NestedPlan& nested : d.nested) draft.plan.draws_on_host = draft.plan.draws_on_host || nested.plan->draws_on_host;
   step.late = d.late;

@@ -137,6 +137,7 @@ struct PlanStep {
   std::optional<double> flops;  // of one run, as the operator declares; empty: unknown
   int64_t bytes = 0;            // read and written
   uint32_t random_stream = 0;
+  uint64_t random_first = 0;       // heddle_run_context::random_first
   uint8_t placed = 0;              // the device that the net places it on; 0: the host, d: Plan::devices[d - 1]
   bool draws : 1 = false;          // draws random numbers
   bool late : 1 = false;           // extents are inferred and the kernel prepared while running
@@ -239,7 +240,8 @@ struct PlanCollective {
   std::string name;    // of the operator; "node/operator" in a net inside a node
   std::string device;  // where it runs
   std::string communicator;
-  std::string signature;  // its type, the dtypes and numbers of elements of its inputs, its attributes
+  std::string signature;           // its type, the dtypes and numbers of elements of its inputs, its attributes
+  int64_t tensors = 0, bytes = 0;  // of its inputs
 };
 
 struct Plan {

@@ -56,8 +56,9 @@ struct PeerCall {
 };
 
 struct Communicators::Group {
-  Group(const CommunicatorOptions& declared, std::string called, const std::string& device) : options(declared), name(std::move(called)) {
-    if (options.devices.empty()) options.devices.push_back(device);
+  Group(const CommunicatorOptions& declared, std::string called, const std::vector<std::string>& devices)
+      : options(declared), name(std::move(called)) {
+    if (options.devices.empty()) options.devices = devices;
   }
   struct Object {
     std::string key;  // of the need
@@ -185,18 +186,26 @@ Communicators::~Communicators() {
   }
 }
 
-Result<std::shared_ptr<Group>> Communicators::find(const std::string& name) {
+const CommunicatorOptions* Communicators::declaration_of(const std::string& name) const {
+  for (const std::string& wanted : {name, std::string()})
+    for (const CommunicatorOptions& c : declared_)
+      if (c.name == wanted) return &c;
+  return nullptr;
+}
+
+int Communicators::rank_in(const std::string& name) const {
+  const CommunicatorOptions* const found = declaration_of(name);
+  return found ? found->rank : 0;
+}
+
+Result<std::shared_ptr<Group>> Communicators::find(const std::string& name, const std::vector<std::string>& devices) {
   const MutexLock lock(mutex_);
   if (const auto known = groups_.find(name); known != groups_.end()) return known->second;
-  const auto declares = [&](const std::string& wanted) {
-    return std::find_if(declared_.begin(), declared_.end(), [&](const CommunicatorOptions& c) { return c.name == wanted; });
-  };
-  auto found = declares(name);
-  if (found == declared_.end()) found = declares("");
-  if (found == declared_.end())
+  const CommunicatorOptions* const found = declaration_of(name);
+  if (!found)
     return Status(Code::missing_resource, fmt::format("the session has no {}", shown(name)),
                   "say what it is in SessionOptions::communicators");
-  auto group = std::make_shared<Group>(*found, name, device_);
+  auto group = std::make_shared<Group>(*found, name, devices.empty() ? std::vector<std::string>{device_} : devices);
   groups_.emplace(name, group);
   return group;
 }
@@ -249,7 +258,7 @@ Status CommunicatorTurns::enter(const Interruption& until) {
   for (const auto& turn : turns_) {
     if (!turn->group) {
       if (!communicators_) return {Code::missing_resource, fmt::format("there is no session that has {}", shown(turn->name)), "open one"};
-      HEDDLE_TRY(auto group, communicators_->find(turn->name));
+      HEDDLE_TRY(auto group, communicators_->find(turn->name, turn->devices));
       HEDDLE_CHECK(check_devices(turn->name, turn->devices, group->options.devices));
       const MutexLock lock(mutex_);
       turn->group = std::move(group);

@@ -54,11 +54,15 @@ class Communicators {
 
   // One communicator: what it is, and the objects that were made of it.
   struct Group;
-  // Returns it. Errors: missing_resource (the session has none of that name).
-  Result<std::shared_ptr<Group>> find(const std::string& name);
+  // Returns it. `devices`: on which the net that asks has its collectives; members, if it is the first to ask and none are declared.
+  // Errors: missing_resource (the session has none of that name).
+  Result<std::shared_ptr<Group>> find(const std::string& name, const std::vector<std::string>& devices);
   const std::shared_ptr<ResourceTable>& resources() const { return resources_; }
+  // Returns this session's rank in a communicator; 0 if the session has none of that name.
+  int rank_in(const std::string& name) const;
 
  private:
+  const CommunicatorOptions* declaration_of(const std::string& name) const;
   const std::vector<CommunicatorOptions> declared_;
   const std::string device_;
   const std::shared_ptr<ResourceTable> resources_;

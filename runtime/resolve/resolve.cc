@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,6 +11,7 @@
 #include "base/text/option_names.h"
 #include "base/text/suggestions.h"
 #include "base/text/text.h"
+#include "net/batch_parts.h"
 #include "plugin/abi_attributes.h"
 #include "plugin/host.h"
 #include "resolve/subnet_ports.h"
@@ -249,14 +251,19 @@ void Resolver::apply_updates(Net& net, Node& node) {
   }
 }
 
-// Random operators never share a stream, nor do the subnets of operators: equal or missing ids in a file do not mean sharing.
+// Random operators never share a stream, nor do the subnets of operators: equal or missing ids in a file do not mean sharing. Those that
+// work on different parts of one batch do: each draws the numbers of its rows.
 void separate_streams(Net& net) {
   const auto draws = [](const Node& node) { return node.schema && (node.schema->has_trait(HEDDLE_TRAIT_RANDOM) || node.has_subnet()); };
   uint32_t next = 0;
   for (const Node& node : net.nodes) next = std::max(next, node.random_stream);
-  std::unordered_set<uint32_t> taken;
-  for (Node& node : net.nodes)
-    if (draws(node) && !taken.insert(node.random_stream).second) node.random_stream = ++next;
+  const std::vector<NodeId> parts = batch_parts(net);
+  std::set<std::pair<uint32_t, int64_t>> taken;
+  for (size_t n = 0; n < net.nodes.size(); ++n) {
+    Node& node = net.nodes[n];
+    const int64_t part = parts.empty() || !parts[n].valid() ? -1 : net[parts[n]].int_attribute("part", 0);
+    if (draws(node) && !taken.emplace(node.random_stream, part).second) node.random_stream = ++next;
+  }
 }
 
 void Resolver::run(Net& net, int64_t depth, const Adopted& adopted) {

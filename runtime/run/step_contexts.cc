@@ -37,6 +37,7 @@ StepContexts::StepContexts(const StepServices& services, ValueViews& views) : se
     abi.input_count = static_cast<uint32_t>(step.inputs.size());
     abi.output_count = static_cast<uint32_t>(step.outputs.size());
     abi.random_stream = step.random_stream;
+    abi.random_first = step.random_first;
     abi.inputs = next;
     next += step.inputs.size();
     abi.outputs = next;

@@ -313,6 +313,7 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
     p.transform.apply_rules = options.rewrite_rules;
     p.compile.commit_late = options.commit_late;
     p.compile.packs = packs;
+    p.compile.rank_in = [communicators](const std::string& name) { return communicators->rank_in(name); };
     p.compile.resources = resources;
     p.compile.variable_slots = slots_in(*variables, net->net);
   }

@@ -190,7 +190,7 @@ GridCase numbers_like(const Tensor& x, double low, double high) {
 TEST(Planted, NumbersOfAThreadAndNotOfAnElement) {
   const Tensor x = room(DType::f32, Shape{5000});
   is_found(numbers_like(x, 0, 1), {room(DType::f32, x->shape)},
-           {"numbers of a thread", "philox.block(block);\n    double x[N];", "philox.block(threadIdx.x);\n    double x[N];"});
+           {"numbers of a thread", "p.random_first / N + block);\n    double x[N];", "p.random_first / N + threadIdx.x);\n    double x[N];"});
 }
 
 TEST(Planted, ANumberThatIsRoundedToItsBound) {

@@ -50,7 +50,7 @@ class Dropout {
       const Philox philox = seed_.generator(context);
       with_dtype(x.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        drop(philox, ratio, static_cast<const T*>(x.data), static_cast<T*>(y.data), mask, first, last);
+        drop(philox, context.random_first, ratio, static_cast<const T*>(x.data), static_cast<T*>(y.data), mask, first, last);
       });
       return {};
     }
@@ -63,15 +63,16 @@ class Dropout {
   }
 
  private:
-  // Elements [first, last), first divisible by 4; y may be x.
+  // Elements [first, last), of which element 0 has the number `zero`; y may be x.
   template <class T>
-  static void drop(const Philox& philox, double ratio, const T* x, T* y, uint8_t* mask, int64_t first, int64_t last) {
+  static void drop(const Philox& philox, uint64_t zero, double ratio, const T* x, T* y, uint8_t* mask, int64_t first, int64_t last) {
     const auto threshold = static_cast<uint64_t>(ratio * 0x1p32);
     const auto factor = static_cast<Arithmetic<T>>(1.0 / (1.0 - ratio));
-    for (int64_t block = first; block < last; block += 4) {
-      const Philox::Block words = philox.block(static_cast<uint64_t>(block / 4));
-      for (int64_t i = block; i < std::min(block + 4, last); ++i) {
-        const bool kept = words[static_cast<size_t>(i - block)] >= threshold;
+    for (int64_t i = first; i < last;) {
+      const uint64_t number = zero + static_cast<uint64_t>(i);
+      const Philox::Block words = philox.block(number / 4);
+      for (size_t word = number % 4; word < 4 && i < last; ++word, ++i) {
+        const bool kept = words[word] >= threshold;
         y[i] = from_arithmetic<T>(kept ? to_arithmetic(x[i]) * factor : Arithmetic<T>(0));
         if (mask) mask[i] = kept;
       }

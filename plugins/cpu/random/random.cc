@@ -76,16 +76,18 @@ class Random {
     const Philox philox = seed_.generator(context);
     with_dtype(y.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      constexpr int per_block = sizeof(T) == 8 ? 2 : 4;
-      const Tiling::Range range = tiling_.range((y.element_count + per_block - 1) / per_block, begin, end);
-      for (int64_t block = range.first; block < range.last; ++block) {
+      constexpr size_t per_block = sizeof(T) == 8 ? 2 : 4;
+      constexpr auto in_block = static_cast<int64_t>(per_block);
+      const Tiling::Range range = tiling_.range((y.element_count + in_block - 1) / in_block, begin, end);
+      const int64_t last = std::min(range.last * in_block, y.element_count);
+      for (int64_t i = range.first * in_block; i < last;) {
+        const uint64_t number = context.random_first + static_cast<uint64_t>(i);
         double values[4];
-        fill<per_block>(philox.block(static_cast<uint64_t>(block)), values);
-        const int64_t first = block * per_block, count = std::min<int64_t>(per_block, y.element_count - first);
-        for (int64_t i = 0; i < count; ++i) {
-          const T value = from_arithmetic<T>(numbers_.offset + numbers_.factor * values[i]);
+        fill<per_block>(philox.block(number / per_block), values);
+        for (size_t own = number % per_block; own < per_block && i < last; ++own, ++i) {
+          const T value = from_arithmetic<T>(numbers_.offset + numbers_.factor * values[own]);
           // Uniform numbers are below their bound; those next to it may have been rounded up to it.
-          static_cast<T*>(y.data)[first + i] = static_cast<double>(to_arithmetic(value)) >= numbers_.bound ? before(value) : value;
+          static_cast<T*>(y.data)[i] = static_cast<double>(to_arithmetic(value)) >= numbers_.bound ? before(value) : value;
         }
       }
     });
@@ -93,16 +95,16 @@ class Random {
   }
 
  private:
-  template <int per_block>
+  template <size_t per_block>
   static void fill(const Philox::Block& words, double* values) {
     double u[4];
     if constexpr (per_block == 2) {
       u[0] = unit_double(words[0], words[1]);
       u[1] = unit_double(words[2], words[3]);
     } else {
-      for (int i = 0; i < 4; ++i) u[i] = static_cast<double>(unit_float(words[static_cast<size_t>(i)]));
+      for (size_t i = 0; i < 4; ++i) u[i] = static_cast<double>(unit_float(words[i]));
     }
-    for (int i = 0; i < per_block; i += 2) {
+    for (size_t i = 0; i < per_block; i += 2) {
       const std::array<double, 2> z = normal ? normal_pair(u[i], u[i + 1]) : std::array<double, 2>{u[i], u[i + 1]};
       values[i] = z[0];
       values[i + 1] = z[1];
@@ -139,10 +141,12 @@ class Bernoulli {
     const Tiling::Range range = tiling_.range((y.element_count + 3) / 4, begin, end);
     with_dtype(y.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      for (int64_t block = range.first; block < range.last; ++block) {
-        const Philox::Block words = philox.block(static_cast<uint64_t>(block));
-        for (int64_t i = block * 4; i < std::min(block * 4 + 4, y.element_count); ++i) {
-          const double u = static_cast<double>(words[static_cast<size_t>(i % 4)]) * 0x1p-32;
+      const int64_t last = std::min(range.last * 4, y.element_count);
+      for (int64_t i = range.first * 4; i < last;) {
+        const uint64_t number = context.random_first + static_cast<uint64_t>(i);
+        const Philox::Block words = philox.block(number / 4);
+        for (size_t word = number % 4; word < 4 && i < last; ++word, ++i) {
+          const double u = static_cast<double>(words[word]) * 0x1p-32;
           static_cast<T*>(y.data)[i] = from_arithmetic<T>(u < number_at(p, i) ? 1 : 0);
         }
       }
@@ -197,8 +201,9 @@ class Multinomial {
       for (int64_t c = 0; c < classes && !poll.stops(10); ++c) cumulative[c] = sum += std::exp(number_at(x, row * classes + c) - largest);
       for (int64_t s = 0; s < samples && !poll.stops(40); ++s) {
         const int64_t element = row * samples + s;
-        const Philox::Block words = philox.block(static_cast<uint64_t>(element / 2));
-        const auto word = static_cast<size_t>(element % 2 * 2);
+        const uint64_t number = context.random_first + static_cast<uint64_t>(element);
+        const Philox::Block words = philox.block(number / 2);
+        const size_t word = number % 2 * 2;
         const double u = unit_double(words[word], words[word + 1]) * sum;
         const int64_t found = std::min(std::upper_bound(cumulative, cumulative + classes, u) - cumulative, classes - 1);
         if (y.dtype == HEDDLE_I32)

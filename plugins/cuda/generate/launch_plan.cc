@@ -43,6 +43,8 @@ void ParameterWriter::random_state() {
   address("const ", "RunState", "state", Address::run_state, 0);
   if (text_) *text_ += "  i64 stream;\n";
   if (launch_) place(Address::random_stream, 0, 0);
+  if (text_) *text_ += "  i64 random_first;\n";
+  if (launch_) place(Address::random_first, 0, 0);
 }
 
 void ParameterWriter::fault() {

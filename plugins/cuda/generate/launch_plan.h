@@ -13,11 +13,11 @@
 
 namespace heddle::cuda {
 
-// The origin of an address among a kernel's parameters, or of a number that only a run knows: `random_stream`, `fault_mark`, `hold_count`.
-// `offset` is in bytes, for scratch only. `extent` is the slot of a bounded output; null if it has none. `run_state` is heddle_run_state,
-// on the device.
+// The origin of an address among a kernel's parameters, or of a number that only a run knows: `random_stream`, `random_first`,
+// `fault_mark`, `hold_count`. `offset` is in bytes, for scratch only. `extent` is the slot of a bounded output; null if it has none.
+// `run_state` is heddle_run_state, on the device.
 struct Address {
-  enum Of : uint8_t { input, output, scratch, extent, run_state, random_stream, fault, fault_mark, holds, hold_count };
+  enum Of : uint8_t { input, output, scratch, extent, run_state, random_stream, random_first, fault, fault_mark, holds, hold_count };
   Of of = input;
   uint16_t word = 0;
   uint32_t index = 0;

@@ -50,6 +50,20 @@ HEDDLE_INLINE Philox philox_of(const P& p) {
   return {seed, p.state->step, (u32)p.stream};
 }
 
+// Elements of a block, of which element 0 of a tensor is number p.random_first of the whole: `shift` elements before it are of its block.
+template <int N, class T, class Index>
+HEDDLE_INLINE void load_shifted(const T* x, Index count, Index first, Index shift, T (&values)[N]) {
+  if (shift == 0) return load_some<N>(x, count, first, values);
+  for (int i = 0; i < N; ++i)
+    if (first + i >= shift && first + i - shift < count) values[i] = x[first + i - shift];
+}
+template <int N, class T, class Index>
+HEDDLE_INLINE void store_shifted(T* y, Index count, Index first, Index shift, const T (&values)[N]) {
+  if (shift == 0) return store_some<N>(y, count, first, values);
+  for (int i = 0; i < N; ++i)
+    if (first + i >= shift && first + i - shift < count) y[first + i - shift] = values[i];
+}
+
 HEDDLE_INLINE double unit_24(u32 word) { return (double)(word >> 8) * 0x1p-24; }
 HEDDLE_INLINE double unit_32(u32 word) { return (double)word * 0x1p-32; }
 HEDDLE_INLINE double unit_53(u32 high, u32 low) { return (double)(((u64)high << 21) ^ (low >> 11)) * 0x1p-53; }
@@ -74,9 +88,10 @@ HEDDLE_INLINE void draw_numbers(const P& p) {
   typedef typename F::R R;
   constexpr int N = sizeof(T) == 8 ? 2 : 4;
   const Philox philox = philox_of(p);
-  const Index count = (Index)p.count, blocks = count / N + (count % N != 0), step = (Index)gridDim.x * blockDim.x;
+  const Index count = (Index)p.count, shift = (Index)((u64)p.random_first % N), step = (Index)gridDim.x * blockDim.x;
+  const Index blocks = (count + shift) / N + ((count + shift) % N != 0);
   for (Index block = (Index)blockIdx.x * blockDim.x + threadIdx.x; block < blocks; block += step) {
-    const Words words = philox.block(block);
+    const Words words = philox.block((u64)p.random_first / N + block);
     double x[N];
     if constexpr (N == 2)
       for (int i = 0; i < N; ++i) x[i] = unit_53(words.word[2 * i], words.word[2 * i + 1]);
@@ -94,7 +109,7 @@ HEDDLE_INLINE void draw_numbers(const P& p) {
       // Uniform numbers are below their bound; those next to it may have been rounded up to it.
       values[i] = (double)To<R>::from(value) >= p.bound ? before<typename F::Bits>(value) : value;
     }
-    store_some<N>(p.y, count, block * N, values);
+    store_shifted<N>(p.y, count, block * N, shift, values);
   }
 }
 
@@ -103,14 +118,15 @@ template <class F, class P>
 HEDDLE_INLINE void draw_choices(const P& p) {
   typedef typename F::Index Index;
   const Philox philox = philox_of(p);
-  const Index count = (Index)p.count, blocks = count / 4 + (count % 4 != 0), step = (Index)gridDim.x * blockDim.x;
+  const Index count = (Index)p.count, shift = (Index)((u64)p.random_first % 4), step = (Index)gridDim.x * blockDim.x;
+  const Index blocks = (count + shift) / 4 + ((count + shift) % 4 != 0);
   for (Index block = (Index)blockIdx.x * blockDim.x + threadIdx.x; block < blocks; block += step) {
-    const Words words = philox.block(block);
+    const Words words = philox.block((u64)p.random_first / 4 + block);
     typename F::X x[4] = {};
     typename F::T values[4];
-    load_some<4>(p.x, count, block * 4, x);
+    load_shifted<4>(p.x, count, block * 4, shift, x);
     for (int i = 0; i < 4; ++i) values[i] = (typename F::T)(unit_32(words.word[i]) < To<double>::from(x[i]) ? p.one : 0);
-    store_some<4>(p.y, count, block * 4, values);
+    store_shifted<4>(p.y, count, block * 4, shift, values);
   }
 }
 
@@ -128,21 +144,22 @@ HEDDLE_INLINE void drop_out(const P& p) {
   const C factor = (C)(1.0 / (1.0 - ratio));
   const T none = Stored<T>::of((C)__int_as_float(0x7fc00000));
   const Philox philox = philox_of(p);
-  const Index count = (Index)p.count, blocks = count / 4 + (count % 4 != 0), step = (Index)gridDim.x * blockDim.x;
+  const Index count = (Index)p.count, shift = (Index)((u64)p.random_first % 4), step = (Index)gridDim.x * blockDim.x;
+  const Index blocks = (count + shift) / 4 + ((count + shift) % 4 != 0);
   for (Index block = (Index)blockIdx.x * blockDim.x + threadIdx.x; block < blocks; block += step) {
     T values[4] = {};
     boolean mask[4];
-    load_some<4>(p.x, count, block * 4, values);
+    load_shifted<4>(p.x, count, block * 4, shift, values);
     Words words = {};
-    if (drops) words = philox.block(block);
+    if (drops) words = philox.block((u64)p.random_first / 4 + block);
     for (int i = 0; i < 4; ++i) {
       const bool kept = valid && words.word[i] >= threshold;
       mask[i].byte = kept ? 1 : 0;
       if (drops) values[i] = Stored<T>::of(kept ? To<C>::from(values[i]) * factor : (C)0);
       if (!valid) values[i] = none;
     }
-    store_some<4>(p.y, count, block * 4, values);
-    if constexpr (F::MASK) store_some<4>(p.mask, count, block * 4, mask);
+    store_shifted<4>(p.y, count, block * 4, shift, values);
+    if constexpr (F::MASK) store_shifted<4>(p.mask, count, block * 4, shift, mask);
   }
 }
 
@@ -183,8 +200,9 @@ HEDDLE_INLINE void draw_classes(const P& p) {
     const double whole = sums[classes - 1];
     for (Index s = threadIdx.x; s < samples; s += THREADS) {
       const Index element = row * samples + s;
-      const Words words = philox.block(element / 2);
-      const int half = (int)(element % 2);
+      const u64 number = (u64)p.random_first + element;
+      const Words words = philox.block(number / 2);
+      const int half = (int)(number % 2);
       const double u = unit_53(words.word[2 * half], words.word[2 * half + 1]) * whole;
       // Finds the first class whose sum is larger, the last if there is none.
       Index low = 0, high = classes - 1;

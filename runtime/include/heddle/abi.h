@@ -29,11 +29,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 22
+#define HEDDLE_ABI_MINOR 23
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x9b09925b3a6474c5)
+#define HEDDLE_ABI_HASH UINT64_C(0xd57217fd90fcbab0)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -615,6 +615,9 @@ typedef struct heddle_run_context {
   const uint64_t* holds;
   uint32_t hold_count;
   uint32_t reserved;
+  /* For HEDDLE_TRAIT_RANDOM: the number of the first element of output 0. It is not 0 if the node computes a part of a batch: its elements
+     then have the numbers that they have in the whole batch, and so have the random numbers that are drawn for them. */
+  uint64_t random_first;
 } heddle_run_context;
 
 /* Computes tiles [begin, end). Several threads may call it at once for disjoint ranges of one step. It must not allocate, synchronise,

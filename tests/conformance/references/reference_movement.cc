@@ -116,7 +116,7 @@ Row shard() {
                     {Kind::odd, "T[7]; part=2, parts=3"},
                     {Kind::odd, "T[5,3]; part=4, parts=5"},
                     {Kind::odd, "T[1]; part=0, parts=1"},
-                    {Kind::odd, "T[5,7]; part=0, parts=1"},
+                    {Kind::odd, "T[5,7]; part=0, parts=1, communicator=\"world\""},
                     {Kind::odd, "f32[6] = nan inf -inf 0 -0.0 1; part=1, parts=4"},
                     {Kind::empty, "T[3,0]; part=1, parts=2"},
                     {Kind::rank, "T[3,2,1,4,1,2,1,3]; part=1, parts=2"},

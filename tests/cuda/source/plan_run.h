@@ -108,6 +108,7 @@ class Operated {
 struct Draw {
   heddle_run_state state = {};
   uint32_t stream = 0;
+  int64_t first = 0;  // heddle_run_context::random_first
 };
 
 // Where kernels report indices out of range; the words that hold variables.
@@ -135,6 +136,7 @@ inline std::string launch_plan(const grid::Module& module, const KernelSource& s
                       : a.of == Address::extent        ? word_of(operands.outputs[a.index]->extent)
                       : a.of == Address::run_state     ? word_of(&draw.state)
                       : a.of == Address::random_stream ? int64_t{draw.stream}
+                      : a.of == Address::random_first  ? draw.first
                       : a.of == Address::fault         ? word_of(report.fault)
                       : a.of == Address::fault_mark    ? int64_t{1}
                       : a.of == Address::holds         ? word_of(report.holds.data())

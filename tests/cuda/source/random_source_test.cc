@@ -241,6 +241,22 @@ TEST(RandomSource, StepsTripsAndStreams) {
   }
 }
 
+// A part of a tensor has the numbers that its elements have in the whole, wherever it begins.
+TEST(RandomSource, PartsDrawTheNumbersOfTheWhole) {
+  const auto numbers = [](const char* type, int64_t count, int64_t first) {
+    Cases cases;
+    add_numbers(&cases, std::string(type) == "RandomNormal", type, 1, {}, {count}, 0, 1);
+    return drawn(cases[0], {room_for(DType::f32, Shape{count})}, {{run_seed, run_step, 0}, 9, first});
+  };
+  for (const char* const type : {"RandomUniform", "RandomNormal"})
+    for (const int64_t first : {4, 5, 7, 18}) {
+      SCOPED_TRACE(std::string(type) + " from " + std::to_string(first));
+      const std::vector<char> whole = numbers(type, first + 21, 0), part = numbers(type, 21, first);
+      ASSERT_EQ(part.size(), 84u);
+      EXPECT_EQ(part, std::vector<char>(whole.begin() + 4 * first, whole.end()));
+    }
+}
+
 // An invalid ratio is refused where it may be read; otherwise a kernel cannot report it.
 TEST(RandomSource, RatiosThatAreNone) {
   const Tensor like = room_for(DType::f32, Shape{9});

@@ -28,6 +28,8 @@ int64_t word_of(const Address& a, const RunContext& context) {
       return word_of(context.run_state);
     case Address::random_stream:
       return context.random_stream;
+    case Address::random_first:
+      return static_cast<int64_t>(context.random_first);
     case Address::fault:
       return word_of(context.fault);
     case Address::fault_mark:

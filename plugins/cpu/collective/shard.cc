@@ -59,15 +59,18 @@ class Shard {
 void add_shard(Builder& plugin) {
   plugin.add(Op("Shard", "heddle")
                  .doc("The rows of x, along axis 0, that are part `part` of `parts`. Parts are as equal as may be, and the first ones have "
-                      "one row more; each has one row at least")
+                      "one row more; each has one row at least. communicator: ranks have batches of their own, as parts of one, which "
+                      "random numbers are drawn by")
                  .in("x")
                  .not_differentiable()
                  .out("y")
                  .required("part", HEDDLE_ATTRIBUTE_INT)
                  .required("parts", HEDDLE_ATTRIBUTE_INT)
+                 .maybe("communicator", HEDDLE_ATTRIBUTE_STRING)
                  .infer(infer_shard)
                  .cpu<Shard>()
                  .example("f32[5] = 1 2 3 4 5; part=0, parts=2 -> f32[3] = 1 2 3", "by hand")
+                 .example("f32[1] = 1; part=0, parts=1, communicator=\"world\" -> f32[1] = 1", "by hand")
                  .example("i64[5,1] = 1 2 3 4 5; part=1, parts=2 -> i64[2,1] = 4 5", "by hand"));
 }
 
