@@ -57,12 +57,15 @@ void add_inside(const Node& node, const std::string& name, const std::string& de
     const auto* const inside = std::get_if<std::shared_ptr<const Net>>(&attribute.value);
     if (!inside) continue;
     if (const auto known = planned.find(inside->get()); known != planned.end()) {
-      for (const PlanCollective& c : known->second->collectives) all.push_back({name + '/' + c.name, device, c.communicator, c.signature});
+      for (const PlanCollective& c : known->second->collectives)
+        all.push_back({name + '/' + c.name, device, c.communicator, c.signature, c.tensors, c.bytes});
       continue;
     }
     for (const Node& n : (*inside)->nodes) {
       const std::string called = name + '/' + n.name;
-      if (is_collective(n)) all.push_back({called, device, communicator_of(n), signature(n, [](ValueId) { return std::string("?"); })});
+      if (is_collective(n))
+        all.push_back({called, device, communicator_of(n), signature(n, [](ValueId) { return std::string("?"); }),
+                       static_cast<int64_t>(n.inputs.size()), 0});
       add_inside(n, called, device, planned, all);
     }
   }
@@ -72,7 +75,15 @@ std::vector<PlanCollective> collectives_of(const TypedNet& typed, const Planned&
   std::vector<PlanCollective> all;
   for (const Node& node : typed.net.nodes) {
     const std::string& device = typed.device_of(node);
-    if (is_collective(node)) all.push_back({node.name, device, communicator_of(node), collective_signature(typed, node)});
+    if (is_collective(node)) {
+      PlanCollective& collective =
+          all.emplace_back(PlanCollective{node.name, device, communicator_of(node), collective_signature(typed, node)});
+      for (const ValueId input : node.inputs) {
+        if (!input.valid()) continue;
+        ++collective.tensors;
+        collective.bytes += byte_width(typed.type(input).dtype) * typed.type(input).shape.element_count();
+      }
+    }
     add_inside(node, node.name, device, planned, all);
   }
   return all;

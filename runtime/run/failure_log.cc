@@ -13,6 +13,15 @@
 #include "schedule/run_control.h"
 
 namespace heddle {
+namespace {
+
+// Returns the device that does the step's work: that of a copy to the host is the other one.
+std::string worker_of(const Plan& plan, const PlanStep& step) {
+  const bool known = step.on_device && step.on_device->device <= plan.devices.size() && plan.devices[step.on_device->device - 1u].device;
+  return known ? plan.devices[step.on_device->device - 1u].device->name() : plan.device_of(step);
+}
+
+}  // namespace
 FailureLog::FailureLog(const Plan& plan) : plan_(plan) {
   failures_.reserve(16);
 }
@@ -139,7 +148,7 @@ Status FailureLog::described(const Failure& f, uint32_t stop, bool untold) const
   }
   if (f.cause.ok())
     status = std::move(status).during(shapes.empty() ? fmt::format("on {}", plan_.device_of(step))
-                                                     : fmt::format("on {} with inputs {}", plan_.device_of(step), join(shapes, ", ")));
+                                                     : fmt::format("on {} with inputs {}", worker_of(plan_, step), join(shapes, ", ")));
   return std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
 }
 

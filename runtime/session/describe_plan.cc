@@ -100,8 +100,8 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
   info->memory_order = {order.lag, order.edges, order.length_ns, order.length_without_ns, order.arena_bytes, order.arena_bytes_without};
   for (const LayoutChange& change : plan.reorders) info->reorders.push_back({change.value, change.from, change.to, change.bytes});
   for (const ValueCopy& copy : plan.copies) info->copies.push_back({copy.value, copy.from, copy.to, copy.bytes});
-  for (const PlanCollective& c : plan.collectives) info->collectives.push_back({c.name, c.device, c.communicator, c.signature});
-  for (const PlanCommunicator& c : plan.communicators) info->communicators.push_back({c.name, c.hash});
+  for (const PlanCollective& c : plan.collectives) info->collectives.push_back({c.name, c.device, c.communicator, c.signature, c.tensors, c.bytes});
+  for (const PlanCommunicator& c : plan.communicators) info->communicators.push_back({c.name, c.hash, c.devices});
   info->warnings = plan.warnings;
   info->warnings.insert(info->warnings.end(), plan.impossible.begin(), plan.impossible.end());
   info->times = times;

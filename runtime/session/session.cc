@@ -37,11 +37,16 @@ PortInfo port_info(const Net& net, ValueId id) {
   return info;
 }
 
-// Returns the number of rows that an input used as indices may name, from the schemas of its readers; 0: it is not used as indices.
+// Returns the number of rows that an input used as indices may name, from the schemas of its readers, or of those of its rows
+// (heddle::Shard); 0: it is not used as indices.
 int64_t index_bound(const Net& net, ValueId input) {
   int64_t bound = 0;
   for (const Node& node : net.nodes)
     for (size_t k = 0; k < node.inputs.size(); ++k) {
+      if (node.inputs[k] == input && node.domain == "heddle" && node.type == "Shard" && !node.outputs.empty()) {
+        const int64_t of_rows = index_bound(net, node.outputs[0]);
+        bound = bound == 0 || of_rows == 0 ? std::max(bound, of_rows) : std::min(bound, of_rows);
+      }
       const heddle_port* port = node.schema ? node.schema->input_port(k) : nullptr;
       if (node.inputs[k] != input || !port || port->index_bound_port < 0) continue;
       const auto of = static_cast<size_t>(port->index_bound_port);

@@ -1,7 +1,7 @@
 // Data-parallel training: the same parameters for any number of devices or ranks, and for all replicas the same bits.
 #include <cmath>
 
-#include "collectives/trained_replicas.h"
+#include "collectives/training_jobs.h"
 
 namespace heddle {
 namespace {
@@ -11,24 +11,6 @@ using namespace testing_collectives;
 HEDDLE_CREW_SUITE(DataParallel);
 
 constexpr int64_t batch_rows = 48;  // the same number for 1, 2, 3, 4, 8 and 16 replicas
-
-std::vector<double> waves(int64_t count, double seed) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(std::sin(seed + 0.7 * static_cast<double>(i)));
-  return values;
-}
-Array doubles(const Shape& shape, double seed) {
-  return Array::of(DType::f64, shape, waves(shape.element_count(), seed));
-}
-// A type with the rows of a batch.
-DeclaredType batch_of(DType dtype, std::vector<int64_t> others) {
-  DeclaredType type{dtype, true, {Dim::named("N")}};
-  for (const int64_t extent : others) type.dims.push_back(Dim::of(extent));
-  return type;
-}
-std::shared_ptr<const Blob> blob(const Array& array) {
-  return Blob::copy_of(array.dtype, array.shape, array.bytes.data());
-}
 
 void expect_near(const Array& found, const Array& expected, double tolerance, const std::string& what) {
   ASSERT_EQ(found.shape, expected.shape) << what;
@@ -71,37 +53,6 @@ TEST_P(DataParallel, DividesTheLossAndNotTheRate) {
   // The rate is an f32.
   EXPECT_NEAR(found[0], 0.582, 1e-8);     // 0.58225 if the rate were divided, 0.6645 if nothing were
   EXPECT_NEAR(found[1], -0.14975, 1e-8);  // -0.149875, -0.04975
-}
-
-// 16 features, one output, squared distance of its sigmoid from a label.
-Net sigmoid_net(DType dtype) {
-  NetBuilder b("sigmoid");
-  const auto zeros = [&](const Shape& shape) {
-    std::byte* data = nullptr;
-    return std::shared_ptr<const Blob>(Blob::allocate(dtype, shape, &data));
-  };
-  const ValueId x = b.input("x", batch_of(dtype, {16})), label = b.input("label", batch_of(dtype, {1}));
-  const ValueId w = b.variable("w", zeros({16, 1}), true), bias = b.variable("b", zeros({1}), true);
-  const ValueId y = b.add1("Sigmoid", "y", {b.add1("Add", "biased", {b.add1("MatMul", "product", {x, w}), bias})});
-  const ValueId d = b.add1("Sub", "d", {y, label});
-  b.add1("ReduceMean", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}});
-  b.output(y);
-  return b.finish();
-}
-
-Array in_dtype(DType dtype, const Array& array) {
-  if (dtype == DType::f64) return array;
-  const std::vector<double> values = array.as<double>();
-  return Array::of(dtype, array.shape, std::vector<float>(values.begin(), values.end()));
-}
-
-Job sigmoid_job(DType dtype, int64_t batch, int steps = 10) {
-  Job job{sigmoid_net(dtype), {}, {}};
-  job.how.losses = {"loss"};
-  job.how.learning_rate = *LearningRate::parse(0.1, "constant");
-  for (int step = 0; step < steps; ++step)
-    job.steps.push_back({in_dtype(dtype, doubles({batch, 16}, step)), in_dtype(dtype, doubles({batch, 1}, 100 + step))});
-  return job;
 }
 
 TEST_P(DataParallel, LearnsTheSameOnAnyNumberOfDevices) {
@@ -155,36 +106,34 @@ TEST_P(DataParallel, WeighsUnevenParts) {
   expect_same_as_alone(crew, sigmoid_job(DType::f64, 64 + 5), 1e-12);
 }
 
-// A table of which each step looks up some rows, by indices that two tables share.
-Job lookup_job() {
-  NetBuilder b("lookup");
-  const ValueId indices = b.input("indices", batch_of(DType::i64, {4})), label = b.input("label", batch_of(DType::f64, {1}));
-  const ValueId table = b.variable("table", blob(doubles({1000, 8}, 3)), true),
-                other = b.variable("other", blob(doubles({1000, 8}, 5)), true);
-  const ValueId w = b.variable("w", blob(doubles({8, 1}, 7)), true);
-  const ValueId both =
-      b.add1("Add", "both", {b.add1("Gather", "looked_up", {table, indices}), b.add1("Gather", "beside", {other, indices})});
-  const ValueId axes = b.constant_ints("axes", {1});
-  const ValueId y = b.add1("MatMul", "y", {b.add1("ReduceSum", "sum", {both, axes}, {{"keepdims", int64_t{0}}}), w});
-  const ValueId d = b.add1("Sub", "d", {y, label});
-  b.add1("ReduceMean", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}});
-  Job job{b.finish(), {}, {}};
-  job.how.losses = {"loss"};
-  job.how.learning_rate = *LearningRate::parse(0.01, "constant");
-  for (int step = 0; step < 5; ++step) {
-    std::vector<int64_t> drawn;
-    for (int64_t i = 0; i < batch_rows * 4; ++i) drawn.push_back((i * 7919 + step * 104729) % 97);  // some rows are drawn twice
-    job.steps.push_back({Array::of(DType::i64, {batch_rows, 4}, drawn), doubles({batch_rows, 1}, step)});
-  }
-  return job;
-}
-
 TEST_P(DataParallel, GathersRowsOfTables) {
   for (const char* const optimizer : {"sgd", "adagrad", "adam"}) {
     SCOPED_TRACE(optimizer);
-    Job job = lookup_job();
+    Job job = lookup_job(batch_rows);
     job.how.optimizer = optimizer;
     expect_same_as_alone(GetParam(), job, 1e-11);
+  }
+}
+
+// Each row of the batch has the same random numbers on any number of devices, whose parts begin at any element; what is not by rows has the
+// same numbers on all.
+TEST_P(DataParallel, DrawsTheNumbersOfTheWholeBatch) {
+  for (const int64_t columns : {8, 5}) {
+    NetBuilder b("dropout");
+    const ValueId x = b.input("x", batch_of(DType::f64, {columns})), label = b.input("label", batch_of(DType::f64, {1}));
+    const ValueId w = b.variable("w", blob(doubles({columns, 1}, 7)), true);
+    const ValueId half = b.constant_float("half", 0.5F), yes = b.constant("yes", Blob::copy_of(DType::boolean, Shape{}, "\1"));
+    const ValueId noise = b.add1("RandomNormal", "noise", {}, {{"shape", std::vector<int64_t>{columns}}, {"dtype", int64_t{11}}});
+    const ValueId more = b.add1("Add", "more", {x, b.add1("RandomUniformLike", "by_row", {x}, {{"dtype", int64_t{11}}})});
+    const ValueId kept = b.add1("Dropout", "kept", {b.add1("Add", "noisy", {more, noise}), half, yes});
+    const ValueId d = b.add1("Sub", "d", {b.add1("MatMul", "y", {kept, w}), label});
+    b.add1("ReduceMean", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}});
+    b.output(kept);
+    Job job{b.finish(), {}, {}};
+    job.how.losses = {"loss"};
+    job.how.learning_rate = *LearningRate::parse(0.1, "constant");
+    for (int step = 0; step < 3; ++step) job.steps.push_back({doubles({batch_rows, columns}, step), doubles({batch_rows, 1}, 50 + step)});
+    expect_same_as_alone(GetParam(), job, 1e-12);
   }
 }
 
@@ -192,7 +141,7 @@ TEST_P(DataParallel, GathersRowsOfTables) {
 TEST_P(DataParallel, KeepsSingleVariablesOnTheHost) {
   for (const std::vector<std::string>& single :
        {std::vector<std::string>{"table", "other"}, std::vector<std::string>{"table", "other", "w"}}) {
-    Job job = lookup_job();
+    Job job = lookup_job(batch_rows);
     job.how.parallel.single = single;
     expect_same_as_alone(GetParam(), job, 1e-11);
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collectives/trained_replicas.h"
+#include "collectives/training_jobs.h"
 #include "load/temporary_folder.h"
 
 namespace heddle {
@@ -14,47 +14,8 @@ HEDDLE_CREW_SUITE(ReplicatedState);
 
 constexpr int64_t samples = 96;  // an even number for each of 1, 2, 3, 4, 8 and 16 replicas
 
-std::shared_ptr<const Blob> floats(const Shape& shape, float value) {
-  const std::vector<float> values(static_cast<size_t>(shape.element_count()), value);
-  return Blob::copy_of(DType::f32, shape, values.data());
-}
-
-DeclaredType batch(int64_t columns) {
-  return {DType::f32, true, {Dim::named("N"), Dim::of(columns)}};
-}
-
-// One feature that is normalised, with running statistics that begin as 0, and scaled.
-Net normalised_net() {
-  NetBuilder b("normalised");
-  const ValueId x = b.input("x", batch(1)), label = b.input("label", batch(1));
-  const ValueId scale = b.variable("scale", floats({1}, 1), true), bias = b.variable("bias", floats({1}, 0), true);
-  const ValueId mean = b.variable("mean", floats({1}, 0)), variance = b.variable("variance", floats({1}, 0));
-  const auto y = b.add("BatchNormalization", "bn", {x, scale, bias, mean, variance}, 3, {{"training_mode", int64_t{1}}, {"momentum", 0.9}});
-  b.updates(b.add1("Assign", "new_mean", {mean, y[1]}, {}, "heddle"), mean);
-  b.updates(b.add1("Assign", "new_variance", {variance, y[2]}, {}, "heddle"), variance);
-  const ValueId d = b.add1("Sub", "d", {y[0], label});
-  b.add1("ReduceMean", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}});
-  return b.finish();
-}
-
-// In step t all pairs of samples have the mean 2t and the variance 2t - 1.
-Job normalised_job() {
-  Job job{normalised_net(), {}, {}};
-  job.how.losses = {"loss"};
-  job.how.optimizer = "momentum";
-  for (int t = 1; t <= 3; ++t) {
-    std::vector<float> x, label;
-    for (int64_t i = 0; i < samples; ++i) {
-      x.push_back(static_cast<float>(2 * t + (i % 2 == 0 ? 1 : -1) * std::sqrt(2.0 * t - 1)));
-      label.push_back(static_cast<float>(std::cos(static_cast<double>(i))));
-    }
-    job.steps.push_back({Array::of(DType::f32, {samples, 1}, x), Array::of(DType::f32, {samples, 1}, label)});
-  }
-  return job;
-}
-
 TEST_P(ReplicatedState, RunningStatisticsAreTheSameOnAll) {
-  const Job job = normalised_job();
+  const Job job = normalised_job(samples);
   for (size_t steps = 1; steps <= 3; ++steps) {
     Job first = job;
     first.steps.resize(steps);
@@ -69,7 +30,7 @@ TEST_P(ReplicatedState, RunningStatisticsAreTheSameOnAll) {
 // Replicas whose samples differ have the statistics of the first one's.
 TEST_P(ReplicatedState, RunningStatisticsAreThoseOfTheFirst) {
   const Crew crew = GetParam();
-  Job job = normalised_job();
+  Job job = normalised_job(samples);
   job.steps.resize(1);
   std::vector<float> x;
   for (int64_t i = 0; i < samples; ++i) x.push_back(static_cast<float>(i));
@@ -80,12 +41,31 @@ TEST_P(ReplicatedState, RunningStatisticsAreThoseOfTheFirst) {
   EXPECT_NEAR(trained[0].variables.at("mean").as<float>()[0], 0.1 * of_first, 1e-5);
 }
 
+// With the statistics of the whole batch nets with normalisation learn the same on any number of devices.
+TEST_P(ReplicatedState, CombinedStatisticsAreThoseOfTheWholeBatch) {
+  const Crew crew = GetParam();
+  Job job = normalised_job(samples);
+  job.how.parallel.combine_statistics = true;
+  for (Arrays& step : job.steps) {
+    std::vector<float> x;
+    for (int64_t i = 0; i < samples; ++i) x.push_back(static_cast<float>(std::sin(static_cast<double>(i))) * 3 + 1);
+    step[0] = Array::of(DType::f32, {samples, 1}, x);
+  }
+  const std::vector<Trained> found = train(crew, job), alone = train({1, crew.devices}, job);
+  expect_alike(found);
+  ASSERT_TRUE(alone[0].status.ok()) << alone[0].status.text();
+  for (const auto& [name, value] : alone[0].variables) {
+    const std::vector<float> a = value.as<float>(), b = found[0].variables.at(name).as<float>();
+    for (size_t i = 0; i < a.size() && value.dtype == DType::f32; ++i) EXPECT_NEAR(a[i], b[i], 1e-6) << name;
+  }
+}
+
 // Devices 1, 2 and 3: files have the names of the first replica, its optimizer's state, statistics and the number of steps.
 TEST(ReplicatedFiles, HaveTheFirstReplicaAlone) {
   const testing::TemporaryFolder folder;
   const std::string file = (folder.path() / "variables.safetensors").string();
   const Runtime runtime = runtime_with_devices(2);
-  Job job = normalised_job();
+  Job job = normalised_job(samples);
   job.how.parallel.devices = {sim(1), sim(2), sim(3)};
   std::vector<Net> all;
   all.push_back(job.net);
@@ -128,7 +108,7 @@ TEST(ReplicatedFiles, HaveTheFirstReplicaAlone) {
 TEST(ReplicatedFiles, OfNetsThatTestStayAsTheyAre) {
   const Runtime runtime = runtime_with_devices(2);
   NetBuilder b("test");
-  const ValueId x = b.input("x", batch(2)), w = b.variable("w", DType::f32, Shape{2, 1}, "normal(0, 1)", true);
+  const ValueId x = b.input("x", batch_of(DType::f32, {2})), w = b.variable("w", DType::f32, Shape{2, 1}, "normal(0, 1)", true);
   b.output(b.add1("MatMul", "y", {x, w}));
   const ValueId mean = b.add1("ReduceMean", "mean", {b.net().outputs[0]}, {{"keepdims", int64_t{0}}});
   b.output(mean);
@@ -160,7 +140,7 @@ TEST(ReplicatedFiles, OfNetsThatTestStayAsTheyAre) {
 }
 
 std::string refusal(const std::function<void(Net&, DataParallelOptions&)>& change) {
-  Job job = normalised_job();
+  Job job = normalised_job(samples);
   job.how.parallel.devices = {sim(0), sim(1)};
   change(job.net, job.how.parallel);
   std::vector<Net> all;
@@ -204,7 +184,7 @@ TEST(Replication, NamesWhatIsWrong) {
 // A batch with fewer rows than devices.
 TEST(Replication, NeedsARowForEach) {
   const Crew crew{4, true};
-  Job job = normalised_job();
+  Job job = normalised_job(samples);
   job.steps = {{Array::of(DType::f32, {3, 1}, std::vector<float>(3)), Array::of(DType::f32, {3, 1}, std::vector<float>(3))}};
   const std::vector<Trained> trained = train(crew, job);
   EXPECT_NE(trained[0].status.text().find("3 rows are not enough for 4 parts"), std::string::npos) << trained[0].status.text();
@@ -214,7 +194,7 @@ TEST(Replication, NeedsARowForEach) {
 TEST_P(ReplicatedState, NetsMayBroadcastAndWait) {
   const Crew crew = GetParam();
   NetBuilder b("synchronised");
-  const ValueId x = b.input("x", batch(1)), w = b.variable("w", floats({1, 1}, 1), true);
+  const ValueId x = b.input("x", batch_of(DType::f32, {1})), w = b.variable("w", floats({1, 1}, 1), true);
   const ValueId first = b.add1("ReduceMin", "first", {x}, {{"keepdims", int64_t{0}}});
   const ValueId shared = b.add1("Broadcast", "shared", {first}, {{"communicator", world}, {"root", int64_t{0}}}, "heddle");
   ValueId y = b.add1("MatMul", "y", {x, w});

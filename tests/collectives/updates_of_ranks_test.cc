@@ -93,7 +93,11 @@ TEST(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
   for (int attempt = 0; attempt < 300; ++attempt) {
     const std::vector<float> before = ranks[0]->w();
     std::atomic<bool> begun{false};
-    std::thread other([&] { ranks[1]->status = ranks[1]->context->run(); });
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+      ranks[1]->status = ranks[1]->context->run();
+      over = true;
+    });
     std::thread cancelled([&] {
       begun = true;
       ranks[0]->status = ranks[0]->context->run();
@@ -102,7 +106,10 @@ TEST(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
     std::this_thread::sleep_for(std::chrono::microseconds(attempt % 100 * 3));
     ranks[0]->context->cancel();
     cancelled.join();
-    ranks[1]->context->cancel();  // it may have begun after the other had left
+    while (!over) {  // it may begin after the other has left
+      ranks[1]->context->cancel();
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
     other.join();
     EXPECT_EQ(ranks[0]->w(), ranks[1]->w()) << ranks[0]->status.text() << "\n" << ranks[1]->status.text();
     ++(ranks[0]->w() == before ? left : made);

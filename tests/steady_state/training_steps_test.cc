@@ -22,7 +22,7 @@ using namespace testing_nets;
 using namespace testing_steady;
 
 // Opens "train", which trains with `optimizer`, and "test".
-Session open_training(const Runtime& r, const std::string& recipe, const char* optimizer) {
+Session open_training(const Runtime& r, const std::string& recipe, const char* optimizer, const std::vector<std::string>& devices = {}) {
   auto form = models::training_form(recipe, {});
   EXPECT_TRUE(form.ok()) << form.status().text();
   std::vector<Net> both;
@@ -35,9 +35,13 @@ Session open_training(const Runtime& r, const std::string& recipe, const char* o
   options.optimizer = optimizer;
   options.learning_rate = *LearningRate::parse(0.001, "cosine(100000)", 10);
   if (recipe != "dlrm") options.clip_norm = 10;  // its tables are updated by rows, whose gradients clipping would write out as whole tables
+  options.parallel.devices = devices;
   const Status added = nets->add_training(r, "train", options, "train");
   EXPECT_TRUE(added.ok()) << added.text();
-  auto session = r.open(*nets);
+  SessionOptions of_session;
+  of_session.copies = Copies::automatic;
+  of_session.communicators.emplace_back();
+  auto session = r.open(*nets, of_session);
   EXPECT_TRUE(session.ok()) << session.status().text();
   return *session;
 }
@@ -71,6 +75,29 @@ TEST(SteadyState, TrainingSteps) {
       }
 }
 
+const std::vector<std::string> two_devices = {"sim:0", "sim:1"};
+
+Runtime runtime_with_devices(int threads) {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+  options.default_plugins = false;
+  options.threads = threads;
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
+TEST(SteadyState, TrainingStepsOnTwoDevices) {
+  for (const char* recipe : {"lenet", "mlp"})
+    for (const char* const optimizer : {"momentum", "adam"}) {
+      const Runtime r = runtime_with_devices(2);
+      Session train = *open_training(r, recipe, optimizer, two_devices).net("train");
+      std::vector<Call> calls = {batch_for(train, 4)};
+      const Effort effort = long_tests ? Effort{} : Effort{.warm_up = 30, .runs = 100, .at_least = 100};
+      expect_only_onednn(train, calls, effort, std::string(recipe) + " by " + optimizer + " on two devices");
+    }
+}
+
 int64_t entries_of(const char* folder) {
   const auto entries = std::filesystem::directory_iterator(folder);
   return std::distance(begin(entries), end(entries));
@@ -84,12 +111,12 @@ struct Holdings {
 
 // After every 100 steps the net is tested and its variables are saved, as programs do, and the resources of the process must be the same as
 // before. As above, one of oneTBB's threads may start late and get its memory then: resources may change once where there are several.
-void train_for_long(int threads) {
+void train_for_long(int threads, const std::vector<std::string>& devices = {}) {
   const int stretches = long_tests ? 100 : 10;
   const testing::TemporaryFolder folder;
   const std::string file = (folder / "variables").string();
-  const Runtime r = runtime(threads);
-  Session train = *open_training(r, "lenet", "adam").net("train"), test = *train.net("test");
+  const Runtime r = devices.empty() ? runtime(threads) : runtime_with_devices(threads);
+  Session train = *open_training(r, "lenet", "adam", devices).net("train"), test = *train.net("test");
   Call step = batch_for(train, 4), evaluation = batch_for(test, 10);
   std::vector<Holdings> held;
   held.reserve(static_cast<size_t>(stretches) + 1);
@@ -120,6 +147,10 @@ TEST(SteadyState, ALongTrainingHoldsWhatItHeldAtItsBeginning) {
 
 TEST(SteadyState, ALongTrainingOnTwoThreadsHoldsWhatItHeldAtItsBeginning) {
   train_for_long(2);
+}
+
+TEST(SteadyState, ALongTrainingOnTwoDevicesHoldsWhatItHeldAtItsBeginning) {
+  train_for_long(2, two_devices);
 }
 
 TEST(SteadyState, TheCounterSeesBytesThatStay) {

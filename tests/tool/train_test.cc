@@ -151,7 +151,7 @@ TEST(ToolTrain, WhatIsWrongIsSaid) {
   EXPECT_EQ(says({"-o", samples.net}, 2), Words{"invalid-argument"});
   for (const Words& option :
        {Words{"--checkpoint-dir", "d"}, Words{"--checkpoint-every", "5"}, Words{"--keep", "2"}, Words{"--resume"},
-        Words{"--accumulate", "2"}, Words{"--precision", "bf16"}, Words{"--devices", "cpu:0"}, Words{"--rendezvous", "pmix"},
+        Words{"--accumulate", "2"}, Words{"--precision", "bf16"}, Words{"--rendezvous", "pmix"},
         Words{"--rank", "0"}, Words{"--ranks", "2"}, Words{"--interface", "lo"}, Words{"--timeout", "5"}})
     EXPECT_EQ(says(option, 2), Words{"not-implemented"}) << option[0];
   const Words missing = {"train", samples.net, "--steps", "1", "--data", "x=" + samples.file("x.npy")};

@@ -112,6 +112,11 @@ TEST(TrainingPages, GradientsShowsWhatItsCommandsPrint) {
   run_page(folder.path(), "gradients.md", 2);
 }
 
+TEST(TrainingPages, DistributedShowsWhatItsCommandsPrint) {
+  const TemporaryFolder folder;
+  run_page(folder.path(), "distributed.md", 5);
+}
+
 TEST(TrainingPages, TheCommandLineShowsWhatItsCommandsOfLearningPrint) {
   const TemporaryFolder folder;
   run_page(folder.path(), "command_line.md", 4, {"heddle model ", "heddle train ", "heddle predictor "});

@@ -25,11 +25,18 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Whether `name` is one of `names`, or begins as one of them does that ends with "*".
+bool is_named(const std::string& name, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& wanted) {
+    return wanted == name || (wanted.ends_with('*') && name.starts_with(wanted.substr(0, wanted.size() - 1)));
+  });
+}
+
 // Checks that each of `names` is one of `known`, and is there once.
 Status check_names(const std::vector<std::string>& names, const std::vector<std::string>& known, const char* what) {
   std::set<std::string> seen;
   for (const std::string& name : names) {
-    if (!contains(known, name))
+    if (std::none_of(known.begin(), known.end(), [&](const std::string& one) { return is_named(one, {name}); }))
       return {Code::unknown_name, fmt::format("the net has no {} {}", what, quoted(name)), suggestion(name, known)};
     if (!seen.insert(name).second) return invalid(fmt::format("{} {} is named twice", what, quoted(name)), "name it once");
   }
@@ -91,7 +98,7 @@ Result<ReplicaChoice> choose_replicas(const Net& net, const DataParallelOptions&
     }
   for (uint32_t v = 0; v < net.variables.size(); ++v) {
     const Variable& variable = net.variables[v];
-    choice.single.push_back(net.step_counter == VariableId(v) || contains(options.single, variable.name) || (read[v] && !elsewhere[v]));
+    choice.single.push_back(net.step_counter == VariableId(v) || is_named(variable.name, options.single) || (read[v] && !elsewhere[v]));
     if (choice.single[v] && choice.devices.size() > 1 && variable.first != variable.last)
       return invalid(fmt::format("variable {} is updated by operator {}, and there is one for all replicas", quoted(variable.name),
                                  quoted(net[net[variable.last].producer].name)),

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/text/text.h"
+#include "derive/data_parallel/combined_normalization.h"
 #include "derive/data_parallel/join_replicas.h"
 #include "derive/data_parallel/replica_choice.h"
 #include "derive/emitter.h"
+#include "plugin/schema.h"
 #include "resolve/resolve.h"
 #include "resolve/subnet_ports.h"
 
@@ -17,8 +20,10 @@ namespace {
 
 class Replication {
  public:
-  Replication(const Net& net, const RegistrySnapshot& registry, const DataParallelOptions& options, ReplicaChoice choice)
-      : from_(net), options_(options), choice_(std::move(choice)), net_(net), emitter_(net_, registry) {}
+  // `types`: of the net, where statistics are combined; else null.
+  Replication(const Net& net, const RegistrySnapshot& registry, const DataParallelOptions& options, ReplicaChoice choice,
+              const PolymorphicTypes* types)
+      : from_(net), options_(options), types_(types), choice_(std::move(choice)), net_(net), emitter_(net_, registry) {}
 
   Result<Replicas> run() {
     net_.nodes.clear();
@@ -34,7 +39,11 @@ class Replication {
     HEDDLE_CHECK(split_inputs());
     for (uint32_t n = 0; n < from_.nodes.size(); ++n)
       for (size_t k = 0; k < replicas(); ++k)
-        if (!is_broadcast(from_.nodes[n])) copy_node(NodeId(n), k);
+        if (is_combined(from_.nodes[n])) {
+          HEDDLE_CHECK(combine(NodeId(n), k));
+        } else if (!is_broadcast(from_.nodes[n])) {
+          copy_node(NodeId(n), k);
+        }
     HEDDLE_CHECK(synchronise());
     for (size_t k = 0; k < replicas(); ++k)
       for (uint32_t n = 0; n < from_.nodes.size(); ++n)
@@ -104,21 +113,38 @@ class Replication {
   }
 
   Status split_inputs() {
-    for (size_t i = 0; i < from_.inputs.size() && replicas() > 1; ++i) {
+    if (replicas() == 1 && (options_.ranks == 1 || !draws())) return {};
+    for (size_t i = 0; i < from_.inputs.size(); ++i) {
       const ValueId input = from_.inputs[i];
       if (!choice_.split[input.index]) continue;
       for (size_t k = 0; k < replicas(); ++k) {
         emitter_.derive_from(fmt::format("{}@{}", from_[input].name, choice_.devices[k]), "cpu");
-        HEDDLE_TRY(values_[k][input.index],
-                   emitter_.emit1("heddle", "Shard", {net_.inputs[i]},
-                                  {{"part", static_cast<int64_t>(k)}, {"parts", static_cast<int64_t>(replicas())}}));
+        std::vector<Attribute> attributes = {{"part", static_cast<int64_t>(k)}, {"parts", static_cast<int64_t>(replicas())}};
+        if (options_.ranks > 1) attributes.push_back({"communicator", options_.communicator});
+        HEDDLE_TRY(values_[k][input.index], emitter_.emit1("heddle", "Shard", {net_.inputs[i]}, std::move(attributes)));
       }
     }
     return {};
   }
 
+  // Whether the net draws random numbers for rows of the batch.
+  bool draws() const {
+    return std::any_of(from_.nodes.begin(), from_.nodes.end(), [&](const Node& node) { return is_random(node) && is_of_batch(node); });
+  }
+  static bool is_random(const Node& node) { return node.schema && node.schema->has_trait(HEDDLE_TRAIT_RANDOM); }
+  bool is_of_batch(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId output) { return output.valid() && choice_.of_batch[output.index]; });
+  }
+
   void copy_node(NodeId id, size_t replica) {
     const Node& node = from_[id];
+    if (replica > 0 && is_random(node) && !is_of_batch(node)) {  // the same numbers for all rows
+      for (const ValueId output : node.outputs)
+        if (output.valid()) values_[replica][output.index] = values_[0][output.index];
+      nodes_[replica][id.index] = nodes_[0][id.index];
+      return;
+    }
     const NodeId made(net_.nodes.size());
     Node copy = node;
     copy.name = name_of(node.name, replica);
@@ -140,6 +166,22 @@ class Replication {
     }
     net_.nodes.push_back(std::move(copy));
     nodes_[replica][id.index] = made;
+  }
+
+  bool is_combined(const Node& node) const { return types_ && choice_.has_peers && normalizes_batch(node) && is_of_batch(node); }
+  Status combine(NodeId id, size_t replica) {
+    const Node& node = from_[id];
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) inputs.push_back(input.valid() ? values_[replica][input.index] : input);
+    emitter_.derive_from(name_of(node.name, replica), choice_.devices[replica]);
+    HEDDLE_TRY(const std::vector<ValueId> outputs, combined_normalization(emitter_, *types_, node, inputs, options_.communicator));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].valid()) continue;
+      values_[replica][node.outputs[i].index] = outputs[i];
+      if (replica == 0) net_[outputs[i]].name = from_[node.outputs[i]].name;
+    }
+    nodes_[replica][id.index] = net_[outputs[0]].producer;
+    return {};
   }
 
   // Whether the node writes a variable that all replicas have from a value that each computes from its own rows.
@@ -179,6 +221,7 @@ class Replication {
 
   const Net& from_;
   const DataParallelOptions& options_;
+  const PolymorphicTypes* const types_;
   ReplicaChoice choice_;
   Net net_;
   Emitter emitter_;                                 // knows the names of the net that is copied
@@ -193,7 +236,11 @@ Result<ReplicatedNet> replicate(const Net& net, const std::shared_ptr<const Regi
                                 const DataParallelOptions& options, const std::vector<std::string>& losses,
                                 const std::vector<std::pair<std::string, int64_t>>& symbols, const Limits& limits) {
   HEDDLE_TRY(ReplicaChoice choice, choose_replicas(net, options));
-  HEDDLE_TRY(Replicas replicas, Replication(net, *registry, options, std::move(choice)).run());
+  std::optional<PolymorphicTypes> types;
+  if (options.combine_statistics) {
+    HEDDLE_TRY(types, PolymorphicTypes::infer(net, registry, evaluator, symbols, limits));
+  }
+  HEDDLE_TRY(Replicas replicas, Replication(net, *registry, options, std::move(choice), types ? &*types : nullptr).run());
   HEDDLE_TRY(replicas.net, resolve(std::move(replicas.net), registry, limits));
   ReplicatedNet made;
   HEDDLE_TRY(made.losses, join_replicas(net, registry, evaluator, options, losses, symbols, limits, replicas));

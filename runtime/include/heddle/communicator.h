@@ -14,7 +14,8 @@ struct CommunicatorOptions {
   std::string name;
   int rank = 0;  // of this process, 0 to size - 1
   int size = 1;  // number of processes
-  // The devices of this process that are members; the plugin gets them in this order. Empty: SessionOptions::device alone.
+  // The devices of this process that are members; the plugin gets them in this order. Empty: those on which the net that uses it first has
+  // collectives, ascending, or SessionOptions::device if it has none on devices.
   std::vector<std::string> devices;
   // How the processes find each other, in the form that is documented by the plugin that makes the communicator. Empty where `size` is 1.
   std::string rendezvous;

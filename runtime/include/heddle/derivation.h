@@ -79,7 +79,12 @@ struct DataParallelOptions {
   int64_t ranks = 1;                 // sessions that train together, each with its own batch
   std::string communicator = "data_parallel";
   std::vector<std::string> whole;   // inputs that each replica gets as they are; all others but scalars are split along axis 0
-  std::vector<std::string> single;  // variables that have no replicas; the operators that read them are on the host
+  // Variables that have no replicas, or beginnings of their names, followed by "*"; the operators that read them are on the host.
+  std::vector<std::string> single;
+  // BatchNormalization uses the statistics of the whole batch, so that nets with it learn the same for any number of replicas: two more
+  // collectives in each, and two in its gradient. Otherwise each replica normalises its part by itself, and the running statistics are the
+  // first one's.
+  bool combine_statistics = false;
   // Gradients are reduced several at once, as soon as these have that many bytes together. 0: an eighth of all gradients, but 256 KiB to 25
   // MiB.
   int64_t bucket_bytes = 0;

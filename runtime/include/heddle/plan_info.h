@@ -95,10 +95,13 @@ struct PlanInfo {
     std::string device;  // "cpu:0"
     std::string communicator;
     std::string signature;  // its type, the dtypes and numbers of elements of its inputs, its attributes
+    int64_t tensors = 0;    // its inputs, all of which go in one step
+    int64_t bytes = 0;      // of these; at most, where extents are known only during a run
   };
   struct CommunicatorUse {
     std::string name;
     uint64_t hash = 0;  // of the signatures of its collectives in their order; the ranks compare their hashes before the first step
+    std::vector<std::string> devices;  // on which its collectives are launched together; empty: they are on the host
   };
   struct Times {  // of the compiler's stages, in nanoseconds
     int64_t load_ns = 0, resolve_ns = 0, infer_ns = 0, verify_ns = 0, transform_ns = 0, compile_ns = 0, prepare_ns = 0;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "commands/bench_collectives.h"
 #include "commands/commands.h"
 #include "heddle/session.h"
 #include "options/device_options.h"
@@ -26,6 +27,8 @@ struct BenchArguments {
   DeviceOptions devices;
   NetChoice choice;
   LimitOptions limits;
+  bool has_collectives = false;  // instead of a net
+  CollectivesBench collectives;
 };
 
 struct Measured {
@@ -114,7 +117,17 @@ Json compare_runs(const Json& old, const Json& runs, const Report& report) {
   return comparison;
 }
 
-Status bench(const BenchArguments& o, Report& report) {
+Status bench_operators(BenchArguments& o, Report& report) {
+  if (!o.net.empty()) return {Code::invalid_argument, "--collectives: a net was named too", "leave it out: collectives are measured alone"};
+  o.collectives.repeat = o.repeat;
+  o.collectives.warmup = o.warmup;
+  HEDDLE_TRY(report.json["collectives"], bench_collectives(o.collectives, report));
+  return {};
+}
+
+Status bench(BenchArguments& o, Report& report) {
+  if (o.has_collectives) return bench_operators(o, report);
+  if (o.net.empty()) return {Code::invalid_argument, "no net was named", "name a file, or measure --collectives"};
   Json runs = Json::array(), operators = Json::array(), old;
   if (!o.compare.empty()) {
     HEDDLE_TRY(old, read_result(o.compare));
@@ -148,7 +161,16 @@ Status bench(const BenchArguments& o, Report& report) {
 
 Run declare_bench(CLI::App& app) {
   auto o = std::make_shared<BenchArguments>();
-  app.add_option("net", o->net, "a .heddle or .json file")->required()->type_name("NET");
+  app.add_option("net", o->net, "a .heddle or .json file")->type_name("NET");
+  CLI::Option* const collectives =
+      app.add_flag("--collectives", o->has_collectives, "collectives instead of a net, by size and number of participants");
+  app.add_option("--members", o->collectives.members, "numbers of participants")
+      ->needs(collectives)
+      ->delimiter(',')
+      ->type_name("2,4")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--sizes", o->collectives.sizes, "bytes of each")->needs(collectives)->delimiter(',')->type_name("4K,1M");
+  app.add_option("--kind", o->collectives.device, "a kind of devices, else threads of this process")->needs(collectives)->type_name("sim");
   o->choice.declare(app);
   app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, max_threads));
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));
@@ -168,6 +190,6 @@ const Command bench_command = {"bench",
                                "repeated timing, whole and by operator",
                                "heddle bench resnet50.heddle --threads 1,2",
                                declare_bench,
-                               {{"bench", {"runs", "operators", "comparison"}}}};
+                               {{"bench", {"runs", "operators", "comparison", "collectives"}}}};
 
 }  // namespace heddle::tool

@@ -19,14 +19,14 @@ struct ModelArguments {
   models::RecipeOptions recipe;
   TrainingFlags training;
   std::optional<int64_t> batch;
-  bool list = false, train = false;
+  bool list = false, train = false, loss = false;
 };
 
-// Two nets over the same variables: one that learns, one that tests.
+// Two nets over the same variables: one that learns, or has a loss alone, and one that tests.
 Status save_training_form(const ModelArguments& o, Report& report) {
   HEDDLE_TRY(models::TrainingForm form, models::training_form(o.name, o.recipe));
   std::vector<Net> nets;
-  HEDDLE_TRY(Net trains, o.training.learning(form.train, "loss", report.common));
+  HEDDLE_TRY(Net trains, o.loss ? Result<Net>(std::move(form.train)) : o.training.learning(form.train, "loss", report.common));
   if (o.batch)
     for (const ValueId input : trains.inputs) trains[input].type.dims[0] = Dim::of(*o.batch);
   nets.push_back(std::move(trains));
@@ -60,10 +60,10 @@ Status write_model(const ModelArguments& o, Report& report) {
   if (!o.weights.empty()) HEDDLE_CHECK(roles.writes("--weights", o.weights));
   models::RecipeOptions recipe = o.recipe;
   if (o.batch) recipe.batch = *o.batch;
-  if (o.train) recipe.purpose = models::Purpose::training;
+  if (o.train || o.loss) recipe.purpose = models::Purpose::training;
   HEDDLE_TRY(const Net net, models::build(o.name, recipe));
   if (!o.weights.empty()) HEDDLE_CHECK(models::write_weights(net, o.weights));
-  if (o.train) return save_training_form(o, report);
+  if (o.train || o.loss) return save_training_form(o, report);
   HEDDLE_CHECK(save_net(net, o.output));
   report_net(net, o.output, report);
   return {};
@@ -77,6 +77,8 @@ Run declare_model(CLI::App& app) {
   app.add_option("--seed", o->recipe.seed, "of the weights")->check(whole_number());
   app.add_option("--weights", o->weights, "all parameters by name, for other frameworks")->type_name("FILE.safetensors");
   app.add_flag("--train", o->train, "the training form: nets \"train\", which learns, and \"test\", of any batch");
+  app.add_flag("--loss", o->loss, "the training form before it learns, for heddle train with options: \"train\" has a loss alone")
+      ->excludes("--train");
   o->training.declare(app);
   app.add_flag("--list", o->list, "the recipes there are");
   return [o](Report& report) { return report.finish_with(write_model(*o, report)); };

@@ -30,6 +30,12 @@ void TrainingFlags::declare(CLI::App& app) {
   option("--warm-up", warm_up, "steps in which the rate rises", "N")->check(whole_number(INT64_MAX));
   option("--clip-value", clip_value, "gradients are held to [-X, X]", "X")->check(any_number());
   option("--clip-norm", clip_norm, "gradients together are held to that norm", "X")->check(any_number());
+  option("--devices", devices, "a replica on each, of one kind, which has its part of the batch: sim:0,sim:1", "D,D")->delimiter(',');
+  option("--single", single, "a variable without replicas: it is on the host, and so is what reads it", "NAME");
+  option("--whole", whole, "an input that each replica gets as it is; the others are split along axis 0", "NAME");
+  CLI::Option* const combine =
+      app.add_flag("--combine-statistics", combine_statistics, "BatchNormalization over all replicas: two collectives more in each");
+  combine->each([this](const std::string&) { given_.emplace_back("--combine-statistics"); });
   option("--average", average, "keeps averages of the weights: decay * average + (1 - decay) * weight after each step", "DECAY")
       ->check(any_number());
 }
@@ -58,6 +64,16 @@ Result<TrainingOptions> TrainingFlags::options(const std::string& loss) const {
   made.dense = dense;
   made.clip_norm = clip_norm;
   made.average = average;
+  made.parallel.devices = devices;
+  made.parallel.single = single;
+  made.parallel.whole = whole;
+  made.parallel.combine_statistics = combine_statistics;
+  if (devices.empty() && !(single.empty() && whole.empty() && !combine_statistics))
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: there are no replicas", !single.empty()  ? "--single"
+                                                           : !whole.empty() ? "--whole"
+                                                                            : "--combine-statistics"),
+                  "say on which devices they are, as in --devices sim:0,sim:1");
   HEDDLE_TRY(made.learning_rate, LearningRate::parse(rate, schedule, warm_up));
   HEDDLE_TRY(const std::vector<NameValue> given, split_name_values("--set", settings));
   for (const auto& [name, text] : given) {

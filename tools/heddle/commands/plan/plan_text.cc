@@ -193,25 +193,36 @@ std::string escape_xml(const std::string& text) {
 Json collectives_json(const PlanInfo& plan) {
   Json all = Json::array();
   for (const PlanInfo::Collective& c : plan.collectives)
-    all.push_back({{"name", c.name}, {"device", c.device}, {"communicator", c.communicator}, {"signature", c.signature}});
+    all.push_back({{"name", c.name},
+                   {"device", c.device},
+                   {"communicator", c.communicator},
+                   {"signature", c.signature},
+                   {"tensors", c.tensors},
+                   {"bytes", c.bytes}});
   return all;
 }
 
 Json communicators_json(const PlanInfo& plan) {
   Json all = Json::array();
   for (const PlanInfo::CommunicatorUse& c : plan.communicators)
-    all.push_back({{"name", c.name}, {"collectives_hash", fmt::format("{:016x}", c.hash)}});
+    all.push_back({{"name", c.name}, {"collectives_hash", fmt::format("{:016x}", c.hash)}, {"devices", c.devices}});
   return all;
+}
+
+std::string counted(int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string collectives_text(const PlanInfo& plan) {
   std::string out;
   for (size_t i = 0; i < plan.collectives.size(); ++i) {
     const PlanInfo::Collective& c = plan.collectives[i];
-    out += fmt::format("collective {} {} on {}: {}\n", i, quoted(c.name), word(c.device), printable_line(c.signature));
+    out += fmt::format("collective {} {} on {}: {} in {}, {}\n", i, quoted(c.name), word(c.device), human_bytes(c.bytes),
+                       counted(c.tensors, "tensor"), printable_line(c.signature));
   }
   for (const PlanInfo::CommunicatorUse& c : plan.communicators)
-    out += fmt::format("communicator {} collectives {:016x}\n", quoted(c.name), c.hash);
+    out += fmt::format("communicator {} {}collectives {:016x}\n", quoted(c.name),
+                       c.devices.empty() ? std::string() : fmt::format("on {}, ", join(c.devices, ", ")), c.hash);
   return out;
 }
 

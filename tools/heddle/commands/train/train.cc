@@ -14,7 +14,6 @@ Status check_not_there(const TrainArguments& o) {
                                                   {"--resume", o.resume},
                                                   {"--accumulate", !o.accumulate.empty()},
                                                   {"--precision", !o.precision.empty()},
-                                                  {"--devices", !o.devices.empty()},
                                                   {"--rendezvous", !o.rendezvous.empty()},
                                                   {"--rank", !o.rank.empty()},
                                                   {"--ranks", !o.ranks.empty()},
@@ -71,7 +70,6 @@ Run declare_train(CLI::App& app) {
   app.add_flag("--resume", o->resume, "not there yet");
   app.add_option("--accumulate", o->accumulate, "not there yet")->type_name("K");
   app.add_option("--precision", o->precision, "not there yet")->type_name("DTYPE");
-  app.add_option("--devices", o->devices, "not there yet")->type_name("D,D");
   app.add_option("--rendezvous", o->rendezvous, "not there yet")->type_name("WHERE");
   app.add_option("--rank", o->rank, "not there yet")->type_name("R");
   app.add_option("--ranks", o->ranks, "not there yet")->type_name("N");

@@ -54,6 +54,7 @@ Status Trainer::open() {
   options.limits = limits_;
   o_.commit.apply(options);
   options.communicators = {CommunicatorOptions()};  // whatever their names, they are this process alone
+  options.copies = Copies::automatic;               // between the devices of a net with replicas
   HEDDLE_TRY(Session all, runtime_->open(*nets_, options));
   HEDDLE_TRY(session_, all.net(name));
   HEDDLE_CHECK(open_test(all, name));

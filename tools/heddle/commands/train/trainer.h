@@ -31,7 +31,7 @@ struct TrainArguments {
   int64_t steps = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
   uint64_t seed = 0;
   // Options of the command line's contract that are not supported yet: for checkpoints, mixed precision and many devices.
-  std::string checkpoint_dir, checkpoint_every, keep, accumulate, precision, devices, rendezvous, rank, ranks, interface, timeout;
+  std::string checkpoint_dir, checkpoint_every, keep, accumulate, precision, rendezvous, rank, ranks, interface, timeout;
   bool resume = false, no_output = false;
 };
 
