@@ -7,6 +7,7 @@
 
 #include "collectives/participants.h"
 #include "heddle/training.h"
+#include "net/batch_parts.h"
 
 namespace heddle::testing_collectives {
 
@@ -62,7 +63,7 @@ inline heddle::Result<Nets> training_nets(const Runtime& runtime, const Crew& cr
   return nets;
 }
 
-// Trains on the rank's rows of each batch, of which all ranks have as many; on devices `rank` is 0.
+// Trains on the rank's rows of each batch; on devices `rank` is 0.
 inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std::string& meeting) {
   Trained trained;
   const auto run = [&]() -> Status {
@@ -76,8 +77,9 @@ inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std:
         Shape shape = input.shape;
         size_t offset = 0;
         if (shape.rank() > 0) {
-          shape[0] /= ranks;
-          offset = input.bytes.size() / static_cast<size_t>(ranks) * static_cast<size_t>(rank);
+          const int64_t rows = shape[0], bytes = rows > 0 ? static_cast<int64_t>(input.bytes.size()) / rows : 0;
+          offset = static_cast<size_t>(first_row_of_part(rows, rank, ranks) * bytes);
+          shape[0] = first_row_of_part(rows, rank + 1, ranks) - first_row_of_part(rows, rank, ranks);
         }
         inputs.push_back({input.dtype, shape, const_cast<char*>(input.bytes.data()) + offset});
       }
