@@ -20,7 +20,7 @@ Status rows_of(const InferContext& context, uint32_t i, int64_t blocks, std::vec
   return {};
 }
 Status equal_blocks(const std::vector<int64_t>& dims, uint32_t i, int64_t blocks) {
-  if (dims[0] % blocks == 0) return {};
+  if (blocks > 0 && dims[0] % blocks == 0) return {};
   return invalid("input " + std::to_string(i) + " has " + std::to_string(dims[0]) + " rows, which are not " + std::to_string(blocks) +
                  " equal blocks");
 }

@@ -155,8 +155,8 @@ class Meetings {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::erase_if(meetings_, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<LocalMeeting>& known = meetings_[name];
-    if (const std::shared_ptr<LocalMeeting> meeting = known.lock(); meeting && meeting->join(rank, size)) return meeting;
-    const auto made = std::make_shared<LocalMeeting>(name, size, timeout_ns);
+    if (std::shared_ptr<LocalMeeting> meeting = known.lock(); meeting && meeting->join(rank, size)) return meeting;
+    auto made = std::make_shared<LocalMeeting>(name, size, timeout_ns);
     made->join(rank, size);
     known = made;
     return made;
@@ -175,7 +175,7 @@ std::shared_ptr<LocalMeeting> meeting_of(const ResourceRequest& request) {
     throw std::invalid_argument("communicator " + communicator + " of " + std::to_string(request.size()) + " ranks has the rendezvous \"" +
                                 rendezvous + "\": sessions of one process give all ranks the same name, as in \"local:job\"");
   if (!local) {
-    const auto alone = std::make_shared<LocalMeeting>("communicator " + communicator, 1, request.timeout_ns());
+    auto alone = std::make_shared<LocalMeeting>("communicator " + communicator, 1, request.timeout_ns());
     alone->join(request.rank(), 1);
     return alone;
   }
