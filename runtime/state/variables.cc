@@ -73,6 +73,20 @@ Status check_agreement(const Net& net, const Variable& variable, const Shared& o
   return {};
 }
 
+// Refuses a net that updates a variable and leaves its replicas, which other nets have, as they are: they would differ from then on.
+Status check_replicas_are_updated(const Net& net, const std::vector<Shared>& all) {
+  const auto updates = [&](const std::string& name) {
+    return std::any_of(net.variables.begin(), net.variables.end(), [&](const Variable& v) { return v.name == name && v.first != v.last; });
+  };
+  for (const Shared& shared : all)
+    if (const std::string& of = shared.variable->replica_of; !of.empty() && updates(of) && !updates(shared.variable->name))
+      return {Code::hazard,
+              fmt::format("net {} updates variable {}, and not {}, its replica in net {}", quoted(net.name), quoted(of),
+                          quoted(shared.variable->name), quoted(shared.net->name)),
+              "open the nets in two sessions, or make replicas of both"};
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net* const> nets, uint64_t seed, const Limits& limits,
@@ -90,6 +104,7 @@ Result<std::shared_ptr<VariableStore>> VariableStore::create(std::span<const Net
       HEDDLE_CHECK(check_agreement(*net, variable, other));
       if ((!other.variable->initial.blob && variable.initial.blob) || says_nothing(*other.variable)) other = {net, &variable};
     }
+  for (const Net* net : nets) HEDDLE_CHECK(check_replicas_are_updated(*net, all));
   auto store = std::make_shared<VariableStore>();
   store->seed_ = seed;
   store->outstanding_ = std::move(outstanding);

@@ -29,8 +29,8 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   // Makes buffers for the variables of all `nets`, in the order in which their names come first. A buffer is filled with the content of the
   // first net that has any, or in fill() by the initializer of the first net that has one, from `seed`: a net that is only inspected fills
   // nothing. `outstanding`: the list in which runs register work that keeps the variables busy; null: no runs use them. Errors:
-  // weights_missing if no net has either; dtype_mismatch, shape_mismatch and weights_mismatch, naming both nets, if two disagree;
-  // limit_exceeded (plan_bytes), for all variables together that have no content.
+  // weights_missing if no net has either; hazard, if a net updates a variable without its replicas; dtype_mismatch, shape_mismatch and
+  // weights_mismatch, naming both nets, if two disagree; limit_exceeded (plan_bytes), for all variables together that have no content.
   static Result<std::shared_ptr<VariableStore>> create(std::span<const Net* const> nets, uint64_t seed = 0, const Limits& limits = {},
                                                        std::shared_ptr<const OutstandingWork> outstanding = nullptr);
   // [any thread] Fills the variables that have no content but an initializer, once. Called before a context is made and before a turn is

@@ -117,6 +117,23 @@ std::string refusal(const std::function<void(Net&)>& change) {
   return nets.ok() ? "" : nets.status().text();
 }
 
+// Another net of the session that updates the variable alone would leave its replica as it is.
+TEST(Replicas, ThatANetDoesNotUpdateAreNamed) {
+  NetBuilder b("alone");
+  const ValueId w = b.variable("w", blob(Shape{2}, 1, 1), true);
+  b.updates(b.add1("Assign", "new_w", {w, b.input("x", DType::f32, Shape{2})}, {}, "heddle"), w);
+  std::vector<Net> both;
+  both.push_back(replicated_net());
+  both.push_back(b.finish());
+  const auto nets = Nets::of(std::move(both));
+  ASSERT_TRUE(nets.ok()) << nets.status().text();
+  const auto session = testing_nets::runtime().open(*nets);
+  EXPECT_EQ(session.status().code(), Code::hazard);
+  EXPECT_NE(session.status().text().find("net \"alone\" updates variable \"w\", and not \"w@1\", its replica in net \"replicas\""),
+            std::string::npos)
+      << session.status().text();
+}
+
 TEST(Replicas, ThatContradictAreRefused) {
   const auto replica = [](Net& net) -> Variable& { return net.variables[2]; };
   EXPECT_NE(refusal([&](Net& net) { replica(net).replica_of = "u"; }).find("\"w@1\" is a replica of \"u\", which does not exist"),
