@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/text/text.h"
 #include "compile/draft.h"
-#include "resolve/collectives.h"
 
 namespace heddle::compiling {
 namespace {
@@ -41,28 +39,9 @@ Status check_members(const Draft& draft, const std::string& communicator, const 
   return {};
 }
 
-// A collective of several devices that was moved to the host would be alone there, and its result its input.
-Status check_moved(const Draft& draft) {
-  std::map<std::string, std::set<std::string>> wanted;  // devices by communicator
-  const auto is_elsewhere = [&](NodeId id) { return !draft.node(id).device.empty() && draft.node(id).device.rfind("cpu", 0) != 0; };
-  for (const NodeId id : draft.order)
-    if (is_collective(draft.node(id)) && is_elsewhere(id)) wanted[communicator_of(draft.node(id))].insert(draft.node(id).device);
-  for (const NodeId id : draft.order) {
-    if (!is_collective(draft.node(id)) || !is_elsewhere(id) || draft.nodes[id.index].device != 0) continue;
-    const std::string communicator = communicator_of(draft.node(id));
-    if (wanted[communicator].size() > 1)
-      return draft.at(id, {Code::no_kernel,
-                           fmt::format("is a collective of {} on {}, and has no kernel there that works with other devices",
-                                       quoted(communicator), fmt::join(wanted[communicator], " and ")),
-                           "use devices whose plugin has one, such as sim, or one device"});
-  }
-  return {};
-}
-
 }  // namespace
 
 Status find_groups(Draft& draft) {
-  HEDDLE_CHECK(check_moved(draft));
   std::map<std::string, ByDevice> communicators;
   for (const NodeId id : draft.order) {
     const NodeDraft& d = draft.nodes[id.index];

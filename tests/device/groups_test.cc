@@ -101,6 +101,17 @@ TEST_P(Groups, OfOtherDevicesThanTheSessionDeclaresAreRefused) {
       << status.text();
 }
 
+// A collective that names its device stays there: on the host it would be alone.
+TEST_P(Groups, OfDevicesWithoutKernelsForThemAreRefused) {
+  if (kind().runs_host_kernels) GTEST_SKIP() << kind().name << " runs the host's kernels";
+  NetBuilder b("sums");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.output(sum_of_both(b, "left", 0, x));
+  b.output(sum_of_both(b, "right", 1, x));
+  const std::string text = refusal(b.finish());
+  EXPECT_NE(text.find("\"left\" (groups::Sum): no loaded plugin has a kernel for it on \"" + device_name(0)), std::string::npos) << text;
+}
+
 // Each collective on the host would be alone, and its sum the input.
 TEST_P(Groups, OfDevicesOnTheHostAreRefused) {
   NetBuilder b("host");
