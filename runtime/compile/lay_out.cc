@@ -66,7 +66,8 @@ void lay_out_indices(const Node& node, PlanStep& step) {
   }
 }
 
-// The number of the first element of output 0 in the whole batch, where the node works on a part of it.
+// The number of the first element of output 0 in the whole batch, where the node works on a part of it. An output that is not by rows has
+// the same numbers in all parts.
 uint64_t first_random_number(const Draft& draft, NodeId id) {
   const NodeId shard = id.index >= draft.batch_parts.size() ? NodeId() : draft.batch_parts[id.index];
   const ValueId output = draft.node(id).outputs.empty() ? ValueId() : draft.node(id).outputs[0];

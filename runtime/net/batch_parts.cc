@@ -4,8 +4,11 @@
 
 namespace heddle {
 
+bool is_shard(const Node& node) {
+  return node.type == "Shard" && node.domain == "heddle";
+}
+
 std::vector<NodeId> batch_parts(const Net& net) {
-  const auto is_shard = [](const Node& node) { return node.type == "Shard" && node.domain == "heddle"; };
   if (std::none_of(net.nodes.begin(), net.nodes.end(), is_shard)) return {};
   std::vector<NodeId> parts(net.nodes.size());
   for (uint32_t n = 0; n < net.nodes.size(); ++n) {

@@ -8,6 +8,9 @@
 
 namespace heddle {
 
+// Whether the node divides a batch: heddle::Shard.
+bool is_shard(const Node& node);
+
 // By node: the node heddle::Shard that its rows come from, by the first of its inputs that has rows; invalid: none. Empty if the net has no
 // such node. REQUIRES: nodes in a serial order.
 std::vector<NodeId> batch_parts(const Net& net);

@@ -252,7 +252,7 @@ void Resolver::apply_updates(Net& net, Node& node) {
 }
 
 // Random operators never share a stream, nor do the subnets of operators: equal or missing ids in a file do not mean sharing. Those that
-// work on different parts of one batch do: each draws the numbers of its rows.
+// work on different parts of one batch do, since each draws the numbers of its rows; but not subnets, which do not know their rows.
 void separate_streams(Net& net) {
   const auto draws = [](const Node& node) { return node.schema && (node.schema->has_trait(HEDDLE_TRAIT_RANDOM) || node.has_subnet()); };
   uint32_t next = 0;
@@ -261,7 +261,8 @@ void separate_streams(Net& net) {
   std::set<std::pair<uint32_t, int64_t>> taken;
   for (size_t n = 0; n < net.nodes.size(); ++n) {
     Node& node = net.nodes[n];
-    const int64_t part = parts.empty() || !parts[n].valid() ? -1 : net[parts[n]].int_attribute("part", 0);
+    const bool by_rows = !parts.empty() && parts[n].valid() && !node.has_subnet();
+    const int64_t part = by_rows ? net[parts[n]].int_attribute("part", 0) : -1;
     if (draws(node) && !taken.emplace(node.random_stream, part).second) node.random_stream = ++next;
   }
 }

@@ -12,6 +12,7 @@
 #include "base/threads/clock.h"
 #include "base/threads/mutex.h"
 #include "infer/shape_operands.h"
+#include "net/batch_parts.h"
 #include "plugin/host.h"
 #include "plugin/schema.h"
 #include "session/describe_plan.h"
@@ -43,7 +44,7 @@ int64_t index_bound(const Net& net, ValueId input) {
   int64_t bound = 0;
   for (const Node& node : net.nodes)
     for (size_t k = 0; k < node.inputs.size(); ++k) {
-      if (node.inputs[k] == input && node.domain == "heddle" && node.type == "Shard" && !node.outputs.empty()) {
+      if (node.inputs[k] == input && is_shard(node) && !node.outputs.empty()) {
         const int64_t of_rows = index_bound(net, node.outputs[0]);
         bound = bound == 0 || of_rows == 0 ? std::max(bound, of_rows) : std::min(bound, of_rows);
       }
