@@ -5,7 +5,7 @@ namespace heddle::tool_tests {
 namespace {
 
 TEST(ToolBench, MeasuresCollectives) {
-  for (const Words& kind : {Words{}, Words{"--kind", "sim"}}) {
+  for (const Words& kind : {Words{}, Words{"--device", "sim"}}) {
     Words words = {"bench", "--collectives", "--members", "1,2", "--sizes", "64,4K", "--repeat", "3", "--warmup", "1"};
     words.insert(words.end(), kind.begin(), kind.end());
     const Json object = heddle_json(words);
@@ -21,7 +21,8 @@ TEST(ToolBench, MeasuresCollectives) {
 
 TEST(ToolBench, NeedsANetOrCollectives) {
   EXPECT_EQ(codes(heddle_json({"bench"}, 2)), Words{"invalid-argument"});
-  EXPECT_EQ(codes(heddle_json({"bench", "net.heddle", "--collectives"}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(heddle_json({"bench", "net.heddle", "--collectives"}, 2)), Words{"unknown-option"});
+  EXPECT_EQ(codes(heddle_json({"bench", "--collectives", "--threads", "2"}, 2)), Words{"unknown-option"});
   EXPECT_EQ(codes(heddle_json({"bench", "--collectives", "--sizes", "big"}, 2)), Words{"invalid-argument"});
 }
 

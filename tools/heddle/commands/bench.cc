@@ -121,6 +121,7 @@ Status bench_operators(BenchArguments& o, Report& report) {
   if (!o.net.empty()) return {Code::invalid_argument, "--collectives: a net was named too", "leave it out: collectives are measured alone"};
   o.collectives.repeat = o.repeat;
   o.collectives.warmup = o.warmup;
+  o.collectives.device = o.devices.device;
   HEDDLE_TRY(report.json["collectives"], bench_collectives(o.collectives, report));
   return {};
 }
@@ -170,7 +171,6 @@ Run declare_bench(CLI::App& app) {
       ->type_name("2,4")
       ->check(CLI::Range(1, 64));
   app.add_option("--sizes", o->collectives.sizes, "bytes of each")->needs(collectives)->delimiter(',')->type_name("4K,1M");
-  app.add_option("--kind", o->collectives.device, "a kind of devices, else threads of this process")->needs(collectives)->type_name("sim");
   o->choice.declare(app);
   app.add_option("--threads", o->threads, "thread counts to measure")->delimiter(',')->type_name("1,2")->check(CLI::Range(1, max_threads));
   app.add_option("--repeat", o->repeat, "counted runs")->check(CLI::Range(1, 1000000));
@@ -181,6 +181,8 @@ Run declare_bench(CLI::App& app) {
   o->devices.declare(app);
   o->limits.declare(app);
   app.add_option("--compare", o->compare, "an older result")->type_name("OLD.json");
+  for (const char* const of_nets : {"net", "--net", "--threads", "--input", "--shape", "--symbol", "--copies", "--streams", "--compare"})
+    collectives->excludes(app.get_option(of_nets));
   return [o](Report& report) { return report.finish_with(bench(*o, report)); };
 }
 
