@@ -20,6 +20,17 @@ namespace heddle::testing_steady {
 
 inline const bool long_tests = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
 
+// Returns a runtime with the CPU's plugin and the simulated devices.
+inline Runtime runtime_with_devices(int threads = 2) {
+  RuntimeOptions options;
+  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
+  options.default_plugins = false;
+  options.threads = threads;
+  auto made = Runtime::create(options);
+  EXPECT_TRUE(made.ok()) << made.status().text();
+  return *made;
+}
+
 // The inputs of one call of Session::run and memory for its outputs.
 struct Call {
   std::vector<TensorView> inputs, outputs;

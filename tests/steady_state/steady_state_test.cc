@@ -280,16 +280,6 @@ TEST(SteadyState, SubnetsAndLateSteps) {
     }
 }
 
-Runtime runtime_with_devices() {
-  RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
-  options.default_plugins = false;
-  options.threads = 2;
-  auto made = Runtime::create(options);
-  EXPECT_TRUE(made.ok()) << made.status().text();
-  return *made;
-}
-
 void check_on_devices(const std::string& what, Net net, const SessionOptions& options) {
   Session session = open(runtime_with_devices(), std::move(net), options);
   std::vector<Call> calls(1);

@@ -77,16 +77,6 @@ TEST(SteadyState, TrainingSteps) {
 
 const std::vector<std::string> two_devices = {"sim:0", "sim:1"};
 
-Runtime runtime_with_devices(int threads) {
-  RuntimeOptions options;
-  options.plugins = {HEDDLE_BINARY_DIR "/lib/cpu.so", HEDDLE_BINARY_DIR "/lib/sim.so"};
-  options.default_plugins = false;
-  options.threads = threads;
-  auto made = Runtime::create(options);
-  EXPECT_TRUE(made.ok()) << made.status().text();
-  return *made;
-}
-
 TEST(SteadyState, TrainingStepsOnTwoDevices) {
   for (const char* recipe : {"lenet", "mlp"})
     for (const char* const optimizer : {"momentum", "adam"}) {
