@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "collective/collective_gradients.h"
 #include "collective/collective_kernel.h"
+#include "collective/collective_rules.h"
 #include "collective/reductions.h"
 #include "families.h"
 #include "shared/dims.h"
@@ -12,57 +12,43 @@
 namespace heddle::cpu {
 namespace {
 
-// Dims of input `i`; fails unless it has rows, in `blocks` equal blocks.
-Status rows_of(const InferContext& context, uint32_t i, int64_t blocks, std::vector<int64_t>* dims) {
-  *dims = vector_of(context.dims(i));
-  if (dims->empty()) return invalid("input " + std::to_string(i) + " is a scalar, expected rows for each participant");
-  if (blocks < 1) return invalid("size is " + std::to_string(blocks) + ", expected the number of participants");
+// Gives each output the dims of its input, after change(number of rows, number of participants, name of the input), which may fail.
+template <class Change>
+Status infer_rows(InferContext& context, const Change& change) {
+  const int64_t size = context.attributes.i("size");
+  if (size < 1) return invalid("size is " + std::to_string(size) + ", expected the number of participants");
+  for (uint32_t i = 0; i < context.output_count(); ++i) {
+    std::vector<int64_t> dims = vector_of(context.dims(i));
+    const std::string input = "input " + std::to_string(i);
+    if (dims.empty()) return invalid(input + " is a scalar, expected rows for each participant");
+    HEDDLE_PLUGIN_CHECK(change(dims[0], size, input));
+    context.set_dims(i, dims);
+  }
   return {};
 }
-Status equal_blocks(const std::vector<int64_t>& dims, uint32_t i, int64_t blocks) {
-  if (blocks > 0 && dims[0] % blocks == 0) return {};
-  return invalid("input " + std::to_string(i) + " has " + std::to_string(dims[0]) + " rows, which are not " + std::to_string(blocks) +
-                 " equal blocks");
+Status check_blocks(int64_t rows, int64_t size, const std::string& input) {
+  if (size > 0 && rows % size == 0) return {};
+  return invalid(input + " has " + std::to_string(rows) + " rows, which are not " + std::to_string(size) + " equal blocks");
 }
 
 Status infer_all_gather(InferContext& context) {
-  const int64_t size = context.attributes.i("size");
-  std::vector<int64_t> dims;
-  for (uint32_t i = 0; i < context.output_count(); ++i) {
-    HEDDLE_PLUGIN_CHECK(rows_of(context, i, size, &dims));
-    if (__builtin_mul_overflow(dims[0], size, &dims[0])) return invalid("the number of rows overflows");
-    context.set_dims(i, dims);
-  }
-  return {};
+  return infer_rows(context, [](int64_t& rows, int64_t size, const std::string&) -> Status {
+    return __builtin_mul_overflow(rows, size, &rows) ? invalid("the number of rows overflows") : Status();
+  });
 }
 Status infer_reduce_scatter(InferContext& context) {
-  const int64_t size = context.attributes.i("size");
-  std::vector<int64_t> dims;
-  for (uint32_t i = 0; i < context.output_count(); ++i) {
-    HEDDLE_PLUGIN_CHECK(rows_of(context, i, size, &dims));
-    HEDDLE_PLUGIN_CHECK(equal_blocks(dims, i, size));
-    dims[0] /= size;
-    context.set_dims(i, dims);
-  }
-  return {};
+  return infer_rows(context, [](int64_t& rows, int64_t size, const std::string& input) {
+    Status status = check_blocks(rows, size, input);
+    if (status.ok()) rows /= size;
+    return status;
+  });
 }
 Status infer_all_to_all(InferContext& context) {
-  const int64_t size = context.attributes.i("size");
-  std::vector<int64_t> dims;
-  for (uint32_t i = 0; i < context.output_count(); ++i) {
-    HEDDLE_PLUGIN_CHECK(rows_of(context, i, size, &dims));
-    HEDDLE_PLUGIN_CHECK(equal_blocks(dims, i, size));
-    context.set_dims(i, dims);
-  }
-  return {};
+  return infer_rows(context, check_blocks);
 }
 
-class AllGather {
+class AllGather : public SizedOperation {
  public:
-  Status create(const CreateContext& context) {
-    size_ = context.attributes.i("size");
-    return {};
-  }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
     HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
     const uint64_t bytes = parts[0]->inputs[tensor]->byte_size;
@@ -71,15 +57,12 @@ class AllGather {
         copy_bytes(static_cast<char*>(to->outputs[tensor]->data) + i * bytes, parts[i]->inputs[tensor]->data, bytes, poll);
     return {};
   }
-
- private:
-  int64_t size_ = 0;
 };
 
-class ReduceScatter {
+class ReduceScatter : public SizedOperation {
  public:
   Status create(const CreateContext& context) {
-    size_ = context.attributes.i("size");
+    HEDDLE_PLUGIN_CHECK(SizedOperation::create(context));
     return read_reduction(context.attributes, &reduction_);
   }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
@@ -99,15 +82,10 @@ class ReduceScatter {
 
  private:
   Reduction reduction_ = Reduction::sum;
-  int64_t size_ = 0;
 };
 
-class AllToAll {
+class AllToAll : public SizedOperation {
  public:
-  Status create(const CreateContext& context) {
-    size_ = context.attributes.i("size");
-    return {};
-  }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
     HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
     const uint64_t block = parts[0]->inputs[tensor]->byte_size / parts.size();
@@ -117,9 +95,6 @@ class AllToAll {
                    static_cast<const char*>(parts[from]->inputs[tensor]->data) + to * block, block, poll);
     return {};
   }
-
- private:
-  int64_t size_ = 0;
 };
 
 // Each participant's rows are in the results of all.

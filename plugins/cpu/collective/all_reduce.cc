@@ -2,8 +2,8 @@
 #include <cstring>
 #include <string>
 
-#include "collective/collective_gradients.h"
 #include "collective/collective_kernel.h"
+#include "collective/collective_rules.h"
 #include "collective/reductions.h"
 #include "families.h"
 
@@ -28,10 +28,10 @@ class AllReduce {
   Reduction reduction_ = Reduction::sum;
 };
 
-class Reduce {
+class Reduce : public RootedOperation {
  public:
   Status create(const CreateContext& context) {
-    root_ = context.attributes.i("root");
+    HEDDLE_PLUGIN_CHECK(RootedOperation::create(context));
     return read_reduction(context.attributes, &reduction_);
   }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
@@ -50,7 +50,6 @@ class Reduce {
 
  private:
   Reduction reduction_ = Reduction::sum;
-  int64_t root_ = 0;
 };
 
 // Each input is a part of the results of all participants: the gradients of these are combined in the same way.

@@ -1,26 +1,19 @@
 // Broadcast and Barrier: tensors that do not change on their way.
-#include "collective/collective_gradients.h"
 #include "collective/collective_kernel.h"
+#include "collective/collective_rules.h"
 #include "families.h"
 
 namespace heddle::cpu {
 namespace {
 
-class Broadcast {
+class Broadcast : public RootedOperation {
  public:
-  Status create(const CreateContext& context) {
-    root_ = context.attributes.i("root");
-    return {};
-  }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
     HEDDLE_PLUGIN_CHECK(check_root(parts, root_));
     const heddle_tensor& x = *parts[static_cast<size_t>(root_)]->inputs[tensor];
     for (const RunContext* const part : parts) copy_bytes(part->outputs[tensor]->data, x.data, x.byte_size, poll);
     return {};
   }
-
- private:
-  int64_t root_ = 0;
 };
 
 // The tensors go on once all participants have theirs.

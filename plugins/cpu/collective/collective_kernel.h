@@ -38,6 +38,35 @@ inline Status check_size(Parts parts, int64_t size) {
   return invalid("size is " + std::to_string(size) + ", and the communicator has " + std::to_string(parts.size()) + " participants");
 }
 
+// Fails unless the attribute `root` of the node is the number of a participant.
+inline Status check_root(Parts parts, int64_t root) {
+  if (root >= 0 && static_cast<size_t>(root) < parts.size()) return {};
+  return invalid("root is " + std::to_string(root) + ", and the communicator has the participants 0 to " +
+                 std::to_string(parts.size() - 1));
+}
+
+// The attributes that some operations have.
+class RootedOperation {
+ public:
+  Status create(const CreateContext& context) {
+    root_ = context.attributes.i("root");
+    return {};
+  }
+
+ protected:
+  int64_t root_ = 0;
+};
+class SizedOperation {
+ public:
+  Status create(const CreateContext& context) {
+    size_ = context.attributes.i("size");
+    return {};
+  }
+
+ protected:
+  int64_t size_ = 0;  // the number of participants, by which shapes were inferred
+};
+
 // A kernel of a collective. Operation has `Status create(const CreateContext&)`, and `Status perform(Parts, uint32_t tensor,
 // CancellationPoll&) const`, which does its work for one of the tensors, until the poll stops.
 template <class Operation>

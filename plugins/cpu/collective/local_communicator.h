@@ -2,8 +2,8 @@
 // devices work together. Ranks find each other by a name: their rendezvous is "local:NAME", and "" for one rank.
 //
 // The object of resource "local.communicator". Each rank has its own, and all share a meeting, where their k-th collectives meet: the last
-// rank that comes does the work of all. A rank that leaves, be it that its run ends early or that its session closes, ends the meeting for
-// all: whoever waits learns which rank it was and why, and all have new objects in their next runs.
+// rank that comes does the work of all. A rank leaves when its run ends early, or when its session
+// closes. That ends the meeting: the ranks that wait are told which rank has left, and why. The next runs have new objects.
 #pragma once
 
 #include <cstdint>

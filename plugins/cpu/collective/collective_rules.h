@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "collective/collective_kernel.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
@@ -16,12 +15,6 @@ inline constexpr heddle_dtype_set reduced_dtypes = dtypes<f16, bf16, float, doub
 inline Status infer_same(InferContext& context) {
   for (uint32_t i = 0; i < context.output_count(); ++i) context.set_dims(i, context.dims(i));
   return {};
-}
-
-inline Status check_root(Parts parts, int64_t root) {
-  if (root >= 0 && static_cast<size_t>(root) < parts.size()) return {};
-  return invalid("root is " + std::to_string(root) + ", and the communicator has the participants 0 to " +
-                 std::to_string(parts.size() - 1));
 }
 
 // Fails unless the attribute "reduction" is one of those that have a gradient.
