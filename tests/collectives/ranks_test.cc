@@ -112,7 +112,7 @@ TEST(Ranks, ThatFailEndTheRunsOfAll) {
   expect_right(ranks);
 }
 
-TEST(Ranks, ThatAreCancelledLetTheOthersKnow) {
+TEST(Ranks, ThatAreCancelledWhileTheyWaitGoOn) {
   Ranks ranks = ranks_of("cancelled", 2);
   expect_right(ranks);
   std::atomic<bool> over{false};

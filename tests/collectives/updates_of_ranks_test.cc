@@ -89,7 +89,6 @@ TEST(UpdatesOfRanks, AreMadeByNoneWhereOneFails) {
 TEST(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
   const LearningRanks ranks = learning_ranks("cancelled", 2);
   expect_update(ranks);
-  int made = 0, left = 0;
   for (int attempt = 0; attempt < 300; ++attempt) {
     const std::vector<float> before = ranks[0]->w();
     std::atomic<bool> begun{false};
@@ -112,10 +111,8 @@ TEST(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
     }
     other.join();
     EXPECT_EQ(ranks[0]->w(), ranks[1]->w()) << ranks[0]->status.text() << "\n" << ranks[1]->status.text();
-    ++(ranks[0]->w() == before ? left : made);
     EXPECT_EQ(ranks[0]->status.ok(), ranks[0]->w() != before) << ranks[0]->status.text();
   }
-  EXPECT_GT(made + left, 0);
   expect_update(ranks);
 }
 
