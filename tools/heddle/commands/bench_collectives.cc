@@ -8,10 +8,10 @@
 
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "heddle/training.h"
 #include "net/net.h"
 #include "process/interrupt.h"
 #include "process/latency.h"
-#include "session/session_impl.h"
 
 namespace heddle::tool {
 namespace {
@@ -59,7 +59,10 @@ Status run_session(const Runtime& runtime, const CollectivesBench& bench, const 
     communicator.size = members;
     communicator.rendezvous = "local:" + meeting;
   }
-  HEDDLE_TRY(Session session, runtime.open(b.finish(), options));
+  std::vector<Net> all;
+  all.push_back(b.finish());
+  HEDDLE_TRY(const Nets nets, Nets::of(std::move(all)));
+  HEDDLE_TRY(Session session, runtime.open(nets, options));
   HEDDLE_TRY(Context context, session.prepare());
   const std::vector<float> numbers(static_cast<size_t>(elements), 1);
   for (size_t i = 0; i < session.inputs().size(); ++i) HEDDLE_CHECK(context.bind_input(i, numbers.data()));

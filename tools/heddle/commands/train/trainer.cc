@@ -12,7 +12,6 @@
 #include "base/threads/clock.h"
 #include "common/file_roles.h"
 #include "common/written_net.h"
-#include "session/session_impl.h"
 #include "tensors/compare.h"
 #include "tensors/tensor_files.h"
 
@@ -24,13 +23,6 @@ bool is_finite(const TensorView& view) {
   for (int64_t i = 0; i < view.shape.element_count(); ++i)
     if (!std::isfinite(element(view, i))) return false;
   return true;
-}
-
-// Whether any of the nets has a part on several devices.
-bool has_replicas(const Nets& nets) {
-  for (const Net& net : Internals::of(nets).nets)
-    if (std::any_of(net.variables.begin(), net.variables.end(), [](const Variable& v) { return !v.replica_of.empty(); })) return true;
-  return false;
 }
 
 }  // namespace
@@ -62,7 +54,7 @@ Status Trainer::open() {
   options.limits = limits_;
   o_.commit.apply(options);
   options.communicators = {CommunicatorOptions()};  // whatever their names, they are this process alone
-  if (has_replicas(*nets_)) options.copies = Copies::automatic;
+  options.copies = Copies::warn;                    // as --copies of other commands: nets with replicas have some
   HEDDLE_TRY(Session all, runtime_->open(*nets_, options));
   HEDDLE_TRY(session_, all.net(name));
   HEDDLE_CHECK(open_test(all, name));
