@@ -281,6 +281,11 @@ Status Preparer::make(NodeId id) {
   for (const ValueId input : node.inputs) host_data.push_back(draft_.options.prepack ? this->host_data(input) : nullptr);
   request.host_data = host_data;
   request.max_threads = draft_.target.max_threads;
+  if (d.group >= 0) {
+    const std::vector<NodeId>& group = draft_.groups[static_cast<size_t>(d.group)];
+    request.group_size = static_cast<uint16_t>(group.size());
+    request.group_index = static_cast<uint16_t>(std::find(group.begin(), group.end(), id) - group.begin());
+  }
   request.scratch_limit = draft_.target.limits.plan_bytes;
   request.scratch_budget = scratch_budget(node);
   NodeServices services(draft_, id);

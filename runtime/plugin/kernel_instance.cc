@@ -67,6 +67,8 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
   p.struct_size = sizeof(p);
   p.input_count = static_cast<uint32_t>(request.inputs.size());
   p.output_count = static_cast<uint32_t>(request.outputs.size());
+  p.group_size = request.group_size;
+  p.group_index = request.group_index;
   p.inputs = request.inputs.data();
   p.outputs = request.outputs.data();
   p.state = made.state.get();

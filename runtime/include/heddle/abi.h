@@ -29,11 +29,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 23
+#define HEDDLE_ABI_MINOR 24
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xd57217fd90fcbab0)
+#define HEDDLE_ABI_HASH UINT64_C(0x8beed2e3d177b1e7)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -542,7 +542,9 @@ typedef struct heddle_prepare_context {
   uint32_t struct_size;
   uint32_t input_count;
   uint32_t output_count;
-  uint32_t reserved;
+  /* HEDDLE_KERNEL_GROUP: the number of parts of the step's group, and which of them the step is; 0 for other steps, and on "cpu". */
+  uint16_t group_size;
+  uint16_t group_index;
   const heddle_host* host;
   const heddle_call* call;
   const heddle_tensor* const* inputs; /* data is non-null for constants, in the memory space of the view */

@@ -196,6 +196,9 @@ class PrepareContext {
     c_->reads_host = 0;
     for (const uint32_t i : inputs) c_->reads_host |= uint64_t{1} << (i < 63 ? i : 63);
   }
+  // For a kernel with run_group: returns the number of parts of the step's group, and which of them the step is; 0 on "cpu".
+  uint32_t group_size() const { return c_->group_size; }
+  uint32_t group_index() const { return c_->group_index; }
   void set_tiles(int64_t n) { c_->tile_count = n; }
   int64_t tiles() const { return c_->tile_count; }
   void set_scratch(uint64_t step_bytes, uint64_t thread_bytes = 0) {
