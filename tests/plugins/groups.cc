@@ -18,7 +18,7 @@ class Sums {
   }
   Status run(const RunContext& c, int64_t, int64_t) const {
     const RunContext* const parts[] = {&c};
-    return run_group(RunGroup(parts, 1));
+    return sum(RunGroup(parts, 1));
   }
   Status run_group(const RunGroup& group) const {
     for (uint32_t part = 0; part < group.size(); ++part) {
@@ -27,6 +27,11 @@ class Sums {
         return invalid("part " + std::to_string(part) + " of " + std::to_string(group.size()) + " was prepared as part " +
                        std::to_string(kernel.index_) + " of " + std::to_string(kernel.size_));
     }
+    return sum(group);
+  }
+
+ private:
+  static Status sum(const RunGroup& group) {
     const Out<float> first = output<float>(group[0], 0);
     std::fill(first.data, first.data + first.size, 0.0F);
     for (uint32_t part = 0; part < group.size(); ++part) {
@@ -38,7 +43,6 @@ class Sums {
     return {};
   }
 
- private:
   uint32_t size_ = 0, index_ = 0;
 };
 
