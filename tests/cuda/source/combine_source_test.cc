@@ -63,6 +63,8 @@ GridCase combine_case(DType dtype, const std::string& reduction, int64_t parts, 
   for (int64_t part = 0; part < parts; ++part) {
     all.push_back(conformance::numbers_of(*random_tensor(dtype, Shape{count}, -9, 9, static_cast<uint64_t>(part + 1))));
     if (conformance::is_floating(dtype) && part % 2 == 1) all.back().values[0] = NAN;
+    if (conformance::is_floating(dtype)) all.back().values[1] = part % 2 == 0 ? 0.0L : -0.0L;
+    if (conformance::is_floating(dtype)) all.back().values[2] = part % 2 == 0 ? -0.0L : 0.0L;
     if (part != self) others.values.insert(others.values.end(), all.back().values.begin(), all.back().values.end());
   }
   one.inputs = {conformance::blob_of(all[static_cast<size_t>(self)]), conformance::blob_of(others)};
