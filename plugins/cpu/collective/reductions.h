@@ -5,15 +5,14 @@
 #include <cstdint>
 #include <span>
 
+#include "shared/collective_reduction.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 
-enum class Reduction { sum, mean, min, max, prod };
-
-// Reads the attribute "reduction".
-Status read_reduction(const Attributes& attributes, Reduction* reduction);
+using operators::read_reduction;
+using operators::Reduction;
 
 // Combines elements [first, first + count) of input `tensor` of all parts and calls write(elements, at, n) with consecutive pieces [at, at
 // + n) of the result, which has the dtype of the tensor. Part i is combined with part i + 1, pairs with pairs, and so on. 16-bit floats are

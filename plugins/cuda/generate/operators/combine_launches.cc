@@ -5,36 +5,40 @@
 
 namespace heddle::cuda {
 
+using operators::Reduction;
 using plugin::Status;
 
 namespace {
 
 constexpr unsigned int combine_threads = 256;
 
-// The body of next(left, right); null: there is no such reduction.
-const char* body_of(const std::string& reduction) {
-  if (reduction == "sum" || reduction == "mean") return "return op_add(left, right);";
-  if (reduction == "prod") return "return op_mul(left, right);";
-  // Equal numbers, such as zeros of both signs, give the left one.
-  if (reduction == "min") return "return op_min(right, left);";
-  if (reduction == "max") return "return op_max(right, left);";
-  return nullptr;
+// The body of next(left, right).
+const char* body_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::prod:
+      return "return op_mul(left, right);";
+    // Equal numbers, such as zeros of both signs, give the left one.
+    case Reduction::min:
+      return "return op_min(right, left);";
+    case Reduction::max:
+      return "return op_max(right, left);";
+    default:  // the sum is also that of the mean
+      return "return op_add(left, right);";
+  }
 }
 
 }  // namespace
 
 Status CombineLaunches::choose(const Operands& operands, bool varies, KernelSource* source) {
-  const char* const next = body_of(reduction);
-  if (!next) return plugin::invalid("reduction is \"" + reduction + "\", expected sum, mean, min, max or prod");
   if (operands.writes_nothing() && !varies) return {};
   const heddle_tensor& y = *operands.output(0);
   KernelText text("combine", varies || is_wide(y.element_count));
   parameters(operands, text.parameters);
   text.type("T", stored_type(y.dtype));
   text.type("C", compute_type(y.dtype));
-  text.function("C next(C left, C right)", next);
+  text.function("C next(C left, C right)", body_of(reduction));
   text.function("C last(C value, [[maybe_unused]] const Parameters& p)",
-                reduction == "mean" ? "return op_div(value, (C)p.parts);" : "return value;");
+                reduction == Reduction::mean ? "return op_div(value, (C)p.parts);" : "return value;");
   text.kernel("", "combine<F>");
   source->contract = false;
   text.write({"combine"}, source);

@@ -3,16 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "generate/launch_plan.h"
+#include "shared/collective_reduction.h"
 
 namespace heddle::cuda {
 
 class CombineLaunches final : public Launches {
  public:
-  // Set before choose(). `reduction`: sum, mean, min, max or prod.
-  std::string reduction = "sum";
+  // Set before choose().
+  operators::Reduction reduction = operators::Reduction::sum;
   int64_t parts = 1, self = 0;
 
   // Input 0 is this part's tensor; input 1 those of the others, one after the other. Output 0 may be input 0.
