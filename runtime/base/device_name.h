@@ -1,21 +1,31 @@
-// Names of devices: "kind:index", where ":0" may be left out.
+// Names of devices: "kind:index", where ":0" may be left out. An operator may allow the host as well: "cuda:1|cpu" is on the host where it
+// has no kernel on cuda:1.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace heddle {
 
 // The one device that always exists.
 inline constexpr const char* host_name = "cpu:0";
 
+inline constexpr std::string_view or_host = "|cpu";
+
+// True if an operator that says this may be on the host instead.
+inline bool allows_host(std::string_view said) {
+  return said.size() > or_host.size() && said.substr(said.size() - or_host.size()) == or_host;
+}
+
 // Returns "cpu" for "cpu:0"; the whole text when there is no colon.
 inline std::string device_kind(const std::string& device) {
-  return device.substr(0, device.find(':'));
+  return device.substr(0, device.find_first_of(":|"));
 }
 
 // Returns the full name of the device that a node or an option names; that of `otherwise` when it names none.
 inline std::string full_device_name(const std::string& said, const std::string& otherwise) {
-  const std::string& name = said.empty() ? otherwise : said;
+  std::string name = said.empty() ? otherwise : said;
+  if (allows_host(name)) name.resize(name.size() - or_host.size());
   return name.find(':') == std::string::npos ? name + ":0" : name;
 }
 

@@ -140,7 +140,7 @@ struct Node {
   std::string domain;  // "" is ONNX's
   std::string type;
   int32_t version = 0;           // requested; 0: the newest known
-  std::string device;            // as in the file: kind[:index]; empty: the default one
+  std::string device;            // as in the file: kind[:index], perhaps with "|cpu" (base/device_name.h); empty: the default one
   std::vector<ValueId> inputs;   // invalid ids: absent optional inputs
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;

@@ -107,7 +107,8 @@ void Search::each_crossing(NodeId id, const Function& function) {
 std::optional<double> Search::light_work(NodeId id) const {
   const Node& node = net_.net[id];
   constexpr uint32_t stays = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM | HEDDLE_TRAIT_COLLECTIVE;
-  if (!node.device.empty() || node.placed != device_ || is_copy(node) || (node.schema->op->traits & stays)) return {};
+  const bool is_free = node.device.empty() || allows_host(node.device);
+  if (!is_free || node.placed != device_ || is_copy(node) || (node.schema->op->traits & stays)) return {};
   double may_cross = 0;
   for (const std::vector<ValueId>* side : {&node.inputs, &node.outputs})
     for (const ValueId v : *side) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/device_name.h"
 #include "base/text/option_names.h"
@@ -50,26 +51,26 @@ std::string because(const TypedNet& net, const Node& node, Obstacle obstacle, co
   }
 }
 
-Status fallen_back(const TypedNet& net, const Node& node, Obstacle obstacle, const CompilationTarget& target) {
-  const bool asked_for = target.copies == Copies::automatic;  // but not done silently
+Status fallen_back(const TypedNet& net, const Node& node, Obstacle obstacle, const std::string& device, Copies copies) {
+  const bool asked_for = copies == Copies::automatic;  // but not done silently
   Status status(
-      Code::no_kernel, fmt::format("runs on {}: {}", quoted(host_name), because(net, node, obstacle, target.default_device)),
+      Code::no_kernel, fmt::format("runs on {}: {}", quoted(host_name), because(net, node, obstacle, device)),
       asked_for ? "load a plugin that has one" : hint_with("load a plugin that has one, or say ", option_names::automatic_copies));
   status.diagnostic().severity = asked_for ? Severity::note : Severity::warning;
   return std::move(status).at(node.name, display_name(node.domain, node.type));
 }
 
-Status moved(const Net& net, const HostRegion& region, const CompilationTarget& target) {
+Status moved(const Net& net, const HostRegion& region, const std::string& device, Copies copies) {
   constexpr size_t max_names = 3;
   std::vector<std::string> others;
   for (size_t i = 1; i < region.nodes.size() && i <= max_names; ++i) others.push_back(quoted(net[region.nodes[i]].name));
   if (region.nodes.size() > max_names + 1) others.push_back(fmt::format("{} more", region.nodes.size() - max_names - 1));
-  const std::string everywhere = quoted(target.default_device);
-  const std::string keep = fmt::format("give it the device {} to keep it there", everywhere);
-  const bool asked_for = target.copies == Copies::automatic;
+  const std::string there = quoted(device);
+  const std::string keep = fmt::format("give it the device {} to keep it there", there);
+  const bool asked_for = copies == Copies::automatic;
   Status status(Code::wrong_device,
                 fmt::format("runs on {}{}{}: {} bytes fewer are copied in each run than with it on {}", quoted(host_name),
-                            others.empty() ? "" : " together with ", join(others, ", "), region.saved_bytes, everywhere),
+                            others.empty() ? "" : " together with ", join(others, ", "), region.saved_bytes, there),
                 asked_for ? Hint(keep) : hint_with(fmt::format("{}, or say ", keep), option_names::automatic_copies));
   status.diagnostic().severity = asked_for ? Severity::note : Severity::warning;
   const Node& first = net[region.nodes[0]];
@@ -158,39 +159,74 @@ bool runs_where_it_is(const TypedNet& net, const Node& node) {
   return runs_on(net, node, device, runs_pointwise(net, device));
 }
 
+namespace {
+
+// Places the operators of a net whose ports are placed.
+class Placement {
+ public:
+  Placement(TypedNet net, const CompilationTarget& target, Findings& findings)
+      : target_(target), findings_(findings), editor_(std::move(net)) {}
+
+  TypedNet run() {
+    for (size_t i = 0; i < editor_.graph().nodes.size(); ++i) place(NodeId(i));
+    for (const auto& [device, left] : left_) {
+      if (!left.id.valid()) continue;
+      for (const HostRegion& region : host_regions(editor_.net(), left.id, left.on_host)) {
+        findings_.add(moved(editor_.graph(), region, device, target_.copies));
+        for (const NodeId id : region.nodes) editor_.set_device(id, host_device);
+      }
+    }
+    return editor_.finish();
+  }
+
+ private:
+  // A device that operators may be on, or on the host instead.
+  struct Left {
+    bool exists = false, has_pointwise = false;
+    DeviceId id;                  // invalid: no operator that may be on the host is on it
+    std::vector<NodeId> on_host;  // those that do not run on it
+  };
+
+  void place(NodeId id) {
+    const Node& node = editor_.node(id);
+    const std::string wanted = full_device_name(node.device, target_.default_device);
+    // A collective stays with the others of its communicator.
+    const bool is_free = node.device.empty() || (allows_host(node.device) && !node.schema->has_trait(HEDDLE_TRAIT_COLLECTIVE));
+    if (is_free && is_known(editor_.net(), node)) return editor_.set_device(id, host_device);
+    if (!is_free || is_host(wanted)) return editor_.set_device(id, editor_.device(wanted));
+    Left& left = left_of(wanted);
+    if (const Obstacle why = left.exists ? obstacle(editor_.net(), node, wanted, left.has_pointwise) : Obstacle::none;
+        why != Obstacle::none) {
+      findings_.add(fallen_back(editor_.net(), node, why, wanted, target_.copies).in_net(editor_.graph().name));
+      left.on_host.push_back(id);
+      return editor_.set_device(id, host_device);
+    }
+    left.id = editor_.device(wanted);
+    editor_.set_device(id, left.id);
+  }
+  Left& left_of(const std::string& device) {
+    const auto [at, fresh] = left_.try_emplace(device);
+    if (!fresh || target_.copies == Copies::strict) return at->second;
+    at->second.exists = check_device(*editor_.net().registry, device).ok();
+    at->second.has_pointwise = at->second.exists && runs_pointwise(editor_.net(), device);
+    return at->second;
+  }
+
+  const CompilationTarget& target_;
+  Findings& findings_;
+  Editor editor_;
+  std::map<std::string, Left> left_;
+};
+
+}  // namespace
+
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings) {
-  const std::string& everywhere = target.default_device;
-  const bool elsewhere = !is_host(everywhere);
+  const bool elsewhere = !is_host(target.default_device);
   const auto on_host = [&](const Node& node) { return node.device.empty() ? !elsewhere : is_host(node.device); };
   const bool places_ports = target.own_ports || !target.placed_ports.empty();
   if (!places_ports && std::all_of(net.net.nodes.begin(), net.net.nodes.end(), on_host)) return net;  // nothing to do
-  const bool fall_back = elsewhere && target.copies != Copies::strict && check_device(*net.registry, everywhere).ok();
-  const bool has_pointwise = fall_back && runs_pointwise(net, everywhere);
   if (places_ports) place_ports(net, target, findings);
-  Editor editor(std::move(net));
-  std::vector<NodeId> on_host_alone;
-  DeviceId there;  // the default device; invalid: no node without a device of its own is on it
-  for (size_t i = 0; i < editor.graph().nodes.size(); ++i) {
-    const NodeId id(i);
-    const Node& node = editor.node(id);
-    const bool known = node.device.empty() && is_known(editor.net(), node);
-    const bool may_fall_back = !known && fall_back && node.device.empty();
-    const Obstacle why = may_fall_back ? obstacle(editor.net(), node, everywhere, has_pointwise) : Obstacle::none;
-    const bool falls_back = why != Obstacle::none;
-    if (falls_back) {
-      findings.add(fallen_back(editor.net(), node, why, target).in_net(editor.graph().name));
-      on_host_alone.push_back(id);
-    }
-    const DeviceId device = known || falls_back ? host_device : editor.device(full_device_name(node.device, everywhere));
-    editor.set_device(id, device);
-    if (node.device.empty() && device != host_device) there = device;
-  }
-  if (!there.valid()) return editor.finish();
-  for (const HostRegion& region : host_regions(editor.net(), there, on_host_alone)) {
-    findings.add(moved(editor.graph(), region, target));
-    for (const NodeId id : region.nodes) editor.set_device(id, host_device);
-  }
-  return editor.finish();
+  return Placement(std::move(net), target, findings).run();
 }
 
 void drop_unused_devices(TypedNet& net) {

@@ -11,11 +11,11 @@
 
 namespace heddle {
 
-// Gives every operator that names no device the target's default one. Where copies may be made (Copies other than strict) and the default
-// device exists, operators that do not run there go to the host, each with a finding: a warning, or a note where copies were requested
-// (Copies::automatic). So do operators around them that would have more bytes copied if they stayed (place/host_regions.h), with a finding
-// for each region. Operators whose results are known before the run go to the host in any case: they are folded away. From here on a device
-// is an id (Node::placed, TypedNet::devices).
+// Gives every operator that names no device the target's default one. Where copies may be made (Copies other than strict) and the device
+// exists, operators that do not run there go to the host, if they name no device or allow the host too (base/device_name.h), each with a
+// finding: a warning, or a note where copies were requested (Copies::automatic). So do operators around them that would have more bytes
+// copied if they stayed (place/host_regions.h), with a finding for each region. Operators whose results are known before the run go to the
+// host in any case: they are folded away. From here on a device is an id (Node::placed, TypedNet::devices).
 TypedNet place(TypedNet net, const CompilationTarget& target, Findings& findings);
 
 // Removes devices without any operator, input or output from the table; the others get new ids, in the same order.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/device_name.h"
 #include "collectives/training_jobs.h"
 #include "session_plan.h"
 
@@ -90,7 +91,7 @@ TEST(PlantedInReplicas, AnotherOrderOnOneDevice) {
   const auto plant = [](Net& net) {
     std::vector<uint32_t> sums;
     for (uint32_t n = 0; n < net.nodes.size(); ++n)
-      if (net.nodes[n].type == "AllReduce" && net.nodes[n].device == sim(1)) sums.push_back(n);
+      if (net.nodes[n].type == "AllReduce" && full_device_name(net.nodes[n].device, "") == sim(1)) sums.push_back(n);
     ASSERT_EQ(sums.size(), 2u);
     std::swap(net.nodes[sums[0]], net.nodes[sums[1]]);
     for (const uint32_t n : sums)

@@ -168,6 +168,25 @@ TEST_P(DevicePlacement, WhatOnlyCopiesBetweenFallBacksRunsOnTheHost) {
   EXPECT_EQ(stays->plan().copies.size(), 4u);
 }
 
+// Operators that allow the host beside their device are placed like those that name none.
+TEST_P(DevicePlacement, OperatorsThatAllowTheHostFallBackToo) {
+  const Runtime runtime = device_runtime();
+  Net net = fallen_back_net();
+  for (Node& node : net.nodes) node.device = device_name(kind().devices - 1) + "|cpu";
+  auto prepared = prepare(runtime, net, silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  std::map<std::string, std::string> device;
+  for (const PlanStep& step : prepared->plan().steps) device[step.name] = prepared->plan().device_of(step);
+  EXPECT_EQ(device["between"], "cpu:0");
+  EXPECT_EQ(device["y"], device_name(kind().devices - 1));
+  SessionOptions options;
+  options.copies = Copies::strict;
+  EXPECT_FALSE(prepare(runtime, net, options).ok());
+  // No other device may take its place.
+  for (Node& node : net.nodes) node.device = device_name(0) + "|" + device_name(0);
+  EXPECT_EQ(prepare(runtime, net, silent()).status().code(), Code::no_such_device);
+}
+
 TEST_P(DevicePlacement, ArenasArePackedOnEachDevice) {
   HEDDLE_DEVICE_NEEDS(counts_memory);
   NetBuilder b("chain");

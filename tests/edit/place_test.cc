@@ -58,6 +58,17 @@ TEST(Place, GivesTheDefaultDeviceToWhoNamesNone) {
   EXPECT_EQ(ids(net), (std::vector<uint32_t>{1, 0, 1}));
 }
 
+// A device that does not exist is reported by verify: nothing falls back from it.
+TEST(Place, KnowsADeviceThatIsNamedWithTheHost) {
+  CompilationTarget target = host_target();
+  target.copies = Copies::automatic;
+  Findings findings;
+  const TypedNet net = placed_chain({"far:1|cpu", "near|cpu", "far:1", "cpu|cpu"}, target, findings);
+  EXPECT_EQ(net.devices, (std::vector<std::string>{"cpu:0", "far:1", "near:0"}));
+  EXPECT_EQ(ids(net), (std::vector<uint32_t>{1, 2, 1, 0}));
+  EXPECT_EQ(findings.count(), 0u);
+}
+
 TEST(Place, LeavesTheHostAloneWhereNothingElseIsNamed) {
   Findings findings;
   const TypedNet net = placed_chain({"", "cpu", "cpu:0"}, host_target(), findings);

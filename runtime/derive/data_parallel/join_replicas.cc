@@ -47,6 +47,7 @@ class Joining {
  private:
   size_t count() const { return replicas_.choice.devices.size(); }
   const std::string& device(size_t replica) const { return replicas_.choice.devices[replica]; }
+  std::string place(size_t replica) const { return replicas_.choice.place_of(replica); }
   ValueId part(ValueId of, size_t replica) const { return by_name_.at(replicas_.values[replica][of.index]); }
 
   // Whether the value has rows of the batch: its extent along `axis` is the sum of the replicas' extents, and the others are theirs.
@@ -71,7 +72,7 @@ class Joining {
     if (options_.ranks > 1) {
       emitter_.derive_from("rows@" + device(replica), device(replica));
       HEDDLE_TRY(all, emitter_.emit1("heddle", "AllReduce", {own}, {{"communicator", options_.communicator}}));
-      emitter_.derive_from("weight@" + device(replica), device(replica));
+      emitter_.derive_from("weight@" + device(replica), place(replica));
     } else {
       HEDDLE_TRY(all, rows_of(by_name_.at(from_[*split].name)));
     }
@@ -92,7 +93,7 @@ class Joining {
     if (!replicas_.choice.has_peers || has_rows(value)) return own;
     if (const auto known = weighted_.find({value.index, replica}); known != weighted_.end()) return known->second;
     HEDDLE_TRY(const ValueId wide, weight(replica));
-    emitter_.derive_from(net_[own].name + ".weighted", device(replica));
+    emitter_.derive_from(net_[own].name + ".weighted", place(replica));
     HEDDLE_TRY(const ValueId factor, emitter_.emit1("", "CastLike", {wide, own}));
     HEDDLE_TRY(const ValueId weighted, emitter_.emit1("", "Mul", {own, factor}));
     weighted_[{value.index, replica}] = weighted;

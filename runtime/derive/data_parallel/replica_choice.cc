@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/device_name.h"
 #include "base/text/text.h"
 
 namespace heddle {
@@ -54,6 +55,9 @@ Status check_options(const Net& net, const DataParallelOptions& options, const s
   for (const std::string& device : devices) {
     if (!seen.insert(device).second)
       return invalid(fmt::format("device {} is to have two replicas", quoted(device)), "name each device once");
+    if (allows_host(device))
+      return invalid(fmt::format("a replica is on {}", quoted(device)),
+                     "name the device alone: what it has no kernel for goes to the host");
     if (kind_of(device) != kind_of(devices[0]))
       return invalid(fmt::format("replicas are on {} and {}", quoted(devices[0]), quoted(device)), "name devices of one kind");
   }
@@ -76,6 +80,10 @@ Status check_options(const Net& net, const DataParallelOptions& options, const s
 }
 
 }  // namespace
+
+std::string ReplicaChoice::place_of(size_t replica) const {
+  return is_host(devices[replica]) ? devices[replica] : devices[replica] + std::string(or_host);
+}
 
 bool ReplicaChoice::is_on_host(const Net& net, const Node& node) const {
   if (kind_of(node.device) == host) return true;

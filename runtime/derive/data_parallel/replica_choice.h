@@ -11,12 +11,14 @@
 namespace heddle {
 
 struct ReplicaChoice {
-  std::vector<std::string> devices;  // by replica
+  std::vector<std::string> devices;  // by replica; its collectives are there
   std::vector<char> single;          // by variable: there is one for all replicas, on the host
   std::vector<char> split;           // by value: an input of which each replica has its rows
   std::vector<char> of_batch;        // by value: it depends on the rows that a replica has
   bool has_peers = false;            // there are several replicas, here or of other ranks
 
+  // The device that operators of a replica name: its own, or the host where that has no kernel (base/device_name.h).
+  std::string place_of(size_t replica) const;
   // Whether the node is on the host in each replica: it says so, or reads a variable that is there once.
   bool is_on_host(const Net& net, const Node& node) const;
 };

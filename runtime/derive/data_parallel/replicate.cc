@@ -148,7 +148,7 @@ class Replication {
     const NodeId made(net_.nodes.size());
     Node copy = node;
     copy.name = name_of(node.name, replica);
-    copy.device = choice_.is_on_host(from_, node) ? "cpu" : choice_.devices[replica];
+    copy.device = choice_.is_on_host(from_, node) ? "cpu" : choice_.place_of(replica);
     copy.control.clear();
     for (ValueId& input : copy.inputs)
       if (input.valid()) input = values_[replica][input.index];
@@ -173,7 +173,7 @@ class Replication {
     const Node& node = from_[id];
     std::vector<ValueId> inputs;
     for (const ValueId input : node.inputs) inputs.push_back(input.valid() ? values_[replica][input.index] : input);
-    emitter_.derive_from(name_of(node.name, replica), choice_.devices[replica]);
+    emitter_.derive_from(name_of(node.name, replica), choice_.place_of(replica));
     HEDDLE_TRY(const std::vector<ValueId> outputs, combined_normalization(emitter_, *types_, node, inputs, options_.communicator));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].valid()) continue;
