@@ -13,10 +13,15 @@ namespace {
 
 using ByDevice = std::map<uint8_t, std::vector<NodeId>>;
 
-// Checks that each device has a k-th collective, and that they are alike.
+// Checks that the devices are of one kind, that each has a k-th collective, and that these are alike.
 Status check_members(const Draft& draft, const std::string& communicator, const ByDevice& by_device) {
   const auto& [first_device, first] = *by_device.begin();
   for (const auto& [device, members] : by_device) {
+    if (!draft.opened(members[0])->is_of_kind_of(*draft.opened(first[0])))
+      return draft.at(members[0], {Code::unsupported,
+                                   fmt::format("is a collective of communicator {} on {}, and {} is one on {}", quoted(communicator),
+                                               draft.device(members[0]), quoted(draft.node(first[0]).name), draft.device(first[0])),
+                                   "collectives are launched together on devices of one kind: put those of other devices on cpu"});
     const size_t common = std::min(first.size(), members.size());
     for (size_t k = 0; k < common; ++k) {
       const std::string wanted = collective_signature(draft.typed, draft.node(first[k]));
@@ -37,6 +42,14 @@ Status check_members(const Draft& draft, const std::string& communicator, const 
                      "give all devices of a communicator the same collectives in the same order"});
   }
   return {};
+}
+
+// Requests that each device of a group reaches the memory of the others, which devices may have to turn on. Those that do not reach one
+// another copy by other ways.
+void open_to_peers(const Draft& draft, const std::vector<NodeId>& group) {
+  for (const NodeId to : group)
+    for (const NodeId from : group)
+      if (to != from) draft.opened(to)->reaches(*draft.opened(from));
 }
 
 }  // namespace
@@ -62,6 +75,7 @@ Status find_groups(Draft& draft) {
         group.push_back(members[k]);
         draft.nodes[members[k].index].group = static_cast<int32_t>(draft.groups.size() - 1);
       }
+      if (k == 0) open_to_peers(draft, group);
     }
   }
   return {};

@@ -12,19 +12,6 @@ HEDDLE_CREW_SUITE(DataParallel);
 
 constexpr int64_t batch_rows = 48;  // the same number for 1, 2, 3, 4, 8 and 16 replicas
 
-void expect_near(const Array& found, const Array& expected, double tolerance, const std::string& what) {
-  ASSERT_EQ(found.shape, expected.shape) << what;
-  const auto near = [&](const auto& a, const auto& b) {
-    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(static_cast<double>(a[i]), static_cast<double>(b[i]), tolerance) << what << ' ' << i;
-  };
-  if (found.dtype == DType::f64)
-    near(found.as<double>(), expected.as<double>());
-  else if (found.dtype == DType::f32)
-    near(found.as<float>(), expected.as<float>());
-  else
-    EXPECT_EQ(found, expected) << what;
-}
-
 // Trains on the crew, and compares what was learned with one device.
 void expect_same_as_alone(const Crew& crew, const Job& job, double tolerance) {
   const std::vector<Trained> found = train(crew, job), alone = train({1, crew.devices}, job);

@@ -71,7 +71,7 @@ std::vector<std::vector<double>> gradients(const Crew& crew, const std::string& 
     for (int p = 0; p < crew.size; ++p) {
       const size_t first = b.net().nodes.size();
       add(b, suffixes.emplace_back(std::to_string(p)));
-      for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = sim(p);
+      for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = crew.device(p);
     }
     const Status status = run(runtime, derived(b.finish(), suffixes, runtime), options_of(crew, "gradients"), 0, crew.size);
     EXPECT_TRUE(status.ok()) << status.text();

@@ -1,13 +1,16 @@
 // The participants of a collective in one process: ranks, each a session with a thread of its own, or the devices of one session.
 #pragma once
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <ostream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,11 +21,13 @@
 
 namespace heddle::testing_collectives {
 
-// The number of participants, and whether they are devices (of kind "sim").
+// The number of participants, and whether they are devices, of which kind.
 struct Crew {
   int size = 1;
   bool devices = false;
-  std::string text() const { return (devices ? "devices" : "ranks") + std::to_string(size); }
+  std::string kind = "sim";
+  std::string text() const { return (!devices ? "ranks" : kind == "sim" ? "devices" : kind) + std::to_string(size); }
+  std::string device(int index) const { return kind + ":" + std::to_string(index); }
 };
 inline void PrintTo(const Crew& crew, std::ostream* out) {
   *out << crew.text();
@@ -30,19 +35,52 @@ inline void PrintTo(const Crew& crew, std::ostream* out) {
 inline std::vector<Crew> crews() {
   return {{1, false}, {2, false}, {3, false}, {4, false}, {8, false}, {1, true}, {2, true}, {3, true}, {4, true}, {8, true}, {16, true}};
 }
-// Declares a suite of TEST_P over them.
-#define HEDDLE_CREW_SUITE(suite)                                                            \
+// True if there are the CUDA plugin and the stand-in for NVIDIA's libraries.
+inline bool has_cuda() {
+  return std::filesystem::exists(testing::build_folder() + "/lib/test/cuda_standin.so");
+}
+inline std::vector<Crew> crews_and_cuda() {
+  std::vector<Crew> all = crews();
+  if (has_cuda())
+    for (const int size : {1, 2, 3, 5, 16}) all.push_back({size, true, "cuda"});
+  return all;
+}
+// Declares a suite of TEST_P over the result of `crews`.
+#define HEDDLE_CREW_SUITE_OF(suite, crews)                                                  \
   class suite : public ::testing::TestWithParam<testing_collectives::Crew> {};              \
   INSTANTIATE_TEST_SUITE_P(Crews, suite, ::testing::ValuesIn(testing_collectives::crews()), \
                            [](const auto& info) { return info.param.text(); })
+#define HEDDLE_CREW_SUITE(suite) HEDDLE_CREW_SUITE_OF(suite, crews)
 
-// A runtime with the plugins cpu and sim, which has 16 devices.
-inline Runtime runtime_with_devices(int threads = 1) {
+// The stand-in for NVIDIA's libraries, with 16 devices; the plugin uses the same one.
+inline void* standin() {
+  static void* const loaded = [] {
+    const std::string file = testing::build_folder() + "/lib/test/cuda_standin.so";
+    ::setenv("HEDDLE_CUDA_STANDIN", file.c_str(), 1);
+    ::setenv("HEDDLE_CUDA_STANDIN_DEVICES", "16", 1);
+    ::setenv("HEDDLE_CUDA_CACHE", "off", 1);
+    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(library, nullptr) << dlerror();
+    return library;
+  }();
+  return loaded;
+}
+
+// Returns NVIDIA's rules that were broken since it was last called, one a line.
+inline std::string broken_rules() {
+  const auto broken = reinterpret_cast<const char* (*)()>(dlsym(standin(), "heddle_standin_broken"));
+  return broken ? broken() : "the stand-in says nothing";
+}
+
+// A runtime with the plugins cpu, sim and `kind`; each kind has 16 devices.
+inline Runtime runtime_with_devices(int threads = 1, const std::string& kind = "sim") {
   ::setenv("HEDDLE_SIM_DEVICES", "16", 0);
+  if (kind == "cuda") standin();
   RuntimeOptions options;
   options.default_plugins = false;
   options.threads = threads;
-  options.plugins = {testing::build_folder() + "/lib/cpu.so", testing::build_folder() + "/lib/sim.so"};
+  for (const std::string& plugin : std::set<std::string>{"cpu", "sim", kind})
+    options.plugins.push_back(testing::build_folder() + "/lib/" + plugin + ".so");
   auto made = Runtime::create(options);
   EXPECT_TRUE(made.ok()) << made.status().text();
   return *made;
@@ -61,7 +99,7 @@ inline SessionOptions options_of(const Crew& crew, const std::string& job, int r
   CommunicatorOptions& communicator = options.communicators.emplace_back();
   communicator.name = world;
   if (crew.devices) {
-    for (int d = 0; d < crew.size; ++d) communicator.devices.push_back(sim(d));
+    for (int d = 0; d < crew.size; ++d) communicator.devices.push_back(crew.device(d));
   } else {
     communicator.rank = rank;
     communicator.size = crew.size;
@@ -140,12 +178,13 @@ inline std::vector<Outcome> run(const Crew& crew, const std::vector<Arrays>& inp
       const std::vector<ValueId> values = detail::add_inputs(b, inputs[p], suffix);
       const size_t first = b.net().nodes.size();
       for (const ValueId output : body(b, values, suffix)) b.output(output);
-      for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = sim(static_cast<int>(p));
+      for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = crew.device(static_cast<int>(p));
       all.insert(all.end(), inputs[p].begin(), inputs[p].end());
     }
     const size_t outputs = b.net().outputs.size() / inputs.size();
     Arrays got;
-    const Status status = detail::run(runtime_with_devices(2), b.finish(), options_of(crew, job), all, runs, &got);
+    const Status status = detail::run(runtime_with_devices(2, crew.kind), b.finish(), options_of(crew, job), all, runs, &got);
+    EXPECT_EQ(crew.kind == "cuda" ? broken_rules() : "", "");
     for (size_t p = 0; p < inputs.size(); ++p) {
       results[p].status = status;
       if (status.ok())

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "collectives/participants.h"
 #include "heddle/training.h"
 #include "net/batch_parts.h"
+#include "session_plan.h"
 
 namespace heddle::testing_collectives {
 
@@ -23,11 +25,13 @@ struct Trained {
   std::map<std::string, Array> variables;              // those of the session, by name
   std::map<std::string, std::vector<Array>> replicas;  // by the name of the first: what the others have
   std::vector<Arrays> outputs;                         // by step
+  std::map<std::string, int> on_host;                  // the types of the steps that the host did, of the last plan; how many of each
+  std::set<int32_t> classes_of_groups;                 // of the streams on which it launches collectives
 };
 
 inline std::vector<std::string> devices_of(const Crew& crew) {
   std::vector<std::string> devices;
-  for (int d = 0; d < crew.size && crew.devices; ++d) devices.push_back(sim(d));
+  for (int d = 0; d < crew.size && crew.devices; ++d) devices.push_back(crew.device(d));
   return devices;
 }
 
@@ -67,7 +71,7 @@ inline heddle::Result<Nets> training_nets(const Runtime& runtime, const Crew& cr
 inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std::string& meeting) {
   Trained trained;
   const auto run = [&]() -> Status {
-    const Runtime runtime = runtime_with_devices(2);
+    const Runtime runtime = runtime_with_devices(2, crew.kind);
     HEDDLE_TRY(const Nets nets, training_nets(runtime, crew, job));
     HEDDLE_TRY(Session session, runtime.open(nets, options_of(crew, meeting, rank)));
     for (const Arrays& step : job.steps) {
@@ -87,6 +91,13 @@ inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std:
       Arrays& copies = trained.outputs.emplace_back();
       for (const Tensor& output : outputs) copies.push_back(copy_of(output));
     }
+    const std::shared_ptr<const Plan> plan = last_plan(session);
+    for (const PlanStep& step : plan->steps) {
+      if (!step.on_device)
+        ++trained.on_host[step.type];
+      else if (!step.on_device->group.empty())
+        trained.classes_of_groups.insert(plan->devices[step.on_device->device - 1u].stream_classes[step.on_device->stream]);
+    }
     return detail::read_variables(session, Internals::of(nets).nets[0], &trained);
   };
   trained.status = run();
@@ -102,6 +113,20 @@ inline std::vector<Trained> train(const Crew& crew, const Job& job, const std::s
     threads.emplace_back([&, rank] { ranks[static_cast<size_t>(rank)] = train_rank(crew, job, rank, meeting); });
   for (std::thread& thread : threads) thread.join();
   return ranks;
+}
+
+// Checks that two tensors have almost the same numbers; others than floats are compared by their bits.
+inline void expect_near(const Array& found, const Array& expected, double tolerance, const std::string& what) {
+  ASSERT_EQ(found.shape, expected.shape) << what;
+  const auto near = [&](const auto& a, const auto& b) {
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(static_cast<double>(a[i]), static_cast<double>(b[i]), tolerance) << what << ' ' << i;
+  };
+  if (found.dtype == DType::f64)
+    near(found.as<double>(), expected.as<double>());
+  else if (found.dtype == DType::f32)
+    near(found.as<float>(), expected.as<float>());
+  else
+    EXPECT_EQ(found, expected) << what;
 }
 
 // Checks that all trained, and that all replicas and ranks have the same bits.

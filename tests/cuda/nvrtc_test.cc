@@ -15,6 +15,7 @@
 #include "generate/move/scatter_launches.h"
 #include "generate/move/view_launches.h"
 #include "generate/operators/channel_launches.h"
+#include "generate/operators/combine_launches.h"
 #include "generate/operators/einsum_launches.h"
 #include "generate/operators/loss_launches.h"
 #include "generate/operators/random_launches.h"
@@ -30,6 +31,8 @@
 
 namespace heddle::cuda::grid_test {
 namespace {
+
+using operators::Reduction;
 
 GridCase to_compile(std::string name, std::unique_ptr<Launches> launches, std::vector<Tensor> inputs, std::vector<Numbers> outputs) {
   GridCase one;
@@ -362,6 +365,19 @@ TEST(Nvrtc, TakesRandomNumbersAndUpdates) {
   add("increment", std::make_unique<UpdateLaunches>(Update::increment), {zeros_of(DType::i64, Shape{})},
       {conformance::zeros(DType::i64, Shape{})});
   compiles(std::move(cases), 24);
+}
+
+TEST(Nvrtc, TakesCombinations) {
+  std::vector<GridCase> cases;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64})
+    for (const auto reduction : {Reduction::sum, Reduction::mean, Reduction::min, Reduction::max, Reduction::prod}) {
+      auto combine = std::make_unique<CombineLaunches>();
+      combine->reduction = reduction;
+      combine->parts = 3;
+      cases.push_back(to_compile("combination", std::move(combine), {zeros_of(dtype, Shape{40}), zeros_of(dtype, Shape{2, 40})},
+                                 {conformance::zeros(dtype, Shape{40})}));
+    }
+  compiles(std::move(cases), 30);
 }
 
 TEST(Nvrtc, TakesCompactions) {

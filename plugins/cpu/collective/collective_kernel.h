@@ -3,46 +3,17 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "collective/local_communicator.h"
+#include "shared/collective_parts.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
 
-using Parts = std::span<const RunContext* const>;
-
 // Copies the bytes of a tensor, until `poll` stops; the two may be the same.
 inline void copy_bytes(void* to, const void* from, uint64_t bytes, CancellationPoll& poll) {
   if (to != from) copy_cancellable(to, from, static_cast<int64_t>(bytes), poll);
-}
-
-// Fails unless input `tensor` has as many elements of the same dtype on all participants.
-inline Status check_alike(Parts parts, uint32_t tensor) {
-  const heddle_tensor& first = *parts[0]->inputs[tensor];
-  for (size_t i = 1; i < parts.size(); ++i) {
-    if (tensor >= parts[i]->input_count) return invalid("participant " + std::to_string(i) + " gives fewer tensors than participant 0");
-    const heddle_tensor& other = *parts[i]->inputs[tensor];
-    if (other.dtype != first.dtype || other.element_count != first.element_count)
-      return invalid("input " + std::to_string(tensor) + " of participant " + std::to_string(i) + " is " + dtype_name(other.dtype) +
-                     " of " + std::to_string(other.element_count) + " elements, that of participant 0 " + dtype_name(first.dtype) + " of " +
-                     std::to_string(first.element_count));
-  }
-  return {};
-}
-
-// Fails unless the attribute `size` of the node, by which its shapes were inferred, is the number of participants.
-inline Status check_size(Parts parts, int64_t size) {
-  if (static_cast<size_t>(size) == parts.size()) return {};
-  return invalid("size is " + std::to_string(size) + ", and the communicator has " + std::to_string(parts.size()) + " participants");
-}
-
-// Fails unless the attribute `root` of the node is the number of a participant.
-inline Status check_root(Parts parts, int64_t root) {
-  if (root >= 0 && static_cast<size_t>(root) < parts.size()) return {};
-  return invalid("root is " + std::to_string(root) + ", and the communicator has the participants 0 to " +
-                 std::to_string(parts.size() - 1));
 }
 
 // The attributes that some operations have.

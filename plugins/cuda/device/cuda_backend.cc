@@ -135,7 +135,8 @@ struct Backend {
       p->flags = HEDDLE_DEVICE_SHARED_EVENTS;
       if (Api::get().described) p->flags |= HEDDLE_DEVICE_DESCRIBED;
       p->alignment = 256;
-      p->stream_classes = 1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE;
+      p->stream_classes =
+          1u << HEDDLE_STREAM_COMPUTE | 1u << HEDDLE_STREAM_TO_DEVICE | 1u << HEDDLE_STREAM_FROM_DEVICE | 1u << HEDDLE_STREAM_COMMUNICATION;
       p->lowest_priority = -least;
       p->highest_priority = -greatest;
       return {};

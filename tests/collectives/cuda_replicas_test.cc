@@ -1,0 +1,81 @@
+// Replicas on devices of kind "cuda", of the stand-in for NVIDIA's libraries.
+#include "collectives/training_jobs.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_collectives;
+
+class CudaReplicas : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_cuda()) GTEST_SKIP() << "the CUDA plugin was not built";
+  }
+};
+
+// Trains on two and three devices, and compares what was learned with the host. `left`: the types of the steps that the host does for each
+// replica, since the devices have no kernels for them or the others of these types are next to them, and how many of each.
+void expect_the_hosts_numbers(const Job& job, double tolerance, const std::map<std::string, int>& left,
+                              const std::map<std::string, int>& left_for_all) {
+  const std::vector<Trained> host = train({1, false}, job);
+  ASSERT_TRUE(host[0].status.ok()) << host[0].status.text();
+  for (const int size : {2, 3}) {
+    SCOPED_TRACE(size);
+    const std::vector<Trained> found = train({size, true, "cuda"}, job);
+    EXPECT_EQ(broken_rules(), "");
+    expect_alike(found);
+    std::map<std::string, int> on_host = left_for_all;
+    for (const auto& [type, count] : left) on_host[type] += size * count;
+    EXPECT_EQ(found[0].on_host, on_host);
+    EXPECT_EQ(found[0].classes_of_groups, std::set<int32_t>{HEDDLE_STREAM_COMMUNICATION});
+    ASSERT_EQ(found[0].variables.size(), host[0].variables.size());
+    for (const auto& [name, value] : host[0].variables) expect_near(found[0].variables.at(name), value, tolerance, name);
+  }
+}
+
+// The part of the batch that a replica has, and the number of elements that a mean has.
+const std::map<std::string, int> weights = {{"Shard", 2}, {"Shape", 2}, {"Gather", 2}, {"CastLike", 2}, {"Pointwise", 1}, {"Size", 2}};
+
+TEST_F(CudaReplicas, LearnTheNumbersOfTheHost) {
+  const std::map<std::string, int> outputs = {{"Concat", 1}, {"Sum", 1}};
+  expect_the_hosts_numbers(sigmoid_job(DType::f64, 18), 1e-12, weights, outputs);
+  expect_the_hosts_numbers(sigmoid_job(DType::f32, 13), 1e-6, weights, outputs);
+}
+
+TEST_F(CudaReplicas, GatherRowsOfTables) {
+  std::map<std::string, int> left = weights;
+  left["SgdUpdateRows"] = 2;
+  left["Concat"] = 4;  // of the rows that these update
+  left["Expand"] = 1;
+  expect_the_hosts_numbers(lookup_job(12, 3), 1e-12, left, {{"Sum", 1}});
+}
+
+TEST_F(CudaReplicas, CombineStatistics) {
+  Job job = normalised_job(12);
+  job.how.parallel.combine_statistics = true;
+  std::map<std::string, int> left = weights;
+  left["MomentumUpdate"] = 2;
+  for (const auto& [type, more] : {std::pair("Size", 2), std::pair("CastLike", 1), std::pair("Pointwise", 1)}) left[type] += more;
+  expect_the_hosts_numbers(job, 1e-5, left, {{"Sum", 1}});
+}
+
+TEST_F(CudaReplicas, AreNotLaunchedTogetherWithDevicesOfOtherKinds) {
+  NetBuilder b("mixed");
+  const std::vector<std::string> devices = {"cuda:0", sim(0)};
+  for (const std::string& device : devices) {
+    const ValueId x = b.input("x of " + device, DType::f32, {2});
+    const ValueId sum = b.add1("AllReduce", "sum on " + device, {x}, {{"communicator", world}}, "heddle");
+    b.net()[b.net()[sum].producer].device = device;
+    b.output(sum);
+  }
+  SessionOptions options = options_of({2, true}, "");
+  options.communicators[0].devices = devices;
+  auto session = runtime_with_devices(1, "cuda").open(b.finish(), options);
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const std::string text = session->prepare().status().text();
+  EXPECT_NE(text.find("is a collective of communicator \"world\" on sim:0, and \"sum on cuda:0\" is one on cuda:0"), std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace heddle
