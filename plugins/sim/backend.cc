@@ -3,7 +3,8 @@
 // Read when a device is counted or opened, of kind "sim": HEDDLE_SIM_DEVICES (2), HEDDLE_SIM_MEMORY in bytes (4 GiB), HEDDLE_SIM_SEED (0:
 // work takes no time), HEDDLE_SIM_COST (NAME=NS,...), HEDDLE_SIM_PEERS (0: copies between devices go by the host), HEDDLE_SIM_UNIFIED (0),
 // HEDDLE_SIM_GUARDS (64: bytes after values that must not be written), HEDDLE_SIM_CUDA_LIKE (0), HEDDLE_SIM_REFUSAL (0: microseconds that a
-// lost device takes to refuse work), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what failed),
+// lost device takes to refuse work), HEDDLE_SIM_GROUP_TIMEOUT (30000: milliseconds that a stream waits for the other launches of a group
+// before it fails), HEDDLE_SIM_BROKEN (set: open fails), HEDDLE_SIM_FORGETFUL (set: a device does not know what failed),
 // HEDDLE_SIM_WRONG (an operator whose kernels compute something else), HEDDLE_SIM_HOLD (the name of a file: while it exists, no work
 // begins), HEDDLE_SIM_FAULTS (faults.h).
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "engine.h"
 #include "heddle/device_plugin.h"
@@ -134,6 +136,7 @@ struct Backend {
     settings.wrong = text_setting("WRONG");
     settings.cuda_like = setting("CUDA_LIKE", 0) != 0;
     settings.refusal_us = setting("REFUSAL", 0);
+    settings.group_timeout_ms = setting("GROUP_TIMEOUT", 30'000);
     std::string error;
     if (!settings.faults.parse(text_setting("FAULTS"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "FAULTS: " + error);
     if (!settings.parse_costs(text_setting("COST"), &error)) return fail(call, HEDDLE_ERROR_DEVICE, prefix + "COST: " + error);
@@ -305,40 +308,45 @@ struct Backend {
                                                                   : HEDDLE_OK;
   }
 
+  // Captures the launches of a group, so that no failure is possible once the first is enqueued.
+  static heddle_status capture_group(void* const* devices, void* const* streams, const heddle_work* works, uint32_t count, Job** jobs) {
+    for (uint32_t i = 0; i < count; ++i) {
+      Device& d = device_of(devices[i]);
+      const heddle_call* const of_part = works[i].launch->context->call;
+      stream_of(streams[i]).label = works[i].label;
+      if (const heddle_status refused = refuse(d, works[i], of_part); refused != HEDDLE_OK) return refused;
+      jobs[i] = capture(d, stream_of(streams[i]), *works[i].launch, of_part);
+      if (!jobs[i]) return HEDDLE_ERROR_DEVICE;
+      jobs[i]->kind = Job::Kind::group;
+    }
+    return HEDDLE_OK;
+  }
+
   static heddle_status enqueue_group(void* const* devices, void* const* streams, const heddle_work* works, uint32_t count,
                                      const heddle_call* call) {
     std::array<std::optional<Stream::Inside>, UINT8_MAX> inside;
+    std::array<Job*, UINT8_MAX> jobs = {};
     for (uint32_t i = 0; i < count; ++i) {
       device_of(devices[i]).settings.counts.calls.fetch_add(1, std::memory_order_relaxed);
       if (!inside.at(i).emplace(stream_of(streams[i])).alone()) return fail(call, HEDDLE_ERROR_INTERNAL, Stream::overlap);
     }
     Engine& engine = *device_of(devices[0]).engine;
-    engine.linger();
-    Group* const group = engine.take_group();
-    heddle_status status = HEDDLE_OK;
-    for (uint32_t i = 0; i < count && status == HEDDLE_OK; ++i) {
-      Device& d = device_of(devices[i]);
-      Stream& s = stream_of(streams[i]);
-      const heddle_call* const of_part = works[i].launch->context->call;
-      s.label = works[i].label;
-      status = refuse(d, works[i], of_part);
-      if (status != HEDDLE_OK) break;
-      Job* const job = capture(d, s, *works[i].launch, of_part);
-      if (!job) {
-        status = HEDDLE_ERROR_DEVICE;
-        break;
-      }
-      d.settings.counts.works.fetch_add(1, std::memory_order_relaxed);
-      job->kind = Job::Kind::group;
-      group->streams.push_back(&s);
-      group->jobs.push_back(job);
-    }
-    if (status != HEDDLE_OK) {
-      for (Job* const job : group->jobs) engine.give_back(job);
-      engine.give_back(group);
+    if (const heddle_status status = capture_group(devices, streams, works, count, jobs.data()); status != HEDDLE_OK) {
+      for (Job* const job : jobs)
+        if (job) engine.give_back(job);
       return status;
     }
-    engine.enqueue(*group);
+    Group* const group = engine.take_group();
+    for (uint32_t i = 0; i < count; ++i) {
+      Device& d = device_of(devices[i]);
+      const Faults::Site site = {works[i].launch->kernel->operator_name, works[i].label};
+      engine.linger();
+      if (d.settings.faults.strikes(Faults::Kind::missing, site)) engine.give_back(std::exchange(jobs[i], nullptr));
+      if (jobs[i]) jobs[i]->awaits_next = d.settings.faults.strikes(Faults::Kind::swapped, site);
+      d.settings.counts.works.fetch_add(1, std::memory_order_relaxed);
+      engine.enqueue(*group, stream_of(streams[i]), jobs[i], i + 1 == count);
+      if (d.settings.faults.strikes(Faults::Kind::allocation, site)) d.release(d.allocate(1));
+    }
     for (uint32_t i = 0; i < count; ++i) enqueue_end(device_of(devices[i]), stream_of(streams[i]), works[i]);
     return HEDDLE_OK;
   }

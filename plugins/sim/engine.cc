@@ -136,33 +136,6 @@ void Engine::enqueue(Stream& stream, Job* job) {
   add(stream, job);
 }
 
-Group* Engine::take_group() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!idle_groups_) return groups_.emplace_back(std::make_unique<Group>()).get();
-  return std::exchange(idle_groups_, idle_groups_->next);
-}
-
-void Engine::give_back(Group* group) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  put_away(group);
-}
-
-void Engine::put_away(Group* group) {
-  group->streams.clear();
-  group->jobs.clear();
-  group->broken = false;
-  group->next = std::exchange(idle_groups_, group);
-}
-
-void Engine::enqueue(Group& group) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  group.left = group.jobs.size();
-  for (size_t i = 0; i < group.jobs.size(); ++i) {
-    group.jobs[i]->group = &group;
-    add(*group.streams[i], group.jobs[i]);
-  }
-}
-
 void Engine::record(Stream& stream, Event& event) {
   Job* const job = take_job();
   job->kind = Job::Kind::record;
@@ -191,14 +164,22 @@ Failure Engine::synchronize(Stream& stream) {
   return failure;
 }
 
-void Engine::wait_until_idle(const Memory& memory) {
-  if (Launch::is_here()) return;  // it would wait for its own kernel
+bool Engine::wait_until_idle(const Memory& memory) {
+  if (Launch::is_here()) return false;  // it would wait for its own kernel
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t last = tickets_;
+  const bool inside = std::any_of(streams_.begin(), streams_.end(), [&](const Stream* s) { return &s->memory == &memory && has_half(*s); });
+  const auto waits_for_launches = [&](const Stream* s) {
+    return &s->memory == &memory && is_half(s->first_job_) && s->first_job_->ticket <= last;
+  };
   const auto is_idle = [&](const Stream* stream) {
     return &stream->memory != &memory || (!stream->busy_ && (!stream->first_job_ || stream->first_job_->ticket > last));
   };
-  changed_.wait(lock, [&] { return resting_ || std::all_of(streams_.begin(), streams_.end(), is_idle); });
+  changed_.wait(lock, [&] {
+    return (resting_ && std::none_of(streams_.begin(), streams_.end(), waits_for_launches)) ||
+           std::all_of(streams_.begin(), streams_.end(), is_idle);
+  });
+  return inside;
 }
 
 heddle_status Engine::query(Stream& stream) {
@@ -220,19 +201,6 @@ void Engine::abort(Stream& stream) {
 }
 
 // ---------------------------------------------------------------- the devices' thread
-
-// True if the stream skips its part of a group: the other streams are left to wait, as by a vendor's library.
-bool Engine::leaves_group(const Stream& stream) {
-  return stream.aborted_ || stream.failure_.status != HEDDLE_OK;
-}
-
-bool Engine::have_come(const Group& group) {
-  for (size_t i = 0; i < group.jobs.size(); ++i) {
-    const Stream& stream = *group.streams[i];
-    if (group.broken || stream.first_job_ != group.jobs[i] || stream.busy_ || stream.silent_ || leaves_group(stream)) return false;
-  }
-  return true;
-}
 
 bool Engine::may_begin(const Stream& stream) {
   const Job* const job = stream.first_job_;
@@ -293,43 +261,6 @@ void Engine::end(Stream& stream, Job* job) {
   if (!stream.first_job_ || stream.silent_) changed_.notify_all();  // wakes the waiting threads; then the stream may be deleted
 }
 
-void Engine::work_on_group(Group& group, std::unique_lock<std::mutex>& lock) {
-  const uint64_t until = end_of(*group.streams[0]);
-  clock_ = std::max(clock_, until);
-  for (size_t i = 0; i < group.jobs.size(); ++i) {
-    Stream& stream = *group.streams[i];
-    stream.first_job_ = group.jobs[i]->next;
-    note_span(stream, *group.jobs[i], until - group.jobs[i]->takes, until);
-    stream.time_ = until;
-    stream.busy_ = true;
-  }
-  lock.unlock();
-  execute(group);
-  lock.lock();
-  for (size_t i = 0; i < group.jobs.size(); ++i)
-    if (!group.ended[i]) fall_silent(*group.streams[i], *group.jobs[i]);
-  for (size_t i = group.jobs.size(); i-- > 0;) end(*group.streams[i], group.jobs[i]);  // the last one puts the group away
-}
-
-// Finds for each part whether it ends. Where a device fails, the parts on the others never do.
-void Engine::execute(Group& group) {
-  const size_t count = group.jobs.size();
-  group.ended.assign(count, 0);
-  group.launches.clear();
-  std::string why;
-  bool whole = true;
-  for (size_t i = 0; i < count; ++i) {
-    group.launches.push_back(&group.jobs[i]->launch);
-    const heddle_status struck = strike(*group.streams[i], *group.jobs[i], &why);
-    if (struck == HEDDLE_OK) continue;
-    whole = false;
-    group.ended[i] = settle(*group.streams[i], *group.jobs[i], struck, why) ? 1 : 0;
-  }
-  if (!whole) return;
-  const heddle_status status = Launch::run_group(group.launches, group.contexts, group.streams[0]->settings.wrong, &why);
-  for (size_t i = 0; i < count; ++i) group.ended[i] = settle(*group.streams[i], *group.jobs[i], status, why) ? 1 : 0;
-}
-
 void Engine::fall_silent(Stream& stream, const Job& job) {
   stream.silent_ = true;
   stream.silent_label_ = job.label;
@@ -376,6 +307,7 @@ void Engine::work_on(Stream& stream, std::unique_lock<std::mutex>& lock) {
 void Engine::work() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
+    const auto due = fail_late_groups();
     bool held = false;
     Stream* const stream = choose(&held);
     if (stream) {
@@ -386,7 +318,12 @@ void Engine::work() {
     if (closing_) return;
     if (callbacks_.empty() && !calling_ && !std::exchange(resting_, true)) changed_.notify_all();
     if (!held && callbacks_.empty() && !calling_ && !std::exchange(settled_, true)) changed_.notify_all();
-    held ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
+    if (held)
+      changed_.wait_for(lock, look_again);
+    else if (due != no_time)
+      changed_.wait_until(lock, due);
+    else
+      changed_.wait(lock);
     lag(lock);
   }
 }

@@ -44,12 +44,14 @@ using Call = heddle_status (*)(void* arguments, const Memory& memory, std::strin
 class Stream;
 struct Job;
 
-// Launches that are done together, one on each of several streams.
+// Launches that are done together, one on each of several streams. They are enqueued one after the other: until the last one is, a device
+// that has its own waits for the others.
 struct Group {
   std::vector<Stream*> streams;
-  std::vector<Job*> jobs;
-  size_t left = 0;      // jobs that have not ended
-  bool broken = false;  // a stream has left it: the others wait for ever, unless they are aborted
+  std::vector<Job*> jobs;  // null: it is not enqueued (Faults::Kind::missing)
+  size_t left = 0;         // jobs that have not ended, and one until the last is enqueued
+  bool launched = false;   // all are enqueued
+  bool broken = false;     // a stream has left it: the others wait until they are late, or aborted
   Group* next = nullptr;
   // The devices' thread alone uses these:
   std::vector<Launch*> launches;
@@ -76,6 +78,7 @@ struct Job {
   void* user = nullptr;
   Launch launch;  // also of a group
   Group* group = nullptr;
+  bool awaits_next = false;  // of a group: it changes places with that of the stream's next group (Faults::Kind::swapped)
   Call call = nullptr;
   std::shared_ptr<void> arguments;
   char value[64] = {};  // of HEDDLE_COPY_VALUE_TO_DEVICE
@@ -127,6 +130,8 @@ class Stream {
   bool deaf_ = false;    // not even then
   bool aborted_ = false;
   uint64_t silent_label_ = UINT64_MAX;
+  uint64_t waiting_ticket_ = 0;                          // the part of a group that it waits with
+  std::chrono::steady_clock::time_point waiting_since_;  // for the others
   Failure failure_;
 };
 
@@ -153,17 +158,16 @@ class Engine {
   Job* take_job();
   void give_back(Job* job);
   void enqueue(Stream& stream, Job* job);
-  // Returns an empty group, to be filled and enqueued, or given back.
+  // Returns an empty group. Its parts are enqueued one after the other; a null job is one that is missing. With `last` it is launched.
   Group* take_group();
-  void give_back(Group* group);
-  // Enqueues all jobs of a group.
-  void enqueue(Group& group);
+  void enqueue(Group& group, Stream& stream, Job* job, bool last);
   void record(Stream& stream, Event& event);
   void wait(Stream& stream, Event& event);
   Failure synchronize(Stream& stream);
   // Waits as a driver does that allocates or frees memory: until the device with that memory has done all work enqueued so far, or can do
-  // nothing more before another event.
-  void wait_until_idle(const Memory& memory);
+  // nothing more before another event. A device that has a part of a group whose others are still to be launched is not idle. Returns true
+  // if it had one when this was called.
+  bool wait_until_idle(const Memory& memory);
   // Returns HEDDLE_PENDING, or the status with which the stream has ended.
   heddle_status query(Stream& stream);
   void abort(Stream& stream);
@@ -178,8 +182,15 @@ class Engine {
   void forget_spans();
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr Time no_time = Time::max();
   static bool leaves_group(const Stream& stream);
   static bool have_come(const Group& group);
+  static bool is_half(const Job* job);
+  static bool has_half(const Stream& stream);
+  static void change_places(Stream& stream);
+  static std::string missing_in(const Group& group, const Stream& of);
+  Time fail_late_groups();
   static bool may_begin(const Stream& stream);
   uint64_t end_of(const Stream& stream) const;
   Stream* choose(bool* held);
@@ -212,6 +223,7 @@ class Engine {
   Job* idle_jobs_ = nullptr;
   std::vector<std::unique_ptr<Group>> groups_;
   Group* idle_groups_ = nullptr;
+  size_t groups_in_use_ = 0;
   uint64_t tickets_ = 0, streams_made_ = 0;
   uint64_t clock_ = 0, horizon_ = UINT64_MAX;  // ns
   uint64_t seed_ = 0, random_ = 0;

@@ -7,9 +7,17 @@
 namespace sim {
 namespace {
 
-constexpr std::pair<const char*, Faults::Kind> kinds[] = {
-    {"enqueue", Faults::Kind::enqueue}, {"late", Faults::Kind::late},     {"copy", Faults::Kind::copy}, {"memory", Faults::Kind::memory},
-    {"lost", Faults::Kind::lost},       {"silent", Faults::Kind::silent}, {"deaf", Faults::Kind::deaf}};
+constexpr std::pair<const char*, Faults::Kind> kinds[] = {{"enqueue", Faults::Kind::enqueue}, {"late", Faults::Kind::late},
+                                                          {"copy", Faults::Kind::copy},       {"memory", Faults::Kind::memory},
+                                                          {"lost", Faults::Kind::lost},       {"silent", Faults::Kind::silent},
+                                                          {"deaf", Faults::Kind::deaf},       {"missing", Faults::Kind::missing},
+                                                          {"swapped", Faults::Kind::swapped}, {"allocation", Faults::Kind::allocation}};
+
+std::string names_of_kinds() {
+  std::string names;
+  for (const auto& kind : kinds) names += std::string(names.empty() ? "" : ", ") + kind.first;
+  return names;
+}
 
 // Parses the number that follows a mark; false: there is none.
 bool parse_number(const std::string& text, uint64_t* number) {
@@ -31,7 +39,7 @@ bool Faults::parse_rule(const std::string& text, Rule* rule, std::string* error)
   bool known = false;
   for (const auto& [kind_name, kind] : kinds)
     if (name == kind_name) rule->kind = kind, known = true;
-  if (!known) return *error = "\"" + name + "\" is no kind of fault: enqueue, late, copy, memory, lost, silent, deaf", false;
+  if (!known) return *error = "\"" + name + "\" is no kind of fault: " + names_of_kinds(), false;
   while (end != std::string::npos) {
     const char mark = text[end];
     const size_t begin = end + 1;

@@ -12,6 +12,12 @@
 //   lost      from a kernel or copy on, every request to the device fails
 //   silent    a kernel or copy begins and never ends, nor does the work after it on the stream, until it is aborted
 //   deaf      the same, and it can't be aborted
+//
+// and these of the launches of a group, each of which keeps the group from ever beginning:
+//
+//   missing    the launch on this device is never enqueued
+//   swapped    it changes places with the launch of the next group on its stream
+//   allocation memory of the device is allocated after it, before the next device's launch
 #pragma once
 
 #include <cstdint>
@@ -23,7 +29,7 @@ namespace sim {
 
 class Faults {
  public:
-  enum class Kind { enqueue, late, copy, memory, lost, silent, deaf };
+  enum class Kind { enqueue, late, copy, memory, lost, silent, deaf, missing, swapped, allocation };
   // The event that is about to happen.
   struct Site {
     const char* operator_name = nullptr;  // of a kernel; null: a copy or an allocation

@@ -68,8 +68,9 @@ void counts(int32_t device, sim_counts* counts) {
   const Device* const d = open_device(device);
   if (!d) return;
   const Counts& c = d->settings.counts;
-  *counts = {c.calls,        c.works,   c.launches,    c.copies,  c.pageable_copies, c.peer_copies, c.waits,   c.records,   c.callbacks,
-             c.synchronizes, c.queries, c.allocations, c.streams, c.events,          c.silences,    c.entries, c.departures};
+  *counts = {c.calls,   c.works,   c.launches,  c.copies,       c.pageable_copies, c.peer_copies,
+             c.waits,   c.records, c.callbacks, c.synchronizes, c.queries,         c.allocations,
+             c.streams, c.events,  c.silences,  c.entries,      c.departures,      c.inner_allocations};
 }
 
 const sim_native_table table = {sizeof(sim_native_table),

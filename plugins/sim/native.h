@@ -28,10 +28,11 @@ typedef struct sim_span {
 typedef struct sim_counts {
   uint64_t calls; /* of the backend by the host, for work: enqueue, synchronize, query */
   uint64_t works, launches, copies, pageable_copies, peer_copies, waits, records, callbacks, synchronizes, queries, allocations;
-  uint64_t streams, events; /* existing now, including a program's own, made with create_stream */
-  uint64_t silences;        /* works that never end, by a fault rule */
-  uint64_t entries;         /* works that entered the device (HEDDLE_WORK_ENTERS) */
-  uint64_t departures;      /* threads that left it */
+  uint64_t streams, events;   /* existing now, including a program's own, made with create_stream */
+  uint64_t silences;          /* works that never end, by a fault rule */
+  uint64_t entries;           /* works that entered the device (HEDDLE_WORK_ENTERS) */
+  uint64_t departures;        /* threads that left it */
+  uint64_t inner_allocations; /* allocations and releases of memory between the first and the last launch of a group on it */
 } sim_counts;
 
 typedef struct sim_native_table {

@@ -14,7 +14,7 @@ namespace sim {
 
 struct Counts {
   std::atomic<uint64_t> calls{0}, works{0}, launches{0}, copies{0}, pageable_copies{0}, peer_copies{0}, waits{0}, records{0}, callbacks{0},
-      synchronizes{0}, queries{0}, allocations{0}, silences{0}, entries{0}, departures{0};
+      synchronizes{0}, queries{0}, allocations{0}, silences{0}, entries{0}, departures{0}, inner_allocations{0};
   std::atomic<uint64_t> streams{0}, events{0};  // existing now
 };
 
@@ -27,7 +27,8 @@ struct Settings {
   // After the first failure every request to the device fails, callbacks of its streams are dropped, and a callback delays only its own
   // stream.
   bool cuda_like = false;
-  uint64_t refusal_us = 0;  // how long a device that is lost takes to refuse work
+  uint64_t group_timeout_ms = 0;  // how long a stream waits in a group before it fails
+  uint64_t refusal_us = 0;        // how long a device that is lost takes to refuse work
   // The time that work of an operator, or a "copy", takes.
   struct Cost {
     std::string name;

@@ -20,11 +20,11 @@ struct Device {
   Device(uint64_t bytes, bool unified, std::shared_ptr<Engine> made) : memory(bytes, unified), engine(std::move(made)) {}
   // Memory is allocated and freed when the device is idle, as drivers do.
   void* allocate(uint64_t bytes) {
-    engine->wait_until_idle(memory);
+    wait_until_idle();
     return memory.allocate(bytes);
   }
   void release(void* allocated) {
-    engine->wait_until_idle(memory);
+    wait_until_idle();
     memory.release(allocated);
   }
   Memory memory;
@@ -34,6 +34,11 @@ struct Device {
   bool peers = false;
   uint32_t guard_bytes = 0;
   std::string description;
+
+ private:
+  void wait_until_idle() {
+    if (engine->wait_until_idle(memory)) settings.counts.inner_allocations.fetch_add(1, std::memory_order_relaxed);
+  }
 };
 
 // Returns the open device of an index; null: it is not open. The last opened, if one was opened again. The caller must end calls that use a

@@ -9,6 +9,7 @@
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/mutex.h"
+#include "device/driver_turn.h"
 #include "plugin/host.h"
 
 namespace heddle {
@@ -44,6 +45,7 @@ void quietly(const std::string& device, Function&& function) noexcept {
 }  // namespace
 
 void release_device_memory(Device& device, void* memory) {
+  const DriverTurn turn(DriverTurn::For::allocation);
   quietly(device.name_, [&] { device.backend_.release(device.handle_, memory); });
 }
 void destroy_device_stream(Device& device, void* stream) {
@@ -54,9 +56,11 @@ void destroy_device_event(Device& device, void* event) {
 }
 
 void release_pinned_memory(Device& device, void* memory) {
+  const DriverTurn turn(DriverTurn::For::allocation);
   quietly(device.name_, [&] { device.backend_.release_host(device.handle_, memory); });
 }
 void unregister_host_memory(Device& device, void* memory) {
+  const DriverTurn turn(DriverTurn::For::allocation);
   quietly(device.name_, [&] { device.backend_.unregister_host(device.handle_, memory); });
 }
 
@@ -167,6 +171,7 @@ Result<DeviceMemory> Device::allocate(int64_t bytes) {
   if (bytes == 0) return DeviceMemory();
   HostCall call;
   void* memory = nullptr;
+  const DriverTurn turn(DriverTurn::For::allocation);
   const heddle_status status = ask(&call, [&] { return backend_.allocate(handle_, static_cast<uint64_t>(bytes), &memory, &call); });
   if (status != HEDDLE_OK || !memory) return error(fmt::format("has no {}", human_bytes(bytes)).c_str(), status, call);
   return DeviceMemory(shared_from_this(), memory);
@@ -200,6 +205,7 @@ Result<PinnedMemory> Device::allocate_pinned(int64_t bytes) {
   if (bytes == 0) return PinnedMemory();
   HostCall call;
   void* memory = nullptr;
+  const DriverTurn turn(DriverTurn::For::allocation);
   const heddle_status status = ask(&call, [&] { return backend_.allocate_host(handle_, static_cast<uint64_t>(bytes), &memory, &call); });
   if (status != HEDDLE_OK || !memory) return error(fmt::format("pinned no {} of the host", human_bytes(bytes)).c_str(), status, call);
   return PinnedMemory(shared_from_this(), memory);
@@ -208,6 +214,7 @@ Result<PinnedMemory> Device::allocate_pinned(int64_t bytes) {
 Result<HostRegistration> Device::pin(void* memory, int64_t bytes) {
   if (bytes == 0 || !backend_.register_host) return HostRegistration();
   HostCall call;
+  const DriverTurn turn(DriverTurn::For::allocation);
   const heddle_status status = ask(&call, [&] { return backend_.register_host(handle_, memory, static_cast<uint64_t>(bytes), &call); });
   if (status != HEDDLE_OK) return error(fmt::format("pinned no {} of the caller's", human_bytes(bytes)).c_str(), status, call);
   return HostRegistration(shared_from_this(), memory);

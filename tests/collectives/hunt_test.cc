@@ -7,6 +7,7 @@
 
 #include "base/device_name.h"
 #include "collectives/training_jobs.h"
+#include "device/simulated.h"
 #include "session_plan.h"
 
 namespace heddle {
@@ -184,6 +185,8 @@ TEST(ReplicasHunt, EightDevicesUnderManySchedules) {
     ASSERT_TRUE(testing_collectives::detail::read_variables(*session, Internals::of(*nets).nets[0], &trained).ok());
     expect_alike({trained});
     EXPECT_EQ(trained.variables, expected[0].variables);
+    EXPECT_EQ(testing_devices::counted(*last_plan(*session), &sim_counts::inner_allocations), 0u);
+    EXPECT_GT(testing_devices::counted(*last_plan(*session), &sim_counts::allocations), 0u);
     // One communicator, whose collectives have one order on all devices.
     const std::shared_ptr<const Plan> plan = last_plan(*session);
     EXPECT_EQ(plan->communicators.size(), 1u);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/text/text.h"
+#include "device/driver_turn.h"
 #include "plugin/host.h"
 
 namespace heddle {
@@ -284,11 +285,16 @@ heddle_status DeviceWorker::launch_group(std::span<const uint32_t> group, std::s
     works[i].label = streams_.label_of(group[i]);
     works[i].launch = &launches[i];
   }
+  const DriverTurn turn(DriverTurn::For::group);
   return enqueue_group_entering({devices.data(), group.size()}, {streams.data(), group.size()}, {works.data(), group.size()}, call);
 }
 
 heddle_status DeviceWorker::run_group(std::span<const uint32_t> group, std::span<const heddle_run_context* const> parts, bool fenced) {
-  heddle_status status = planned_kernel(group[0]).kernel->run_group(parts.data(), static_cast<uint32_t>(parts.size()));
+  heddle_status status = HEDDLE_OK;
+  {
+    const DriverTurn turn(DriverTurn::For::group);
+    status = planned_kernel(group[0]).kernel->run_group(parts.data(), static_cast<uint32_t>(parts.size()));
+  }
   forget_entered_device();
   for (size_t i = 0; i < group.size() && status == HEDDLE_OK; ++i) {
     const DeviceWork& member = *plan_.steps[group[i]].on_device;
