@@ -140,6 +140,8 @@ void lay_out_collectives(Draft& draft) {
       if (communicator.devices.empty() && communicator_of(draft.node(group[0])) == name)
         for (const NodeId member : group) communicator.devices.push_back(draft.device(member));
     std::sort(communicator.devices.begin(), communicator.devices.end());
+    for (const auto& [key, text] : draft.typed.net.metadata)
+      if (key == buckets_key(name)) communicator.buckets = text;
     plan.communicators.push_back(std::move(communicator));
   }
 }

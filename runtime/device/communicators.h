@@ -31,6 +31,7 @@ struct PlanCommunicator {
   std::vector<uint32_t> at;  // their places among the collectives of all communicators of the plan
   // The devices on which its collectives are launched in groups, ascending: all that the session declares. Empty: none are.
   std::vector<std::string> devices = {};
+  std::string buckets = {};  // as PlanInfo::CommunicatorUse::buckets
 };
 
 // A need for an object of communicator scope, as plans keep it.

@@ -196,7 +196,7 @@ struct Net {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::vector<SparseLink> sparse_links;
-  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<std::pair<std::string, std::string>> metadata;  // keys of the runtime begin with "heddle."
   VariableId step_counter;                              // the variable that counts steps, if any
   std::vector<std::shared_ptr<const void>> keep_alive;  // plugin libraries whose schemas the nodes point to
 
@@ -255,5 +255,10 @@ class NetBuilder {
   }
   Net net_;
 };
+
+// The key of the metadata that says by which rule gradients share the collectives of a communicator.
+inline std::string buckets_key(const std::string& communicator) {
+  return "heddle.buckets." + communicator;
+}
 
 }  // namespace heddle

@@ -34,6 +34,28 @@ std::vector<PlanInfo::Operand> operands(const std::vector<Operand>& of) {
   return infos;
 }
 
+// The bytes of the copies that DeviceWorker enqueues for a step.
+std::vector<int64_t> copied_by(const Plan& plan, const PlanStep& step) {
+  constexpr auto word = static_cast<int64_t>(sizeof(uint64_t));
+  const DeviceWork& work = *step.on_device;
+  const auto devices = static_cast<int64_t>(plan.devices.size());
+  std::vector<int64_t> copied;
+  if (work.kind == DeviceWork::Kind::copy) {
+    const PlanValue& value = plan.values[step.outputs[0].value.index];
+    if (value.extent_slot >= 0) copied.push_back(word);
+    if (value.type.byte_size() > 0) copied.push_back(value.type.byte_size());
+  } else if (work.kind == DeviceWork::Kind::commit && work.copied_from == work.device) {
+    const auto reporting = std::count_if(plan.devices.begin(), plan.devices.end(), [](const PlanDevice& d) { return d.may_report; });
+    copied.assign(static_cast<size_t>(2 + reporting), word);
+  } else if (work.kind == DeviceWork::Kind::commit) {
+    copied.push_back((1 + devices) * word);
+  } else if (work.kind == DeviceWork::Kind::faults) {
+    copied.push_back(FaultBlock::bytes(plan.devices.size()));
+  }
+  copied.insert(copied.end(), work.extents.size(), word);
+  return copied;
+}
+
 PlanInfo::Step step_info(const Plan& plan, size_t i) {
   const PlanStep& step = plan.steps[i];
   PlanInfo::Step info;
@@ -47,6 +69,9 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
     info.stream = work->stream;
     info.waits = work->waits;
     if (work->records >= 0) info.records = static_cast<uint32_t>(work->records);
+    info.copied = copied_by(plan, step);
+    if (!work->group.empty()) info.launched_by = i;
+    if (work->launched_by >= 0) info.launched_by = static_cast<size_t>(work->launched_by);
   }
   info.tiles = step.tiles;
   info.bytes = step.bytes;
@@ -100,8 +125,9 @@ std::shared_ptr<const PlanInfo> describe(const Plan& plan, const PlanInfo::Times
   info->memory_order = {order.lag, order.edges, order.length_ns, order.length_without_ns, order.arena_bytes, order.arena_bytes_without};
   for (const LayoutChange& change : plan.reorders) info->reorders.push_back({change.value, change.from, change.to, change.bytes});
   for (const ValueCopy& copy : plan.copies) info->copies.push_back({copy.value, copy.from, copy.to, copy.bytes});
-  for (const PlanCollective& c : plan.collectives) info->collectives.push_back({c.name, c.device, c.communicator, c.signature, c.tensors, c.bytes});
-  for (const PlanCommunicator& c : plan.communicators) info->communicators.push_back({c.name, c.hash, c.devices});
+  for (const PlanCollective& c : plan.collectives)
+    info->collectives.push_back({c.name, c.device, c.communicator, c.signature, c.tensors, c.bytes});
+  for (const PlanCommunicator& c : plan.communicators) info->communicators.push_back({c.name, c.hash, c.devices, c.buckets});
   info->warnings = plan.warnings;
   info->warnings.insert(info->warnings.end(), plan.impossible.begin(), plan.impossible.end());
   info->times = times;

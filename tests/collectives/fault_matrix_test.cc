@@ -12,12 +12,6 @@ namespace {
 
 using namespace testing_collectives;
 
-class FaultSetting {
- public:
-  explicit FaultSetting(const std::string& rule) { ::setenv("HEDDLE_SIM_FAULTS", rule.c_str(), 1); }
-  ~FaultSetting() { ::unsetenv("HEDDLE_SIM_FAULTS"); }
-};
-
 // A session of a job on two devices, and a context with the inputs of its first step.
 struct Training {
   explicit Training(const Job& job) : runtime(runtime_with_devices(2)) {
@@ -69,7 +63,7 @@ void check_job(const Job& job, const std::string& name, size_t* runs) {
     const bool copies = step.on_device->kind == DeviceWork::Kind::copy;
     for (const std::string kind : {"enqueue", copies ? "copy" : "late"}) {
       SCOPED_TRACE(kind + " at " + std::to_string(i) + ", \"" + step.name + "\" (" + step.type + ")");
-      const FaultSetting fault(kind + "@" + std::to_string(i));
+      const SimSetting fault("FAULTS", kind + "@" + std::to_string(i));
       Training training(job);
       const Status status = training.context->run();
       ASSERT_EQ(status.code(), Code::device_failed) << status.text();

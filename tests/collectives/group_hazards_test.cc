@@ -10,17 +10,6 @@ namespace {
 
 using namespace testing_collectives;
 
-class SimSetting {
- public:
-  SimSetting(const std::string& name, const std::string& value) : name_("HEDDLE_SIM_" + name) { ::setenv(name_.c_str(), value.c_str(), 1); }
-  ~SimSetting() { ::unsetenv(name_.c_str()); }
-  SimSetting(const SimSetting&) = delete;
-  SimSetting& operator=(const SimSetting&) = delete;
-
- private:
-  const std::string name_;
-};
-
 // Two sums on each of two devices.
 struct Sums {
   Sums() : runtime(runtime_with_devices(2)) {

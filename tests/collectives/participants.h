@@ -52,6 +52,18 @@ inline std::vector<Crew> crews_and_cuda() {
                            [](const auto& info) { return info.param.text(); })
 #define HEDDLE_CREW_SUITE(suite) HEDDLE_CREW_SUITE_OF(suite, crews)
 
+// Gives the devices of kind "sim" that are opened during its lifetime a setting, such as "SEED".
+class SimSetting {
+ public:
+  SimSetting(const std::string& name, const std::string& value) : name_("HEDDLE_SIM_" + name) { ::setenv(name_.c_str(), value.c_str(), 1); }
+  ~SimSetting() { ::unsetenv(name_.c_str()); }
+  SimSetting(const SimSetting&) = delete;
+  SimSetting& operator=(const SimSetting&) = delete;
+
+ private:
+  const std::string name_;
+};
+
 // The stand-in for NVIDIA's libraries, with 16 devices; the plugin uses the same one.
 inline void* standin() {
   static void* const loaded = [] {

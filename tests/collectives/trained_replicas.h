@@ -67,6 +67,18 @@ inline heddle::Result<Nets> training_nets(const Runtime& runtime, const Crew& cr
   return nets;
 }
 
+// A rank's part of a batch.
+inline TensorView rows_of_rank(const Array& input, int rank, int ranks) {
+  Shape shape = input.shape;
+  size_t offset = 0;
+  if (shape.rank() > 0) {
+    const int64_t rows = shape[0], bytes = rows > 0 ? static_cast<int64_t>(input.bytes.size()) / rows : 0;
+    offset = static_cast<size_t>(first_row_of_part(rows, rank, ranks) * bytes);
+    shape[0] = first_row_of_part(rows, rank + 1, ranks) - first_row_of_part(rows, rank, ranks);
+  }
+  return {input.dtype, shape, const_cast<char*>(input.bytes.data()) + offset};
+}
+
 // Trains on the rank's rows of each batch; on devices `rank` is 0.
 inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std::string& meeting) {
   Trained trained;
@@ -78,14 +90,7 @@ inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std:
       std::vector<TensorView> inputs;
       const int ranks = crew.devices ? 1 : crew.size;
       for (const Array& input : step) {
-        Shape shape = input.shape;
-        size_t offset = 0;
-        if (shape.rank() > 0) {
-          const int64_t rows = shape[0], bytes = rows > 0 ? static_cast<int64_t>(input.bytes.size()) / rows : 0;
-          offset = static_cast<size_t>(first_row_of_part(rows, rank, ranks) * bytes);
-          shape[0] = first_row_of_part(rows, rank + 1, ranks) - first_row_of_part(rows, rank, ranks);
-        }
-        inputs.push_back({input.dtype, shape, const_cast<char*>(input.bytes.data()) + offset});
+        inputs.push_back(rows_of_rank(input, rank, ranks));
       }
       HEDDLE_TRY(const std::vector<Tensor> outputs, session.run(inputs));
       Arrays& copies = trained.outputs.emplace_back();

@@ -544,6 +544,9 @@ void add_observing_calls(Calls& calls) {
     on_context(calls, name, "", false, false, [](World& w, Prepared& p) { return observe(w, p, true); });
   for (const char* name : {"StepView::read_output", "StepView::output_type"})
     on_context(calls, name, "", false, false, [](World& w, Prepared& p) { return observe(w, p, false); });
+  calls.push_back({"predict_step", "", true, [](const WorldPointer& w) -> Call {
+                     return [plan = value_of(w->control().plan())]() -> Answer { return {{}, predict_step(*plan, {}).ns == 0}; };
+                   }});
   calls.push_back({"memory_by_owner", "", true, [](const WorldPointer& w) -> Call {
                      return [plan = value_of(w->control().plan())]() -> Answer { return {{}, !memory_by_owner(*plan).empty()}; };
                    }});

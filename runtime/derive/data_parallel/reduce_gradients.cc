@@ -72,11 +72,15 @@ class Reduction {
   }
 
   // Dense gradients of one dtype, in their order: a bucket ends once it is large enough.
-  std::vector<std::vector<size_t>> buckets() const {
+  std::vector<std::vector<size_t>> buckets() {
     constexpr int64_t min_bytes = 256 << 10, max_bytes = 25 << 20, parts = 8;
     int64_t all = 0;
     for (const size_t v : dense_) all += bytes_of(v);
     const int64_t enough = options_.bucket_bytes > 0 ? options_.bucket_bytes : std::clamp(all / parts, min_bytes, max_bytes);
+    say_rule(options_.bucket_bytes > 0
+                 ? fmt::format("a bucket of gradients ends at {}, as was asked for", human_bytes(enough))
+                 : fmt::format("a bucket of gradients ends at {}: 1/{} of all {}, at least {} and at most {}", human_bytes(enough), parts,
+                               human_bytes(all), human_bytes(min_bytes), human_bytes(max_bytes)));
     std::vector<std::vector<size_t>> buckets;
     int64_t bytes = enough;
     for (const size_t v : dense_) {
@@ -90,6 +94,13 @@ class Reduction {
       bytes += bytes_of(v);
     }
     return buckets;
+  }
+
+  // Plans show it.
+  void say_rule(std::string rule) {
+    const std::string key = buckets_key(options_.communicator);
+    std::erase_if(net_.metadata, [&](const auto& entry) { return entry.first == key; });
+    if (!dense_.empty()) net_.metadata.emplace_back(key, std::move(rule));
   }
 
   // One AllReduce on each device, with one tensor for each variable.

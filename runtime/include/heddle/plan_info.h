@@ -49,6 +49,9 @@ struct PlanInfo {
     uint32_t stream = 0;              // number of the stream, on a device other than the host
     std::vector<uint32_t> waits;      // events that the stream waits for before the step
     std::optional<uint32_t> records;  // the event recorded after the step
+    std::vector<int64_t> copied;      // the bytes of each copy that the step makes on its stream, in their order
+    // The step that launches this collective together with those of other devices: the last of them. None for other steps.
+    std::optional<size_t> launched_by;
     int64_t tiles = 1;
     int64_t bytes = 0;                            // read and written
     std::optional<double> flops;                  // of one run, if the operator declares it
@@ -102,6 +105,7 @@ struct PlanInfo {
     std::string name;
     uint64_t hash = 0;  // of the signatures of its collectives in their order; the ranks compare their hashes before the first step
     std::vector<std::string> devices;  // on which its collectives are launched together; empty: they are on the host
+    std::string buckets;               // the rule by which gradients share collectives; empty: the net does not say one
   };
   struct Times {  // of the compiler's stages, in nanoseconds
     int64_t load_ns = 0, resolve_ns = 0, infer_ns = 0, verify_ns = 0, transform_ns = 0, compile_ns = 0, prepare_ns = 0;
@@ -134,5 +138,24 @@ struct MemoryOwner {
 // Returns the buffers that are in use when the arena of `memory[device]` is fullest, the largest first. The fullest step is found by
 // assuming that the steps run one after the other in the plan's order. Empty if the arena is empty or there is no such device.
 HEDDLE_API std::vector<MemoryOwner> memory_by_owner(const PlanInfo& plan, size_t device = 0);
+
+// The time that a device takes for a work: the operator of a step by its type, or a "copy".
+struct WorkCost {
+  std::string name;
+  int64_t ns = 0;
+  double ns_per_byte = 0;  // of all inputs, or of what is copied
+};
+
+// The time of a run on its devices, in nanoseconds.
+struct PredictedStep {
+  int64_t ns = 0;                // until the last work has ended
+  int64_t communication_ns = 0;  // of the collectives that are launched together, on the device where they take most
+  int64_t exposed_ns = 0;        // by how much the run would be shorter if these took no time
+};
+
+// Predicts how long a run of the plan takes on its devices: streams work in the plan's order, wait for their events, and begin a collective
+// together. What `costs` does not name takes no time, the host neither. A step whose predecessors include steps of the host begins after
+// these. Not counted are the copies that tell a device the seed of a run. Pure.
+HEDDLE_API PredictedStep predict_step(const PlanInfo& plan, const std::vector<WorkCost>& costs);
 
 }  // namespace heddle

@@ -23,22 +23,26 @@ void expect_same(const std::vector<double>& a, const std::vector<double>& b, dou
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance * std::abs(b[i])) << "step " << i + 1;
 }
 
-// Recipes without batch statistics learn the same on one and on two devices; losses fall.
+// Recipes learn the same on one and on two devices, those with batch statistics if these are combined; losses fall.
 TEST(ToolTrainDevices, LearnAsOneDoes) {
   const TemporaryFolder folder;
   const auto file = [&](const std::string& name) { return (folder / name).string(); };
   struct Recipe {
-    std::string name, batch, steps;
+    std::string name, batch, steps, samples = "32", rate = "0.01";
     Words options = {};
   };
-  const std::vector<Recipe> recipes = {{"lenet", "8", "6"}, {"lstm_tagger", "4", "3"}, {"dlrm", "8", "3", {"--single", "emb_l.*"}}};
+  const std::vector<Recipe> recipes = {{"lenet", "8", "6"},
+                                       {"lstm_tagger", "4", "3"},
+                                       {"dlrm", "8", "3", "32", "0.01", {"--single", "emb_l.*"}},
+                                       {"resnet18", "4", "2", "4", "0.01", {"--combine-statistics"}},
+                                       {"encoder", "2", "2", "2", "0.001"}};
   for (const Recipe& recipe : recipes) {
     SCOPED_TRACE(recipe.name);
     const std::string net = file(recipe.name + ".heddle");
     run_tool({"model", recipe.name, "--loss", "-o", net});
     const auto train = [&](const std::string& log, const Words& more) {
-      Words words = {"train",     net,  "--steps", recipe.steps, "--batch",         recipe.batch, "--data",      "synthetic",
-                     "--samples", "32", "--log",   file(log),    "--learning-rate", "0.01",       "--no-output", "--quiet"};
+      Words words = {"train",        net,     "--steps", recipe.steps,      "--batch",   recipe.batch,  "--data", "synthetic", "--samples",
+                     recipe.samples, "--log", file(log), "--learning-rate", recipe.rate, "--no-output", "--quiet"};
       words.insert(words.end(), more.begin(), more.end());
       run_tool(words);
       return losses(file(log));

@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "commands/plan/plan_arguments.h"
 #include "commands/plan/plan_diff.h"
+#include "commands/plan/plan_prediction.h"
 #include "commands/plan/plan_text.h"
 #include "common/file_roles.h"
 #include "heddle/session.h"
@@ -112,11 +113,14 @@ Status plan_net(const PlanArguments& o, Report& report) {
   HEDDLE_TRY(const std::vector<NameValue> inputs, split_name_values("--input", o.files));
   for (const NameValue& input : inputs) roles.reads(file_of_tensor(input.second));
   std::shared_ptr<const PlanInfo> with_other_commit;
+  HEDDLE_TRY(const std::vector<WorkCost> costs, parse_costs(o.costs));
   HEDDLE_TRY(const auto made, make_plan(o.net, o, report, roles, used, &with_other_commit));
   const PlanInfo& plan = *made;
   const Json described = plan_json(plan);
   for (const auto& [key, value] : described.items()) report.json[key] = value;
   if (with_other_commit) compare_commits(plan, *with_other_commit, o.commit.mode, report);
+  const PredictedStep predicted = predict_step(plan, costs);
+  if (!costs.empty()) report.json["predicted"] = prediction_json(predicted);
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
@@ -131,6 +135,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
   } else {
     report.say_lines(plan_text(plan));
     if (with_other_commit) report.say(commits_text(report.json["commit"]));
+    if (!costs.empty()) report.say(prediction_text(predicted));
   }
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
@@ -145,6 +150,10 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
   o->declare(app);
   o->commit.declare(app);
+  app.add_option("--cost", o->costs, "how long an operator's type, or a copy, takes on a device: the time of a run is predicted")
+      ->type_name("NAME=NS[+NS_PER_BYTE]")
+      ->delimiter(',')
+      ->needs(net);
   app.add_flag(fmt::format("--dry{{{}}}", own_description), o->dry,
                "for a device of --device's kind that is not here; --dry=FILE: described by it")
       ->needs(net);
@@ -167,7 +176,7 @@ const Command plan_command = {"plan",
                               declare_plan,
                               {{"plan",
                                 {"steps", "devices", "memory_order", "copies", "host_steps", "reorders", "collectives", "communicators",
-                                 "captured_segments", "stages_ns", "dot", "diff", "commit"}},
+                                 "captured_segments", "stages_ns", "dot", "diff", "commit", "predicted"}},
                                {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
 
 }  // namespace heddle::tool

@@ -1,6 +1,9 @@
 // The arguments of `heddle plan`, and its two halves.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "options/commit_option.h"
 #include "options/net_options.h"
 
@@ -12,6 +15,7 @@ constexpr const char* own_description = "its own";
 struct PlanArguments : NetOptions {
   std::string svg, diff, buffers, capacity, output;
   std::string dry;  // empty: not requested; `own_description`; or a file
+  std::vector<std::string> costs;  // of works, for a prediction
   CommitOption commit;
   bool dot = false;
   double time_limit_s = 0;

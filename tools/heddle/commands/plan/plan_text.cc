@@ -205,7 +205,7 @@ Json collectives_json(const PlanInfo& plan) {
 Json communicators_json(const PlanInfo& plan) {
   Json all = Json::array();
   for (const PlanInfo::CommunicatorUse& c : plan.communicators)
-    all.push_back({{"name", c.name}, {"collectives_hash", fmt::format("{:016x}", c.hash)}, {"devices", c.devices}});
+    all.push_back({{"name", c.name}, {"collectives_hash", fmt::format("{:016x}", c.hash)}, {"devices", c.devices}, {"buckets", c.buckets}});
   return all;
 }
 
@@ -222,7 +222,8 @@ std::string collectives_text(const PlanInfo& plan) {
   }
   for (const PlanInfo::CommunicatorUse& c : plan.communicators)
     out += fmt::format("communicator {} {}collectives {:016x}\n", quoted(c.name),
-                       c.devices.empty() ? std::string() : fmt::format("on {}, ", join(c.devices, ", ")), c.hash);
+                       c.devices.empty() ? std::string() : fmt::format("on {}, ", join(c.devices, ", ")), c.hash) +
+           (c.buckets.empty() ? std::string() : fmt::format("  {}\n", printable_line(c.buckets)));
   return out;
 }
 
