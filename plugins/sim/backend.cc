@@ -336,16 +336,19 @@ struct Backend {
         if (job) engine.give_back(job);
       return status;
     }
+    const auto site = [&](uint32_t i) { return Faults::Site{works[i].launch->kernel->operator_name, works[i].label}; };
+    for (uint32_t i = 0; i < count; ++i)
+      if (device_of(devices[i]).settings.faults.strikes(Faults::Kind::missing, site(i))) engine.give_back(std::exchange(jobs[i], nullptr));
+    if (std::none_of(jobs.begin(), jobs.begin() + count, [](const Job* job) { return job; }))
+      return fail(call, HEDDLE_ERROR_DEVICE, "no launch of the group is left, as it was told to be");
     Group* const group = engine.take_group();
     for (uint32_t i = 0; i < count; ++i) {
       Device& d = device_of(devices[i]);
-      const Faults::Site site = {works[i].launch->kernel->operator_name, works[i].label};
       engine.linger();
-      if (d.settings.faults.strikes(Faults::Kind::missing, site)) engine.give_back(std::exchange(jobs[i], nullptr));
-      if (jobs[i]) jobs[i]->awaits_next = d.settings.faults.strikes(Faults::Kind::swapped, site);
+      if (jobs[i]) jobs[i]->awaits_next = d.settings.faults.strikes(Faults::Kind::swapped, site(i));
       d.settings.counts.works.fetch_add(1, std::memory_order_relaxed);
       engine.enqueue(*group, stream_of(streams[i]), jobs[i], i + 1 == count);
-      if (d.settings.faults.strikes(Faults::Kind::allocation, site)) d.release(d.allocate(1));
+      if (d.settings.faults.strikes(Faults::Kind::allocation, site(i))) d.release(d.allocate(1));
     }
     for (uint32_t i = 0; i < count; ++i) enqueue_end(device_of(devices[i]), stream_of(streams[i]), works[i]);
     return HEDDLE_OK;

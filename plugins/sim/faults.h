@@ -13,11 +13,11 @@
 //   silent    a kernel or copy begins and never ends, nor does the work after it on the stream, until it is aborted
 //   deaf      the same, and it can't be aborted
 //
-// and these of the launches of a group, each of which keeps the group from ever beginning:
+// and these of the launches of a group, each of which keeps the group from ever beginning; @STEP tells its devices apart:
 //
-//   missing    the launch on this device is never enqueued
+//   missing    the launch on this device is never enqueued; the call fails if none is left
 //   swapped    it changes places with the launch of the next group on its stream
-//   allocation memory of the device is allocated after it, before the next device's launch
+//   allocation memory of the device is allocated after it, before the next device's launch; the last one has no launch after it
 #pragma once
 
 #include <cstdint>

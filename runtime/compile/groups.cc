@@ -35,11 +35,10 @@ Status check_members(const Draft& draft, const std::string& communicator, const 
     }
     if (first.size() == members.size()) continue;
     const NodeId alone = first.size() > common ? first[common] : members[common];
-    return draft.at(alone,
-                    {Code::invalid_argument,
-                     fmt::format("is number {} of communicator {}, and {} has no such collective", common, quoted(communicator),
-                                 draft.device(first.size() > common ? members.empty() ? first.front() : members.front() : first.front())),
-                     "give all devices of a communicator the same collectives in the same order"});
+    return draft.at(alone, {Code::invalid_argument,
+                            fmt::format("is number {} of communicator {}, and {} has no such collective", common, quoted(communicator),
+                                        draft.device(first.size() > common ? members.front() : first.front())),
+                            "give all devices of a communicator the same collectives in the same order"});
   }
   return {};
 }

@@ -9,7 +9,8 @@
 
 namespace heddle {
 
-// Held from the constructor on. Allocations of several threads go on side by side; a group is launched alone. Turns are fair.
+// Held from the constructor on. Allocations of several threads go on side by side; a group is launched alone. Turns are fair. A thread that
+// has a turn already goes on in it: a kernel that allocates while it launches a group, which it must not, does not wait for itself.
 class DriverTurn {
  public:
   enum class For : uint8_t { allocation, group };

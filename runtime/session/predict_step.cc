@@ -83,9 +83,8 @@ class Prediction {
   const PlanInfo& plan_;
   const std::vector<WorkCost>& costs_;
   const bool communicates_;
-  bool joins_ = false;          // the update phase begins on the devices; else when the host knows of the end of all steps before it
-  int64_t known_ = 0;           // when that is
-  std::vector<int64_t> ready_;  // by step: when the host enqueues it
+  int64_t known_ = 0;                          // when that is
+  std::vector<int64_t> ready_;                 // by step: when the host enqueues it
   std::vector<std::vector<size_t>> together_;  // by the step that launches them
   std::map<StreamOf, int64_t> streams_;        // when the last work ends
   std::map<uint32_t, int64_t> events_;

@@ -13,8 +13,8 @@ class CudaReplicas : public ::testing::Test {
   }
 };
 
-// Trains on two and three devices, and compares what was learned with the host. `left`: the types of the steps that the host does for each
-// replica, since the devices have no kernels for them or the others of these types are next to them, and how many of each.
+// Trains on two and three devices, and compares what was learned with the host. `left`: how many steps of each type the host does for
+// each replica, since the devices have no kernels for them or for their neighbours.
 void expect_the_hosts_numbers(const Job& job, double tolerance, const std::map<std::string, int>& left,
                               const std::map<std::string, int>& left_for_all) {
   const std::vector<Trained> host = train({1, false}, job);
@@ -45,7 +45,7 @@ TEST_F(CudaReplicas, LearnTheNumbersOfTheHost) {
 TEST_F(CudaReplicas, GatherRowsOfTables) {
   std::map<std::string, int> left = weights;
   left["SgdUpdateRows"] = 2;
-  left["Concat"] = 4;  // of the rows that these update
+  left["Concat"] = 3;  // of the indices that both tables share, and of their rows
   left["Expand"] = 1;
   expect_the_hosts_numbers(lookup_job(12, 3), 1e-12, left, {{"Sum", 1}});
 }

@@ -12,15 +12,6 @@ HEDDLE_CREW_SUITE(DataParallel);
 
 constexpr int64_t batch_rows = 48;  // the same number for 1, 2, 3, 4, 8 and 16 replicas
 
-// Trains on the crew, and compares what was learned with one device.
-void expect_same_as_alone(const Crew& crew, const Job& job, double tolerance) {
-  const std::vector<Trained> found = train(crew, job), alone = train({1, crew.devices}, job);
-  expect_alike(found);
-  ASSERT_TRUE(alone[0].status.ok()) << alone[0].status.text();
-  ASSERT_EQ(found[0].variables.size(), alone[0].variables.size());
-  for (const auto& [name, value] : alone[0].variables) expect_near(found[0].variables.at(name), value, tolerance, name);
-}
-
 // The loss is the mean of -x w, and decays: gradients are divided by the number of replicas, and the rate is not.
 TEST_P(DataParallel, DividesTheLossAndNotTheRate) {
   NetBuilder b("decaying");

@@ -45,6 +45,15 @@ struct Sums {
   std::optional<Context> context;
 };
 
+void expect_right(Sums& sums) {
+  const Status status = sums.context->run();
+  EXPECT_TRUE(status.ok()) << status.text();
+  for (size_t i = 0; i < 4; ++i) {
+    const float sign = i % 2 == 0 ? -1 : 1;
+    EXPECT_EQ(copy_of(sums.context->output(i)).as<float>(), (std::vector<float>{2 * sign, 4 * sign, 6 * sign, 8 * sign})) << i;
+  }
+}
+
 // Runs with `kind` planted in the launch of `name`, and returns the error.
 std::string error_with(const std::string& kind, const std::string& name, uint64_t inner_allocations = 0) {
   const std::string step = std::to_string(Sums().step(name));
@@ -54,14 +63,7 @@ std::string error_with(const std::string& kind, const std::string& name, uint64_
   EXPECT_EQ(status.code(), Code::device_failed) << status.text();
   EXPECT_EQ(sums.inner_allocations(0), inner_allocations);
   EXPECT_EQ(sums.inner_allocations(1), 0u);
-  for (int run = 0; run < 2; ++run) {
-    const Status next = sums.context->run();
-    EXPECT_TRUE(next.ok()) << next.text();
-    for (size_t i = 0; i < 4; ++i) {
-      const float sign = i % 2 == 0 ? -1 : 1;
-      EXPECT_EQ(copy_of(sums.context->output(i)).as<float>(), (std::vector<float>{2 * sign, 4 * sign, 6 * sign, 8 * sign})) << i;
-    }
-  }
+  for (int run = 0; run < 2; ++run) expect_right(sums);
   return status.text();
 }
 
@@ -71,13 +73,22 @@ void expect_in(const std::string& part, const std::string& text) {
 
 TEST(GroupHazards, NothingIsWrongWithoutThem) {
   Sums sums;
-  for (int run = 0; run < 3; ++run) EXPECT_TRUE(sums.context->run().ok());
-  EXPECT_EQ(sums.inner_allocations(0), 0u);
+  for (int run = 0; run < 3; ++run) expect_right(sums);
+  for (const size_t device : {0, 1}) EXPECT_EQ(sums.inner_allocations(device), 0u);
 }
 
 TEST(GroupHazards, AMemberThatIsMissing) {
   const std::string text = error_with("missing", "first1");
   expect_in("\"first0\" (heddle::AllReduce): its group has waited 200 ms: that of device 1 was never launched", text);
+}
+
+TEST(GroupHazards, AllMembersThatAreMissing) {
+  const SimSetting rule("FAULTS", "missing:AllReduce");
+  Sums sums;
+  const Status status = sums.context->run();
+  EXPECT_EQ(status.code(), Code::device_failed);
+  expect_in("no launch of the group is left, as it was told to be", status.text());
+  expect_right(sums);
 }
 
 TEST(GroupHazards, AnotherOrderOnOneDevice) {

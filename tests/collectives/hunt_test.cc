@@ -167,7 +167,7 @@ TEST(ReplicasHunt, EightDevicesUnderManySchedules) {
   std::atomic<int> storms{0};
   for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    ::setenv("HEDDLE_SIM_SEED", std::to_string(seed).c_str(), 1);
+    const SimSetting delays("SEED", std::to_string(seed));
     const Runtime runtime = runtime_with_devices(2);
     auto nets = training_nets(runtime, crew, job);
     ASSERT_TRUE(nets.ok()) << nets.status().text();
@@ -200,7 +200,6 @@ TEST(ReplicasHunt, EightDevicesUnderManySchedules) {
     EXPECT_EQ(orders.begin()->second.size(), 60u);
     if (::testing::Test::HasFailure()) break;
   }
-  ::unsetenv("HEDDLE_SIM_SEED");
   EXPECT_GT(storms, 0);
 }
 

@@ -52,6 +52,18 @@ Array tensor(const Shape& shape, const std::function<double(int64_t)>& value) {
   return Array::of(Numbers<T>::dtype, shape, values);
 }
 
+// The same bits, but for which NaN it is.
+template <class T>
+void expect_same_numbers(const Array& found, const Array& expected) {
+  const std::vector<T> a = found.as<T>(), b = expected.as<T>();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    if constexpr (!std::is_integral_v<T>)
+      if (std::isnan(static_cast<plugin::wide_t<T>>(a[i])) && std::isnan(static_cast<plugin::wide_t<T>>(b[i]))) continue;
+    ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(T)), 0) << i;
+  }
+}
+
 template <class T>
 void check_reductions(const Crew& crew) {
   SCOPED_TRACE(to_string(Numbers<T>::dtype));
@@ -86,6 +98,70 @@ TEST_P(Collectives, ReduceEveryDtype) {
   check_reductions<int64_t>(GetParam());
   check_reductions<plugin::f16>(GetParam());
   check_reductions<plugin::bf16>(GetParam());
+}
+
+// Numbers of every size and sign; floats are NaN and zeros of both signs here and there, integers wrap. Some 33,000 of them, so that
+// devices share the work.
+template <class T>
+std::vector<Arrays> wild_numbers(int participants) {
+  std::vector<Arrays> all;
+  for (int p = 0; p < participants; ++p)
+    all.push_back({tensor<T>({33'001}, [&](int64_t i) -> double {
+      if (i % 97 == p && std::is_floating_point_v<plugin::wide_t<T>>) return NAN;
+      if (i % 89 == 0) return p % 2 == 0 ? 0.0 : -0.0;
+      return std::sin(static_cast<double>(p * 7919 + i)) * std::pow(10, (p + i) % (std::is_integral_v<T> ? 10 : 4));
+    })});
+  return all;
+}
+
+template <class T>
+void expect_the_bits_of_ranks(const Crew& crew) {
+  SCOPED_TRACE(to_string(Numbers<T>::dtype));
+  const std::vector<Arrays> inputs = wild_numbers<T>(crew.size);
+  for (const char* const reduction : {"sum", "mean", "min", "max", "prod"}) {
+    SCOPED_TRACE(reduction);
+    const Body body = collective("AllReduce", {{"reduction", std::string(reduction)}});
+    const std::vector<Outcome> found = run(crew, inputs, body), expected = run({crew.size, false}, inputs, body, 1, "bits");
+    for (size_t p = 0; p < found.size(); ++p) {
+      ASSERT_TRUE(found[p].status.ok() && expected[p].status.ok()) << found[p].status.text() << expected[p].status.text();
+      expect_same_numbers<T>(found[p].outputs[0], expected[0].outputs[0]);
+    }
+  }
+}
+
+TEST_P(Collectives, HaveTheBitsOfRanks) {
+  if (!GetParam().devices || GetParam().size > 8) return;
+  expect_the_bits_of_ranks<float>(GetParam());
+  expect_the_bits_of_ranks<double>(GetParam());
+  expect_the_bits_of_ranks<int32_t>(GetParam());
+  expect_the_bits_of_ranks<int64_t>(GetParam());
+  expect_the_bits_of_ranks<plugin::f16>(GetParam());
+  expect_the_bits_of_ranks<plugin::bf16>(GetParam());
+}
+
+// By hand, for three ranks: 16-bit numbers are added in f32 and rounded once, integers wrap and their mean is truncated, a NaN is the least
+// and the greatest.
+TEST(Reductions, RoundOnceAndWrap) {
+  const Crew crew{3, false};
+  const auto reduced = [&](const std::string& reduction, const std::vector<Arrays>& inputs) {
+    return run(crew, inputs, collective("AllReduce", {{"reduction", reduction}}), 1, "by hand")[1].outputs[0];
+  };
+  const auto each = [](const auto& make) { return std::vector<Arrays>{{make(0)}, {make(1)}, {make(2)}}; };
+  const std::vector<plugin::f16> halves =
+      reduced("sum", each([](int p) { return tensor<plugin::f16>({1}, [&](int64_t) { return p == 0 ? 2048.0 : 1.0; }); }))
+          .as<plugin::f16>();
+  EXPECT_EQ(static_cast<float>(halves[0]), 2050.0F);  // 2048 if 2048 + 1 were rounded
+  EXPECT_EQ(reduced("sum", each([](int) { return Array::of(DType::i32, {1}, std::vector<int32_t>{2'000'000'000}); })).as<int32_t>(),
+            std::vector<int32_t>{1'705'032'704});
+  EXPECT_EQ(reduced("mean", each([](int p) {
+                      return Array::of(DType::i64, {2}, std::vector<int64_t>{p == 0 ? 8 : 0, p == 0 ? -8 : 0});
+                    }))
+                .as<int64_t>(),
+            (std::vector<int64_t>{2, -2}));
+  for (const char* const reduction : {"min", "max", "sum", "prod", "mean"})
+    EXPECT_TRUE(std::isnan(
+        reduced(reduction, each([](int p) { return tensor<double>({1}, [&](int64_t) { return p == 1 ? NAN : 1.0; }); })).as<double>()[0]))
+        << reduction;
 }
 
 TEST_P(Collectives, MeansDivideOnce) {

@@ -144,4 +144,13 @@ inline void expect_alike(const std::vector<Trained>& ranks) {
   }
 }
 
+// Trains on the crew, and compares what was learned with one device.
+inline void expect_same_as_alone(const Crew& crew, const Job& job, double tolerance) {
+  const std::vector<Trained> found = train(crew, job), alone = train({1, crew.devices}, job);
+  expect_alike(found);
+  ASSERT_TRUE(alone[0].status.ok()) << alone[0].status.text();
+  ASSERT_EQ(found[0].variables.size(), alone[0].variables.size());
+  for (const auto& [name, value] : alone[0].variables) expect_near(found[0].variables.at(name), value, tolerance, name);
+}
+
 }  // namespace heddle::testing_collectives

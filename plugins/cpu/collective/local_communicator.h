@@ -42,10 +42,12 @@ class LocalCommunicator {
   // Begins this rank's next collective. The step of `context` is completed on this or another rank's thread; `work` and the context are
   // valid until then. Allocates nothing.
   void start(const CollectiveWork& work, const RunContext& context);
+  // Makes this rank leave: it and the other ranks get no further, and steps that wait fail. `why` is what the others say of it. Any thread.
   void abort(const char* why);
   // Fails if a rank has left, or if one that others wait for does not come in time.
   Status poll_error();
-  // Gives `bytes` bytes of each rank to all, in the order of ranks.
+  // Gives `bytes` bytes of each rank to all, in the order of ranks. Waits for the other ranks until the communicator's time-out or
+  // `deadline_ns` of CLOCK_MONOTONIC (0: none), whichever is first: that ends the meeting. Errors: those of poll_error().
   Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns);
 
  private:

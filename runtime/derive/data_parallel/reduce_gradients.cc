@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "base/text/text.h"
@@ -79,8 +80,8 @@ class Reduction {
     const int64_t enough = options_.bucket_bytes > 0 ? options_.bucket_bytes : std::clamp(all / parts, min_bytes, max_bytes);
     say_rule(options_.bucket_bytes > 0
                  ? fmt::format("a bucket of gradients ends at {}, as was asked for", human_bytes(enough))
-                 : fmt::format("a bucket of gradients ends at {}: 1/{} of all {}, at least {} and at most {}", human_bytes(enough), parts,
-                               human_bytes(all), human_bytes(min_bytes), human_bytes(max_bytes)));
+                 : fmt::format("a bucket of gradients ends at {}: 1/{} of all {}, but at least {} and at most {}", human_bytes(enough),
+                               parts, human_bytes(all), human_bytes(min_bytes), human_bytes(max_bytes)));
     std::vector<std::vector<size_t>> buckets;
     int64_t bytes = enough;
     for (const size_t v : dense_) {
@@ -141,9 +142,10 @@ class Reduction {
   }
   // `parts`: of the replicas of this process, on their devices. Parts that were gathered for another variable are not gathered again.
   Result<ValueId> gathered(const std::vector<ValueId>& parts, size_t replica, const std::string& name, const std::string& device) {
-    std::vector<uint32_t> key = {static_cast<uint32_t>(replica)};
-    for (const ValueId part : parts) key.push_back(part.index);
-    if (const auto known = gathered_.find(key); known != gathered_.end()) return known->second;
+    for (const Gathered& known : gathered_)
+      if (known.replica == replica && std::equal(parts.begin(), parts.end(), known.parts.begin(), known.parts.end(),
+                                                 [&](ValueId a, ValueId b) { return has_content_of(a, b); }))
+        return known.all;
     ValueId all = parts[0];
     emitter_.derive_from(name, device);
     if (parts.size() > 1) {
@@ -153,9 +155,35 @@ class Reduction {
     }
     emitter_.rename(all, name);
     by_name_.emplace(net_[all].name, all);
-    gathered_[key] = all;
+    gathered_.push_back({replica, parts, all});
     return all;
   }
+  // Whether both are computed alike from the same values: each lookup makes a vector of its indices.
+  bool has_content_of(ValueId a, ValueId b) const {
+    if (a == b) return true;
+    const Value &one = net_[a], &other = net_[b];
+    if (one.kind != other.kind) return false;
+    if (one.kind == Value::Kind::constant) {
+      const auto &x = one.content.blob, &y = other.content.blob;
+      return x && y && x->dtype == y->dtype && x->shape == y->shape && std::memcmp(x->data, y->data, static_cast<size_t>(x->bytes)) == 0;
+    }
+    if (!one.producer.valid() || !other.producer.valid() || one.output != other.output || one.variable.valid()) return false;
+    const Node &x = net_[one.producer], &y = net_[other.producer];
+    constexpr uint32_t differs = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM;
+    const auto same_attribute = [](const Attribute& p, const Attribute& q) {
+      return p.name == q.name && static_cast<const AttributeVariant&>(p.value) == static_cast<const AttributeVariant&>(q.value);
+    };
+    return x.schema == y.schema && x.schema && (x.schema->op->traits & differs) == 0 && x.device == y.device &&
+           std::equal(x.attributes.begin(), x.attributes.end(), y.attributes.begin(), y.attributes.end(), same_attribute) &&
+           std::equal(x.inputs.begin(), x.inputs.end(), y.inputs.begin(), y.inputs.end(),
+                      [&](ValueId i, ValueId k) { return i.valid() && k.valid() && has_content_of(i, k); });
+  }
+
+  struct Gathered {
+    size_t replica = 0;
+    std::vector<ValueId> parts;
+    ValueId all;
+  };
 
   Net& net_;
   const DataParallelOptions& options_;
@@ -164,7 +192,7 @@ class Reduction {
   std::vector<std::vector<Gradient>> gradients_;  // by variable, and replica
   std::vector<size_t> dense_, by_rows_;           // variables
   std::map<std::string, ValueId> by_name_;
-  std::map<std::vector<uint32_t>, ValueId> gathered_;
+  std::vector<Gathered> gathered_;
 };
 
 }  // namespace

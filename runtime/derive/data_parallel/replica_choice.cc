@@ -12,14 +12,8 @@
 namespace heddle {
 namespace {
 
-constexpr std::string_view host = "cpu";
-
 Status invalid(std::string what, const char* hint) {
   return {Code::invalid_argument, std::move(what), hint};
-}
-
-std::string_view kind_of(std::string_view device) {
-  return device.substr(0, device.find(':'));
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -58,10 +52,10 @@ Status check_options(const Net& net, const DataParallelOptions& options, const s
     if (allows_host(device))
       return invalid(fmt::format("a replica is on {}", quoted(device)),
                      "name the device alone: what it has no kernel for goes to the host");
-    if (kind_of(device) != kind_of(devices[0]))
+    if (device_kind(device) != device_kind(devices[0]))
       return invalid(fmt::format("replicas are on {} and {}", quoted(devices[0]), quoted(device)), "name devices of one kind");
   }
-  if (devices.size() > 1 && kind_of(devices[0]) == host)
+  if (devices.size() > 1 && is_host(devices[0]))
     return invalid("several replicas are on the host", "give each rank a session, and say how many ranks there are");
   std::vector<std::string> inputs, variables;
   for (const ValueId input : net.inputs) inputs.push_back(net[input].name);
@@ -72,7 +66,7 @@ Status check_options(const Net& net, const DataParallelOptions& options, const s
     if (!variable.replica_of.empty())
       return invalid(fmt::format("variable {} is a replica already", quoted(variable.name)), "give a net that has none");
   for (const Node& node : net.nodes)
-    if (!node.device.empty() && kind_of(node.device) != host)
+    if (!node.device.empty() && !is_host(node.device))
       return invalid(
           fmt::format("operator {} is on {}, and the replicas are on {}", quoted(node.name), quoted(node.device), join(devices, ", ")),
           "leave its device out, or let it be on cpu in all replicas");
@@ -86,7 +80,7 @@ std::string ReplicaChoice::place_of(size_t replica) const {
 }
 
 bool ReplicaChoice::is_on_host(const Net& net, const Node& node) const {
-  if (kind_of(node.device) == host) return true;
+  if (is_host(node.device)) return true;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
     return input.valid() && net[input].variable.valid() && single[net[input].variable.index] && net[input].variable != net.step_counter;
   });
@@ -94,7 +88,7 @@ bool ReplicaChoice::is_on_host(const Net& net, const Node& node) const {
 
 Result<ReplicaChoice> choose_replicas(const Net& net, const DataParallelOptions& options) {
   ReplicaChoice choice;
-  choice.devices = options.devices.empty() ? std::vector<std::string>{std::string(host)} : options.devices;
+  choice.devices = options.devices.empty() ? std::vector<std::string>{"cpu"} : options.devices;
   HEDDLE_CHECK(check_options(net, options, choice.devices));
   choice.has_peers = choice.devices.size() > 1 || options.ranks > 1;
   std::vector<char> read(net.variables.size()), elsewhere(net.variables.size());
@@ -102,7 +96,7 @@ Result<ReplicaChoice> choose_replicas(const Net& net, const DataParallelOptions&
     for (const ValueId input : node.inputs) {
       if (!input.valid() || !net[input].variable.valid()) continue;
       read[net[input].variable.index] = 1;
-      if (kind_of(node.device) != host) elsewhere[net[input].variable.index] = 1;
+      if (!is_host(node.device)) elsewhere[net[input].variable.index] = 1;
     }
   for (uint32_t v = 0; v < net.variables.size(); ++v) {
     const Variable& variable = net.variables[v];

@@ -99,7 +99,7 @@ struct PlanInfo {
     std::string communicator;
     std::string signature;  // its type, the dtypes and numbers of elements of its inputs, its attributes
     int64_t tensors = 0;    // its inputs, all of which go in one step
-    int64_t bytes = 0;      // of these; at most, where extents are known only during a run
+    int64_t bytes = 0;      // of these, or their bound where extents are known only during a run; 0 if there is no bound
   };
   struct CommunicatorUse {
     std::string name;
@@ -155,7 +155,7 @@ struct PredictedStep {
 
 // Predicts how long a run of the plan takes on its devices: streams work in the plan's order, wait for their events, and begin a collective
 // together. What `costs` does not name takes no time, the host neither. A step whose predecessors include steps of the host begins after
-// these. Not counted are the copies that tell a device the seed of a run. Pure.
+// these. Not counted are the copies that tell a device the seed of a run. Returns zeros if memory runs out. Pure.
 HEDDLE_API PredictedStep predict_step(const PlanInfo& plan, const std::vector<WorkCost>& costs);
 
 }  // namespace heddle

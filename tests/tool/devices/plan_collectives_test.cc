@@ -18,7 +18,7 @@ class ToolPlanCollectives : public ::testing::Test {
 };
 
 TEST_F(ToolPlanCollectives, ShowsTheRuleOfBuckets) {
-  const std::string rule = "a bucket of gradients ends at 256.0 KiB: 1/8 of all 241.0 KiB, at least 256.0 KiB and at most 25.0 MiB";
+  const std::string rule = "a bucket of gradients ends at 256.0 KiB: 1/8 of all 241.0 KiB, but at least 256.0 KiB and at most 25.0 MiB";
   EXPECT_NE(heddle(plan()).out.find("\n  " + rule + "\n"), std::string::npos);
   const Json object = heddle_json(plan());
   EXPECT_EQ(object["communicators"][0]["buckets"], rule);
@@ -45,7 +45,7 @@ TEST_F(ToolPlanCollectives, NamesCostsThatAreNone) {
   }
 }
 
-// A report has the collectives of its run: on devices, and on the host with the time that threads worked on them alone.
+// A report has the collectives of its run: on devices, and on the host with the time that they took.
 TEST(ToolReport, HasCollectives) {
   const std::string sum =
       R"({"name": "y", "type": "AllReduce", "domain": "heddle", "inputs": ["x"], "outputs": ["y"], "attributes": {"communicator": {"string": "world"}})";
@@ -60,8 +60,8 @@ TEST(ToolReport, HasCollectives) {
     EXPECT_NE(page.find("<h2>Collectives</h2>"), std::string::npos);
     EXPECT_NE(page.find("<td>world</td><td class=\"n\">1</td><td class=\"n\">16</td>"), std::string::npos);
   }
-  EXPECT_NE(host.find("Threads of the host worked on collectives for "), std::string::npos);
-  EXPECT_EQ(device.find("Threads of the host worked on collectives for "), std::string::npos);
+  EXPECT_NE(host.find("Collectives were under way for "), std::string::npos);
+  EXPECT_EQ(device.find("Collectives were under way for "), std::string::npos);
   EXPECT_NE(device.find("Communicator &quot;world&quot; on sim:1, collectives "), std::string::npos);
 }
 

@@ -57,7 +57,7 @@ class GroupKernel final : public GpuKernel {
 
   Operation operation_;
   GroupMember member_;
-  Needed<Peers> peers_;
+  Needed<Peers> peers_;  // asked for so that no two runs share the communicator, and so that one of several ranks is refused
 };
 
 }  // namespace heddle::cuda

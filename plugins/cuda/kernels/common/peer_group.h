@@ -40,7 +40,7 @@ class GroupMember {
 // The group of a run: one thread enqueues the work of all members, of one after the other.
 class PeerGroup {
  public:
-  static constexpr size_t max_members = 254;
+  static constexpr size_t max_members = 254;  // as many as a plan has devices; text/combine.cuh combines up to 255 parts
 
   explicit PeerGroup(Parts parts) : parts_(parts) {}
   void set_member(uint32_t index, const GroupMember& member) { members_[index] = &member; }

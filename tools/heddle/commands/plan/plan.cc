@@ -119,8 +119,12 @@ Status plan_net(const PlanArguments& o, Report& report) {
   const Json described = plan_json(plan);
   for (const auto& [key, value] : described.items()) report.json[key] = value;
   if (with_other_commit) compare_commits(plan, *with_other_commit, o.commit.mode, report);
-  const PredictedStep predicted = predict_step(plan, costs);
-  if (!costs.empty()) report.json["predicted"] = prediction_json(predicted);
+  PredictedStep predicted;
+  if (!costs.empty()) {
+    for (const Diagnostic& warning : unused_costs(plan, costs)) report.diagnose(warning);
+    predicted = predict_step(plan, costs);
+    report.json["predicted"] = prediction_json(predicted);
+  }
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -28,13 +29,29 @@ Result<std::vector<WorkCost>> parse_costs(const std::vector<std::string>& texts)
   HEDDLE_TRY(const std::vector<NameValue> values, split_name_values("--cost", texts));
   for (const auto& [name, text] : values) {
     WorkCost cost;
-    cost.name = name;
+    const size_t domain = name.rfind("::");
+    cost.name = domain == std::string::npos ? name : name.substr(domain + 2);
     if (!parse_cost(text, &cost))
       return Status(Code::invalid_argument, fmt::format("--cost {} is not NAME=NS or NAME=NS+NS_PER_BYTE", quoted(name + "=" + text)),
                     "give nanoseconds, as in Conv=500000 or AllReduce=50000+0.2");
     costs.push_back(std::move(cost));
   }
   return costs;
+}
+
+std::vector<Diagnostic> unused_costs(const PlanInfo& plan, const std::vector<WorkCost>& costs) {
+  std::vector<Diagnostic> warnings;
+  for (const WorkCost& cost : costs) {
+    const bool used = std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanInfo::Step& step) {
+      return step.on_stream && (step.type == cost.name || (cost.name == "copy" && !step.copied.empty()));
+    });
+    if (used) continue;
+    Status status(Code::unknown_name, fmt::format("--cost {}: no step on a device is of this type", quoted(cost.name)),
+                  "use the types that heddle plan lists");
+    status.diagnostic().severity = Severity::warning;
+    warnings.push_back(status.diagnostic());
+  }
+  return warnings;
 }
 
 Json prediction_json(const PredictedStep& step) {

@@ -58,7 +58,7 @@ std::string collectives_section(const PlanInfo& plan, const Profile& profile) {
                        escape_xml(c.buckets));
   }
   if (const MeasuredCommunication measured = measured_communication(plan, profile); measured.ns > 0)
-    out += fmt::format("<p>Threads of the host worked on collectives for {} ns, {} ns of these on nothing else.</p>\n", measured.ns,
+    out += fmt::format("<p>Collectives were under way for {} ns, {} ns of these beside no other step.</p>\n", measured.ns,
                        measured.exposed_ns);
   out += "<table><tr><th>#<th>operator<th>device<th>communicator<th>tensors<th>bytes<th>signature</tr>\n";
   for (size_t i = 0; i < plan.collectives.size(); ++i) {
