@@ -27,8 +27,8 @@
 # --fusion        10,000 random nets of pointwise operators and 2,000 that are trained, fused and not: what compiles and runs without fusion does so
 #                 with it, to the same bits (tests/transform/random_fusion_test.cc).
 # --peers         every fault of one rank at every step of a net that trains over 2 and 3 ranks (tests/plugin/peers_matrix_test.cc).
-# --replicas      faults at every step of three data-parallel nets, 500 schedules of eight devices beside a storm of allocations (tests/collectives), and
-#                 10,000 steps on two devices that hold what they held (tests/steady_state).
+# --replicas      faults at every step of three data-parallel nets, on devices and on ranks, 500 schedules of eight devices beside a storm of
+#                 allocations (tests/collectives), and 10,000 steps on two devices that hold what they held (tests/steady_state).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -70,7 +70,7 @@ case $what in
     tools/install_packages.sh
     cmake --preset dev
     cmake --build --preset dev --target heddle_collectives_tests heddle_steady_state_tests cpu sim
-    HEDDLE_LONG_TESTS=1 build/dev/bin/heddle_collectives_tests --gtest_filter='ReplicaFaults.*:ReplicasHunt.*'
+    HEDDLE_LONG_TESTS=1 build/dev/bin/heddle_collectives_tests --gtest_filter='ReplicaFaults.*:RankFaults.*:ReplicasHunt.*'
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests --gtest_filter='*TwoDevices*'
     ;;
   spread)

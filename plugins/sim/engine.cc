@@ -85,6 +85,8 @@ void Engine::remove(Stream* stream) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return !stream->busy_ && (stream->silent_ || !stream->first_job_); });
     streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
+    for (const auto& group : groups_)  // one that lacks this stream's part may outlive it
+      std::replace(group->streams.begin(), group->streams.end(), stream, static_cast<Stream*>(nullptr));
   }
   stream->settings.counts.streams.fetch_sub(1, std::memory_order_relaxed);
   delete stream;

@@ -68,9 +68,10 @@ bool Engine::leaves_group(const Stream& stream) {
 bool Engine::have_come(const Group& group) {
   if (!group.launched || group.broken) return false;
   for (size_t i = 0; i < group.jobs.size(); ++i) {
-    const Stream& stream = *group.streams[i];
     const Job* const job = group.jobs[i];
-    if (!job || job->awaits_next || stream.first_job_ != job || stream.busy_ || stream.silent_ || leaves_group(stream)) return false;
+    if (!job || !group.streams[i]) return false;
+    const Stream& stream = *group.streams[i];
+    if (job->awaits_next || stream.first_job_ != job || stream.busy_ || stream.silent_ || leaves_group(stream)) return false;
   }
   return true;
 }
@@ -90,6 +91,7 @@ std::string Engine::missing_in(const Group& group, const Stream& of) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (size_t i = 0; i < group.streams.size(); ++i) {
+    if (!group.streams[i]) continue;
     const Stream& stream = *group.streams[i];
     if (&stream == &of) continue;
     const std::string device = "device " + std::to_string(stream.settings.device);

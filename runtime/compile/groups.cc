@@ -18,10 +18,11 @@ Status check_members(const Draft& draft, const std::string& communicator, const 
   const auto& [first_device, first] = *by_device.begin();
   for (const auto& [device, members] : by_device) {
     if (!draft.opened(members[0])->is_of_kind_of(*draft.opened(first[0])))
-      return draft.at(members[0], {Code::unsupported,
-                                   fmt::format("is a collective of communicator {} on {}, and {} is one on {}", quoted(communicator),
-                                               draft.device(members[0]), quoted(draft.node(first[0]).name), draft.device(first[0])),
-                                   "collectives are launched together on devices of one kind: put those of other devices on cpu"});
+      return draft.at(members[0],
+                      {Code::unsupported,
+                       fmt::format("is a collective of communicator {} on {}, and {} is one on {}", quoted(communicator),
+                                   draft.device(members[0]), quoted(draft.node(first[0]).name), draft.device(first[0])),
+                       "collectives are launched together on devices of one kind: give those of each kind a communicator of their own"});
     const size_t common = std::min(first.size(), members.size());
     for (size_t k = 0; k < common; ++k) {
       const std::string wanted = collective_signature(draft.typed, draft.node(first[k]));
@@ -43,6 +44,15 @@ Status check_members(const Draft& draft, const std::string& communicator, const 
   return {};
 }
 
+// The host's part would be alone: it takes none in what is launched on devices.
+Status beside_devices(const Draft& draft, const std::string& communicator, const ByDevice& by_device) {
+  const NodeId other = by_device.begin()->second[0];
+  return {Code::unsupported,
+          fmt::format("is a collective of communicator {} on the host, and {} is one on {}", quoted(communicator),
+                      quoted(draft.node(other).name), draft.device(other)),
+          "put all collectives of a communicator on devices of one kind, or all on cpu"};
+}
+
 // Requests that each device of a group reaches the memory of the others, which devices may have to turn on. Those that do not reach one
 // another copy by other ways.
 void open_to_peers(const Draft& draft, const std::vector<NodeId>& group) {
@@ -55,19 +65,24 @@ void open_to_peers(const Draft& draft, const std::vector<NodeId>& group) {
 
 Status find_groups(Draft& draft) {
   std::map<std::string, ByDevice> communicators;
+  std::map<std::string, NodeId> on_host;  // the first one of each communicator
   for (const NodeId id : draft.order) {
     const NodeDraft& d = draft.nodes[id.index];
+    if (d.device == 0 && draft.node(id).schema->has_trait(HEDDLE_TRAIT_COLLECTIVE))
+      on_host.try_emplace(communicator_of(draft.node(id)), id);
     if (d.device == 0 || !d.kernel || (d.kernel->kernel->flags & HEDDLE_KERNEL_GROUP) == 0) continue;
     if (draft.target.own_ports)
       return draft.at(id, {Code::unsupported, "is a collective of devices in a net inside an operator, and is launched with its peers",
-                           "put it in the net around, or the operator that has it on cpu"});
+                           "put it in the net around"});
     if (d.late)
       return draft.at(id, {Code::unsupported, "is a collective of devices with extents that are known only while it runs",
-                           "give its inputs a shape that is known before the run, or put it on cpu"});
+                           "give its inputs a shape that is known before the run"});
     communicators[communicator_of(draft.node(id))][d.device].push_back(id);
   }
   for (const auto& [name, by_device] : communicators) {
     HEDDLE_CHECK(check_members(draft, name, by_device));
+    if (const auto found = on_host.find(name); found != on_host.end())
+      return draft.at(found->second, beside_devices(draft, name, by_device));
     for (size_t k = 0; k < by_device.begin()->second.size(); ++k) {
       std::vector<NodeId>& group = draft.groups.emplace_back();
       for (const auto& [device, members] : by_device) {

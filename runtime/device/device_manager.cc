@@ -29,7 +29,8 @@ Result<Found> find(const RegistrySnapshot& registry, const std::string& name) {
     return none(fmt::format("no loaded plugin brings devices of kind {}", quoted(kind)),
                 hint_with("load its plugin with ", option_names::plugins, ", or choose cpu"));
   int64_t index = 0;
-  if (!parse_int(name.substr(kind.size() + 1), &index) || index < 0 || index > INT32_MAX)
+  const std::string digits = name.substr(kind.size() + 1);
+  if (!parse_int(digits, &index) || index < 0 || index > INT32_MAX || digits != fmt::to_string(index))  // a device has one name
     return none("its index is not a number", fmt::format("write it like {}:0", kind));
   const DeviceCount counted = count_devices(*found.backend);
   const int32_t count = counted.count;

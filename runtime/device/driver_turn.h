@@ -9,8 +9,9 @@
 
 namespace heddle {
 
-// Held from the constructor on. Allocations of several threads go on side by side; a group is launched alone. Turns are fair. A thread that
-// has a turn already goes on in it: a kernel that allocates while it launches a group, which it must not, does not wait for itself.
+// Held from the constructor on. Allocations of several threads go on side by side; a group is launched alone. Turns are fair. No
+// deadline ends the wait: calls of drivers, which it waits for, have none either. A thread that has a turn goes on in it, so that a kernel
+// that allocates while it launches a group, which it must not, does not wait for itself.
 class DriverTurn {
  public:
   enum class For : uint8_t { allocation, group };

@@ -247,15 +247,25 @@ void Execution::check_update_indices() noexcept {
 
 // Shows the step to the observer. The update phase runs to its end without one that has refused: either all updates of variables are made
 // or none.
+// A step that is launched by another one is shown after that, with all steps of its group.
 bool Execution::observe(void* self, uint32_t step) {
   auto& execution = *static_cast<Execution*>(self);
   if (!execution.refused_.ok()) return false;
-  try {
-    execution.refused_ = (*execution.observer_)(step);
-  } catch (...) {
-    execution.refused_ = status_of_exception();
+  if (const DeviceWork* const work = execution.plan_->steps[step].on_device.get(); work) {
+    if (work->launched_by >= 0) return true;
+    for (const uint32_t member : work->group)
+      if (member != step && !execution.show(member)) return false;
   }
-  return execution.refused_.ok();
+  return execution.show(step);
+}
+
+bool Execution::show(uint32_t step) {
+  try {
+    refused_ = (*observer_)(step);
+  } catch (...) {
+    refused_ = status_of_exception();
+  }
+  return refused_.ok();
 }
 
 // Asked by a step that waits for its own work on a device, which may wait for peers.

@@ -208,6 +208,7 @@ class Execution final : public OutstandingWork::Kept {
   static bool tail_begins(void* self);
   static bool may_be_updating(void* self);
   static bool observe(void* self, uint32_t step);
+  bool show(uint32_t step);
 
   // Each part uses those above it. Two exceptions: subnets_ also uses resources_, and devices_ comes last of the parts although others use
   // it, because it has to be destroyed before them.

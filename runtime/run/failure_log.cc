@@ -165,7 +165,7 @@ Status FailureLog::error(uint32_t stop, bool told_outside) const {
   // A step that was signalled to end because another one failed is not the cause, nor is one that a lost device has refused.
   const auto rank = [](const Failure* f) { return std::tuple(f->status == HEDDLE_ERROR_CANCELLED, f->refused, f->step); };
   std::sort(reported.begin(), reported.end(), [&](const Failure* a, const Failure* b) { return rank(a) < rank(b); });
-  // What such a step says is known from the failure because of which it was signalled.
+  // Such a step says nothing that is not known from the failure because of which it was signalled.
   if (reported.front()->status != HEDDLE_ERROR_CANCELLED)
     std::erase_if(reported, [](const Failure* f) { return f->status == HEDDLE_ERROR_CANCELLED; });
   // If the step that lost a device is reported, the steps that the device then refused add nothing.

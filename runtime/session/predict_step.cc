@@ -24,20 +24,26 @@ class Prediction {
  private:
   using StreamOf = std::pair<std::string, uint32_t>;
 
+  static constexpr double max_ns = 9e18;
+  // Costs are the caller's: sums of some centuries end there.
+  static int64_t sum(int64_t a, int64_t b) {
+    int64_t ns = 0;
+    return __builtin_add_overflow(a, b, &ns) ? INT64_MAX : ns;
+  }
   // By the first rule that names it.
   int64_t cost(const std::string& name, int64_t bytes) const {
     for (const WorkCost& known : costs_)
-      if (known.name == name) return known.ns + static_cast<int64_t>(known.ns_per_byte * static_cast<double>(bytes));
+      if (known.name == name) return sum(known.ns, static_cast<int64_t>(std::min(known.ns_per_byte * static_cast<double>(bytes), max_ns)));
     return 0;
   }
   int64_t cost(const PlanInfo::Step& step) const {
     int64_t ns = 0;
-    for (const int64_t bytes : step.copied) ns += cost("copy", bytes);
+    for (const int64_t bytes : step.copied) ns = sum(ns, cost("copy", bytes));
     if (step.auxiliary && step.type != "CheckIndices") return ns;
     int64_t read = 0;
     for (const PlanInfo::Operand& input : step.inputs)
       if (input.value) read += plan_.values[*input.value].bytes;
-    return ns + cost(step.type, read);
+    return sum(ns, cost(step.type, read));
   }
 
   void visit(size_t i) {
@@ -48,7 +54,7 @@ class Prediction {
     if (step.type == "Fence" || step.type == "Extents") return end(i, std::max(stream, ready_[i]));
     stream = std::max(stream, ready_[i]);
     for (const uint32_t event : step.waits) stream = std::max(stream, events_[event]);
-    if (!step.launched_by) return finish(i, stream + cost(step));
+    if (!step.launched_by) return finish(i, sum(stream, cost(step)));
     std::vector<size_t>& members = together_[*step.launched_by];
     members.push_back(i);
     if (*step.launched_by == i) begin_together(members);
@@ -62,9 +68,9 @@ class Prediction {
       const int64_t own = communicates_ ? cost(step) : 0;
       begin = std::max(begin, streams_[{step.device, step.stream}]);
       takes = std::max(takes, own);
-      communication_[step.device] += own;
+      communication_[step.device] = sum(communication_[step.device], own);
     }
-    for (const size_t i : members) finish(i, begin + takes);
+    for (const size_t i : members) finish(i, sum(begin, takes));
   }
 
   // A step on a device has ended: only the host must know to go on.

@@ -123,5 +123,20 @@ TEST_P(DataParallel, KeepsSingleVariablesOnTheHost) {
   }
 }
 
+// A gradient that an operator on the host makes is summed like all others.
+TEST_P(DataParallel, SumsGradientsThatAreMadeOnTheHost) {
+  NetBuilder b("beside");
+  const ValueId x = b.input("x", batch_of(DType::f64, {4})), w = b.variable("w", blob(doubles({4, 4}, 3)), true);
+  b.output(b.add1("MatMul", "on_device", {x, w}));
+  const ValueId d = b.add1("Sub", "d", {b.add1("MatMul", "on_host", {x, w}), x});
+  b.net()[b.net()[*b.net().find_value("on_host")].producer].device = "cpu";
+  b.add1("ReduceMean", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}});
+  Job job{b.finish(), {}, {}};
+  job.how.losses = {"loss"};
+  job.how.learning_rate = *LearningRate::parse(0.1, "constant");
+  for (int step = 0; step < 3; ++step) job.steps.push_back({doubles({batch_rows, 4}, step)});
+  expect_same_as_alone(GetParam(), job, 1e-12);
+}
+
 }  // namespace
 }  // namespace heddle

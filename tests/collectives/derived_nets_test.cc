@@ -1,4 +1,4 @@
-// What nets of replicas consist of: collectives and their names, what is gathered and copied, communicators.
+// Nets of replicas: their collectives and the names of these, which values are gathered and copied, communicators.
 #include <algorithm>
 #include <set>
 
@@ -74,7 +74,7 @@ TEST(ReplicatedNets, GatherSharedIndicesOnce) {
   EXPECT_EQ(indices.size(), 3u);
 }
 
-// As in Caffe2's test: 10,000 rows, 64 times 16 indices.
+// The table has 10,000 rows and the batch 64 times 16 indices, as in Caffe2's test.
 TEST(ReplicatedNets, LearnLargeTables) {
   NetBuilder b("large");
   const ValueId indices = b.input("indices", batch_of(DType::i64, {16})), label = b.input("label", batch_of(DType::f64, {1}));

@@ -77,6 +77,26 @@ TEST(GroupHazards, NothingIsWrongWithoutThem) {
   for (const size_t device : {0, 1}) EXPECT_EQ(sums.inner_allocations(device), 0u);
 }
 
+// An observer sees a step of a group when all of its group is done.
+TEST(GroupHazards, ObserversSeeSums) {
+  Sums sums;
+  std::map<std::string, std::vector<float>> seen;
+  const StepObserver observer = [&](StepView& step) -> Status {
+    const PlanStep& planned = sums.plan().steps[step.step()];
+    if (planned.type != "AllReduce") return {};
+    HEDDLE_TRY(const TensorView sum, step.read_output(0));
+    seen[planned.name] = copy_of(sum).as<float>();
+    return {};
+  };
+  RunOptions options;
+  options.observer = &observer;
+  const Status status = sums.context->run(options);
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(seen.size(), 4u);
+  for (const auto& [name, values] : seen)
+    EXPECT_EQ(values, name[0] == 'f' ? (std::vector<float>{-2, -4, -6, -8}) : (std::vector<float>{2, 4, 6, 8})) << name;
+}
+
 TEST(GroupHazards, AMemberThatIsMissing) {
   const std::string text = error_with("missing", "first1");
   expect_in("\"first0\" (heddle::AllReduce): its group has waited 200 ms: that of device 1 was never launched", text);

@@ -52,7 +52,7 @@ Array tensor(const Shape& shape, const std::function<double(int64_t)>& value) {
   return Array::of(Numbers<T>::dtype, shape, values);
 }
 
-// The same bits, but for which NaN it is.
+// Both have the same bits, but for which NaN it is.
 template <class T>
 void expect_same_numbers(const Array& found, const Array& expected) {
   const std::vector<T> a = found.as<T>(), b = expected.as<T>();

@@ -155,9 +155,13 @@ void expect_refusal(const std::string& text, const std::function<void(Net&, Data
   EXPECT_NE(refused.find(text), std::string::npos) << text << "\n" << refused;
 }
 
+using Options = DataParallelOptions;
+
 TEST(Replication, NamesWhatIsWrong) {
-  using Options = DataParallelOptions;
   expect_refusal("device \"sim:0\" is to have two replicas", [](Net&, Options& o) { o.devices = {sim(0), sim(0)}; });
+  expect_refusal("device \"sim:0\" is to have two replicas", [](Net&, Options& o) { o.devices = {"sim", sim(0)}; });
+  expect_refusal("a device of a replica has no name", [](Net&, Options& o) { o.devices = {sim(0), ""}; });
+  expect_refusal("a replica is on \"sim:1|cpu\"", [](Net&, Options& o) { o.devices = {sim(0), "sim:1|cpu"}; });
   expect_refusal("replicas are on \"sim:0\" and \"cpu:0\"", [](Net&, Options& o) { o.devices = {sim(0), "cpu:0"}; });
   expect_refusal("several replicas are on the host", [](Net&, Options& o) { o.devices = {"cpu:0", "cpu:1"}; });
   expect_refusal("there are 0 ranks", [](Net&, Options& o) { o.ranks = 0; });
@@ -178,6 +182,28 @@ TEST(Replication, NamesWhatIsWrong) {
     b.net() = std::move(net);
     b.output(b.add1("ArgMax", "best", {*b.net().find_value("d")}, {{"axis", int64_t{0}}}));
     net = b.finish();
+  });
+}
+
+// A product of rows with rows has parts that do not make up the whole; and normalisation of a vector has no channels.
+TEST(Replication, RefusesWhatHasNoWhole) {
+  NetBuilder b("normalised");
+  const ValueId x = b.input("x", batch_of(DType::f32, {4})), w = b.variable("w", floats({4, 4}, 1), true);
+  const ValueId h = b.add1("MatMul", "h", {x, w});
+  b.output(b.add1("MatMul", "products", {h, b.add1("Transpose", "turned", {h})}));
+  b.add1("ReduceMean", "loss", {h}, {{"keepdims", int64_t{0}}});
+  const Net net = b.finish();
+  expect_refusal("output \"products\" has rows of the batch along several axes", [&](Net& to, Options&) { to = net; });
+  NetBuilder v("normalised");
+  const ValueId one = v.input("x", batch_of(DType::f32, {})), scale = v.variable("scale", floats({1}, 1), true);
+  const auto y =
+      v.add("BatchNormalization", "bn", {one, scale, scale, v.variable("mean", floats({1}, 0)), v.variable("variance", floats({1}, 0))}, 3,
+            {{"training_mode", int64_t{1}}});
+  v.add1("ReduceMean", "loss", {y[0]}, {{"keepdims", int64_t{0}}});
+  const Net vector = v.finish();
+  expect_refusal("operator \"bn\" normalises a value of rank 1, which has no channels", [&](Net& to, Options& o) {
+    to = vector;
+    o.combine_statistics = true;
   });
 }
 

@@ -65,6 +65,18 @@ TEST_P(Groups, ThatLackAMemberAreRefused) {
   EXPECT_NE(text.find("is number 1 of communicator \"both\", and sim:1 has no such collective"), std::string::npos) << text;
 }
 
+TEST_P(Groups, BesideACollectiveOnTheHostAreRefused) {
+  HEDDLE_DEVICE_NEEDS(runs_host_kernels);
+  NetBuilder b("mixed");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.output(sum_of_both(b, "there", 0, x));
+  b.output(b.add1("Sum", "here", {x}, {{"communicator", std::string("both")}}, "groups"));
+  const std::string text = refusal(b.finish());
+  EXPECT_NE(text.find("\"here\" (groups::Sum): is a collective of communicator \"both\" on the host, and \"there\" is one on "),
+            std::string::npos)
+      << text;
+}
+
 TEST_P(Groups, WhoseMembersDifferAreRefused) {
   HEDDLE_DEVICE_NEEDS(runs_host_kernels);
   NetBuilder b("other");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text/text.h"
+
 namespace heddle {
 namespace {
 
@@ -15,7 +17,12 @@ class CombinedNormalization {
         communicator_(communicator),
         node_(node) {}
 
+  // The result has a value for each output of the node; the first one also where the node does not want it.
   Result<std::vector<ValueId>> run(const std::vector<ValueId>& inputs) {
+    if (rank_ < 2)
+      return Status(Code::unsupported,
+                    fmt::format("operator {} normalises a value of rank {}, which has no channels", quoted(node_.name), rank_),
+                    "leave its statistics as they are, or give it rows and channels");
     HEDDLE_TRY(const ValueId x, widened(inputs[0]));
     HEDDLE_TRY(const ValueId count, rows_of(inputs[0], inputs[1]));
     HEDDLE_TRY(const ValueId sum, summed(x));

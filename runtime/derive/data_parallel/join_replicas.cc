@@ -111,6 +111,11 @@ class Joining {
                     fmt::format("output {} is computed from rows of the batch, and has neither rows itself nor a mean: it is {}",
                                 quoted(from_[output].name), to_string(whole_.dtype(output))),
                     "leave it out of the outputs");
+    if (!axis && !whole_.same_shape(output, parts_, first))
+      return Status(Code::invalid_argument,
+                    fmt::format("output {} has rows of the batch along several axes, and its parts do not make up the whole",
+                                quoted(from_[output].name)),
+                    "leave it out of the outputs");
     for (size_t k = 0; k < count(); ++k) {
       HEDDLE_TRY(const ValueId own, weighted_part(output, k));
       parts.push_back(own);

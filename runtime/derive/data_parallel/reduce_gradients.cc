@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text/text.h"
+#include "derive/data_parallel/replica_choice.h"
 #include "derive/emitter.h"
 
 namespace heddle {
@@ -39,6 +40,11 @@ class Reduction {
 
  private:
   ValueId value(const std::string& name) const { return by_name_.at(name); }
+  // The device that a replica's collectives name, and the updates after them: its own, also where its gradient is made on the host. Those
+  // of ranks are where the gradient is.
+  std::string collective_place(size_t replica, ValueId gradient) const {
+    return options_.ranks > 1 || options_.devices.empty() ? device_of(gradient) : place_of_replica(options_.devices[replica]);
+  }
   const std::string& device_of(ValueId value) const { return net_[net_[value].producer].device; }
 
   // Whether the gradients of all replicas of this variable are to be summed: they are not where the derivation has done so, in one process.
@@ -110,7 +116,7 @@ class Reduction {
       std::vector<ValueId> parts;
       for (const size_t v : bucket) parts.push_back(value(gradients_[v][k].dense));
       const std::string more = bucket.size() > 1 ? fmt::format("+{}", bucket.size() - 1) : std::string();
-      emitter_.derive_from(gradients_[bucket[0]][k].dense + more, device_of(parts[0]));
+      emitter_.derive_from(gradients_[bucket[0]][k].dense + more, collective_place(k, parts[0]));
       HEDDLE_TRY(const std::vector<ValueId> sums,
                  emitter_.emit("heddle", "AllReduce", parts, parts.size(), {{"communicator", options_.communicator}}));
       for (size_t i = 0; i < bucket.size(); ++i) {

@@ -47,7 +47,8 @@ Status check_options(const Net& net, const DataParallelOptions& options, const s
   if (options.bucket_bytes < 0) return invalid(fmt::format("buckets have {} bytes", options.bucket_bytes), "give 0 or more");
   std::set<std::string> seen;
   for (const std::string& device : devices) {
-    if (!seen.insert(device).second)
+    if (device.empty()) return invalid("a device of a replica has no name", "name it, as in sim:0");
+    if (!seen.insert(full_device_name(device, "")).second)
       return invalid(fmt::format("device {} is to have two replicas", quoted(device)), "name each device once");
     if (allows_host(device))
       return invalid(fmt::format("a replica is on {}", quoted(device)),
@@ -75,8 +76,8 @@ Status check_options(const Net& net, const DataParallelOptions& options, const s
 
 }  // namespace
 
-std::string ReplicaChoice::place_of(size_t replica) const {
-  return is_host(devices[replica]) ? devices[replica] : devices[replica] + std::string(or_host);
+std::string place_of_replica(const std::string& device) {
+  return is_host(device) ? device : device + std::string(or_host);
 }
 
 bool ReplicaChoice::is_on_host(const Net& net, const Node& node) const {

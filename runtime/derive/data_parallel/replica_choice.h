@@ -10,6 +10,9 @@
 
 namespace heddle {
 
+// The device that operators of a replica name: its own, or the host where that has no kernel (base/device_name.h). Collectives stay on it.
+std::string place_of_replica(const std::string& device);
+
 struct ReplicaChoice {
   std::vector<std::string> devices;  // by replica; its collectives are there
   std::vector<char> single;          // by variable: there is one for all replicas, on the host
@@ -17,8 +20,7 @@ struct ReplicaChoice {
   std::vector<char> of_batch;        // by value: it depends on the rows that a replica has
   bool has_peers = false;            // there are several replicas, here or of other ranks
 
-  // The device that operators of a replica name: its own, or the host where that has no kernel (base/device_name.h).
-  std::string place_of(size_t replica) const;
+  std::string place_of(size_t replica) const { return place_of_replica(devices[replica]); }
   // Whether the node is on the host in each replica: it says so, or reads a variable that is there once.
   bool is_on_host(const Net& net, const Node& node) const;
 };

@@ -176,7 +176,7 @@ class Replication {
     emitter_.derive_from(name_of(node.name, replica), choice_.place_of(replica));
     HEDDLE_TRY(const std::vector<ValueId> outputs, combined_normalization(emitter_, *types_, node, inputs, options_.communicator));
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!outputs[i].valid()) continue;
+      if (!outputs[i].valid() || !node.outputs[i].valid()) continue;
       values_[replica][node.outputs[i].index] = outputs[i];
       if (replica == 0) net_[outputs[i]].name = from_[node.outputs[i]].name;
     }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/device_name.h"
 #include "base/text/text.h"
 #include "derive/predictor/without_training.h"
 #include "net/averages.h"
+#include "net/batch_parts.h"
 
 namespace heddle {
 namespace {
@@ -56,10 +58,17 @@ class Extraction {
     }
     HEDDLE_CHECK(find_needed(outputs));
     HEDDLE_CHECK(check_read());
+    find_replica();
     for (const ValueId input : given_.empty() ? net_.inputs : given_)
       if (!given_.empty() || is_read(input)) HEDDLE_CHECK(place(input).status());
-    for (size_t i = 0; i < net_.nodes.size(); ++i)
-      if (needed_[i]) HEDDLE_CHECK(add(std::move(*needed_[i]), net_.nodes[i]));
+    for (size_t i = 0; i < net_.nodes.size(); ++i) {
+      if (!needed_[i]) continue;
+      if (!of_first_replica_ || !is_shard(net_.nodes[i])) {
+        HEDDLE_CHECK(add(std::move(*needed_[i]), net_.nodes[i]));
+      } else {  // there is one replica: it gets the whole batch
+        HEDDLE_TRY(places_[net_.nodes[i].outputs[0].index], place(net_.nodes[i].inputs[0]));
+      }
+    }
     for (const ValueId output : outputs) {
       HEDDLE_TRY(const ValueId value, place(output));
       made_.outputs.push_back(value);
@@ -94,6 +103,19 @@ class Extraction {
         return {Code::duplicate_name, fmt::format("what predicts has a value {} already", quoted(called)), "choose another name"};
     }
     return {};
+  }
+
+  // Finds out whether all that is needed is the first replica of a data-parallel net. Then it is not divided any more, and its operators
+  // name no device, as before that net was derived.
+  void find_replica() {
+    for (size_t i = 0; i < net_.nodes.size(); ++i) {
+      if (!needed_[i] || !is_shard(net_.nodes[i])) continue;
+      of_first_replica_ = net_.nodes[i].int_attribute("part", 0) == 0;
+      if (!of_first_replica_) return;
+    }
+    if (!of_first_replica_) return;
+    for (std::optional<Node>& node : needed_)
+      if (node && allows_host(node->device)) node->device.clear();
   }
 
   bool is_given(ValueId id) const { return std::find(given_.begin(), given_.end(), id) != given_.end(); }
@@ -227,6 +249,7 @@ class Extraction {
   const PredictorOptions& options_;
   Net made_;
   std::vector<ValueId> given_;
+  bool of_first_replica_ = false;
   std::vector<ValueId> places_;              // by value of the net: its counterpart in the predictor's net
   std::vector<std::optional<Node>> needed_;  // by node: its inference form
   std::vector<ValueId> wanted_for_;          // by value of the net: the first output that is computed from it

@@ -93,5 +93,20 @@ TEST(ToolTrainDevices, OptionsAreThoseOfReplicas) {
   refused({"--devices", "sim:0,sim:0"}, "device \"sim:0\" is to have two replicas");
 }
 
+// A predictor that is made of the first replica gets the whole batch, and needs none of the devices.
+TEST(ToolTrainDevices, PredictorsAreOfTheWholeBatch) {
+  const TemporaryFolder folder;
+  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+  for (const char* const devices : {"", "sim:0,sim:1"}) {
+    Words words = {"model", "mlp", "--train", "-o", file("mlp.heddle")};
+    if (*devices) words.insert(words.end(), {"--devices", devices});
+    run_tool(words);
+    run_tool({"predictor", file("mlp.heddle"), "--output", "logits", "-o", file("p.heddle")});
+    const Json run = heddle_json({"run", file("p.heddle"), "--symbol", "N=5", "--random", "1"});
+    EXPECT_EQ(run["outputs"]["logits"]["shape"].dump(), "[5,10]") << devices << run["outputs"].dump();
+    for (const auto& step : heddle_json({"plan", file("p.heddle"), "--symbol", "N=5"})["steps"]) EXPECT_EQ(step["device"], "cpu:0");
+  }
+}
+
 }  // namespace
 }  // namespace heddle::tool_tests

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "base/file.h"
 #include "base/text/text.h"
@@ -54,7 +55,7 @@ Status Trainer::open() {
   options.limits = limits_;
   o_.commit.apply(options);
   options.communicators = {CommunicatorOptions()};  // whatever their names, they are this process alone
-  options.copies = Copies::warn;                    // as --copies of other commands: nets with replicas have some
+  options.copies = Copies::automatic;               // nets with replicas have some by construction
   HEDDLE_TRY(Session all, runtime_->open(*nets_, options));
   HEDDLE_TRY(session_, all.net(name));
   HEDDLE_CHECK(open_test(all, name));
@@ -276,6 +277,7 @@ Status Trainer::evaluate(int64_t step) {
 Status Trainer::run() {
   report_.step("compiling");
   HEDDLE_TRY(context_, session_->prepare_on(memory_, data_->batch(0, batch_, o_.seed)));
+  note_host_steps();
   HEDDLE_CHECK(open_log());
   warn_of_no_output();
   if (!o_.output.empty()) {  // variables that are not saved are not checked
@@ -294,6 +296,22 @@ Status Trainer::run() {
       report_.say(fmt::format("step {}: loss {:.4g}", i + 1, losses_.last().loss));
   }
   return {};
+}
+
+// Says which operators run on the host because their device has no kernel for them.
+void Trainer::note_host_steps() {
+  std::map<std::string, int> types;
+  int count = 0;
+  for (const Diagnostic& said : context_->plan()->warnings)
+    if (said.code == Code::no_kernel) ++types[said.type], ++count;
+  if (count == 0) return;
+  std::vector<std::string> texts;
+  for (const auto& [type, number] : types) texts.push_back(number > 1 ? fmt::format("{} x{}", type, number) : type);
+  Status note(Code::no_kernel,
+              fmt::format("{} operators run on the host for want of kernels on their devices: {}", count, join(texts, ", ")),
+              "see heddle plan");
+  note.diagnostic().severity = Severity::note;
+  report_.diagnose(note.diagnostic());
 }
 
 Status Trainer::save() {

@@ -56,6 +56,7 @@ class Trainer {
   Status run_init(const Session& all);
   Status open_log();
   void warn_of_no_output() const;
+  void note_host_steps();
   Status check_loss() const;
   Status no_loss() const;
   Status save_nets_with_variables();
