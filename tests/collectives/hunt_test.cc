@@ -7,7 +7,9 @@
 
 #include "base/device_name.h"
 #include "collectives/training_jobs.h"
+#include "compile/plan_check/plan_check.h"
 #include "device/simulated.h"
+#include "plugin/injection.h"
 #include "session_plan.h"
 
 namespace heddle {
@@ -115,6 +117,66 @@ TEST(PlantedInReplicas, AMissingMember) {
   };
   const std::string text = found(two_buckets(), plant);
   EXPECT_NE(text.find("and sim:1 has no such collective"), std::string::npos) << text;
+}
+
+// A rank with two sums.
+struct SummingRank {
+  explicit SummingRank(int rank) : runtime(runtime_with_devices()) {
+    NetBuilder b("sums");
+    const ValueId x = b.add1("Neg", "negative", {b.input("x", DType::f32, {2})});
+    for (const char* const name : {"first", "second"}) b.output(b.add1("AllReduce", name, {x}, {{"communicator", world}}, "heddle"));
+    auto opened = runtime.open(b.finish(), options_of({2, false}, "at once", rank));
+    EXPECT_TRUE(opened.ok()) << opened.status().text();
+    session.emplace(std::move(*opened));
+    prepare();
+  }
+  // Makes a context from the plan as it is now.
+  void prepare() {
+    context.reset();
+    if (const std::shared_ptr<PlanEntry> entry = kept_plans(*session) > 0 ? last_plan_entry(*session) : nullptr) {
+      const MutexLock lock(entry->mutex);
+      entry->idle.clear();
+    }
+    auto prepared = session->prepare();
+    EXPECT_TRUE(prepared.ok()) << prepared.status().text();
+    context.emplace(std::move(*prepared));
+    EXPECT_TRUE(context->bind_input(0, ones.data()).ok());
+  }
+  Plan& plan() { return const_cast<Plan&>(Internals::execution(*context).plan()); }
+
+  const std::vector<float> ones = {1, 1};
+  Runtime runtime;
+  std::optional<Session> session;
+  std::optional<Context> context;
+};
+
+// The order of the sums is dropped from the plan of a rank. It comes to both while the other rank has come to none.
+TEST(PlantedInReplicas, ACommunicatorThatTwoStepsUseAtOnce) {
+  SummingRank planted(0), other(1);
+  StepGraph& graph = planted.plan().graph;
+  ASSERT_EQ(graph.successors, (std::vector<uint32_t>{1, 2, 2}));  // both follow the negative, and the second one the first
+  ASSERT_TRUE(compiling::check(planted.plan()).ok());
+  graph.successors.pop_back();
+  --graph.successor_begin.back();
+  graph.successor_begin[2] = graph.successor_begin.back();
+  --graph.predecessor_count[2];
+  const Status wrong = compiling::check(planted.plan());
+  EXPECT_NE(wrong.text().find("are collectives of one device in no order"), std::string::npos) << wrong.text();
+  std::atomic<bool> over{false};
+  Injection waits(other.plan().steps[0], [&](const heddle_run_context&, const std::function<heddle_status()>& original) {
+    while (!over) std::this_thread::yield();
+    return original();
+  });
+  planted.prepare();
+  other.prepare();
+  waits.arm();
+  std::thread beside([&] { static_cast<void>(other.context->run()); });
+  const Status found = planted.context->run();
+  over = true;
+  beside.join();
+  EXPECT_NE(found.text().find("is in a collective of communicator \"world\" of \"local:at once\" already: two steps use it at once"),
+            std::string::npos)
+      << found.text();
 }
 
 // Layers with 60 variables, each of whose gradients is reduced alone.

@@ -43,6 +43,9 @@ class LocalMeeting {
   void come(int32_t rank, const CollectiveWork& work, const RunContext& context) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (over()) return lock.unlock(), complete(context, status_of(rank));
+    if (came_[static_cast<size_t>(rank)])
+      return lock.unlock(), complete(context, {HEDDLE_ERROR_INTERNAL, "rank " + std::to_string(rank) + " is in a collective of " + name_ +
+                                                                          " already: two steps use it at once"});
     if (waiting_++ == 0) since_ = Clock::now();
     came_[static_cast<size_t>(rank)] = &context;
     if (waiting_ < came_.size()) return;
