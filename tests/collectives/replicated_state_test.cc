@@ -41,6 +41,48 @@ TEST_P(ReplicatedState, RunningStatisticsAreThoseOfTheFirst) {
   EXPECT_NEAR(trained[0].variables.at("mean").as<float>()[0], 0.1 * of_first, 1e-5);
 }
 
+// The net of normalised_net() on one device, which normalises each of so many parts of its batch by itself.
+Net normalised_by_parts(int64_t parts) {
+  NetBuilder b("normalised");
+  const ValueId x = b.input("x", batch_of(DType::f32, {1})), label = b.input("label", batch_of(DType::f32, {1}));
+  const ValueId scale = b.variable("scale", floats({1}, 1), true), bias = b.variable("bias", floats({1}, 0), true);
+  const ValueId mean = b.variable("mean", floats({1}, 0)), variance = b.variable("variance", floats({1}, 0));
+  const std::vector<ValueId> shards =
+      b.add("Split", "shards", {x}, static_cast<size_t>(parts), {{"axis", int64_t{0}}, {"num_outputs", parts}});
+  std::vector<ValueId> all;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const auto y = b.add("BatchNormalization", "bn" + std::to_string(i), {shards[i], scale, bias, mean, variance}, 3,
+                         {{"training_mode", int64_t{1}}, {"momentum", 0.9}});
+    all.push_back(y[0]);
+    if (i > 0) continue;
+    b.updates(b.add1("Assign", "new_mean", {mean, y[1]}, {}, "heddle"), mean);
+    b.updates(b.add1("Assign", "new_variance", {variance, y[2]}, {}, "heddle"), variance);
+  }
+  const ValueId d = b.add1("Sub", "d", {b.add1("Concat", "y", all, {{"axis", int64_t{0}}}), label});
+  b.add1("ReduceMean", "loss", {b.add1("Mul", "square", {d, d})}, {{"keepdims", int64_t{0}}});
+  return b.finish();
+}
+
+// Without that, a net with normalisation learns what one device does that normalises each shard by itself.
+TEST_P(ReplicatedState, ShardsAreNormalisedByThemselves) {
+  const Crew crew = GetParam();
+  Job job = normalised_job(samples, 10);
+  job.how.optimizer = "sgd";
+  for (size_t t = 0; t < job.steps.size(); ++t) {
+    std::vector<float> x;
+    for (int64_t i = 0; i < samples; ++i) x.push_back(static_cast<float>(std::sin(static_cast<double>(i * i) + static_cast<double>(t))));
+    job.steps[t][0] = Array::of(DType::f32, {samples, 1}, x);
+  }
+  Job reference = job;
+  reference.net = normalised_by_parts(crew.size);
+  reference.how.symbols = {{"N", samples}};
+  const std::vector<Trained> found = train(crew, job), alone = train({1, false}, reference);
+  expect_alike(found);
+  ASSERT_TRUE(alone[0].status.ok()) << alone[0].status.text();
+  for (const char* const name : {"scale", "bias", "mean", "variance"})
+    expect_near(found[0].variables.at(name), alone[0].variables.at(name), 1e-6, name);
+}
+
 // With the statistics of the whole batch nets with normalisation learn the same on any number of devices.
 TEST_P(ReplicatedState, CombinedStatisticsAreThoseOfTheWholeBatch) {
   const Crew crew = GetParam();
