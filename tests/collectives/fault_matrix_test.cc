@@ -67,7 +67,9 @@ void check_job(const Job& job, const std::string& name, size_t* runs) {
       Training training(job);
       const Status status = training.context->run();
       ASSERT_EQ(status.code(), Code::device_failed) << status.text();
-      EXPECT_EQ(without_device(status.diagnostic().node), without_device(step.name)) << status.text();
+      const int32_t checked = step.on_device->checks_for;  // what fails a check is told of the step that it is for
+      const std::string& told = checked < 0 ? step.name : plan->steps[static_cast<size_t>(checked)].name;
+      EXPECT_EQ(without_device(status.diagnostic().node), without_device(told)) << status.text();
       EXPECT_NE(status.text().find("sim:"), std::string::npos) << status.text();
       EXPECT_TRUE(status.diagnostic().attached.empty()) << status.text();
       if (i < plan->graph.tail_begin) {
