@@ -104,7 +104,8 @@ TEST(ToolTrainDevices, PredictorsAreOfTheWholeBatch) {
     run_tool({"predictor", file("mlp.heddle"), "--output", "logits", "-o", file("p.heddle")});
     const Json run = heddle_json({"run", file("p.heddle"), "--symbol", "N=5", "--random", "1"});
     EXPECT_EQ(run["outputs"]["logits"]["shape"].dump(), "[5,10]") << devices << run["outputs"].dump();
-    for (const auto& step : heddle_json({"plan", file("p.heddle"), "--symbol", "N=5"})["steps"]) EXPECT_EQ(step["device"], "cpu:0");
+    const Json plan = heddle_json({"plan", file("p.heddle"), "--symbol", "N=5"});
+    for (const auto& step : plan["steps"]) EXPECT_EQ(step["device"], "cpu:0");
   }
 }
 
