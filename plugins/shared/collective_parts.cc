@@ -17,15 +17,15 @@ Status check_alike(Parts parts, uint32_t tensor) {
   return {};
 }
 
-Status check_size(Parts parts, int64_t size) {
-  if (static_cast<size_t>(size) == parts.size()) return {};
-  return invalid("size is " + std::to_string(size) + ", and the communicator has " + std::to_string(parts.size()) + " participants");
+Status check_size(size_t participants, int64_t size) {
+  if (static_cast<size_t>(size) == participants) return {};
+  return invalid("size is " + std::to_string(size) + ", and the communicator has " + std::to_string(participants) + " participants");
 }
 
-Status check_root(Parts parts, int64_t root) {
-  if (root >= 0 && static_cast<size_t>(root) < parts.size()) return {};
+Status check_root(size_t participants, int64_t root) {
+  if (root >= 0 && static_cast<size_t>(root) < participants) return {};
   return invalid("root is " + std::to_string(root) + ", and the communicator has the participants 0 to " +
-                 std::to_string(parts.size() - 1));
+                 std::to_string(participants - 1));
 }
 
 }  // namespace heddle::operators

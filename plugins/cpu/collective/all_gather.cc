@@ -50,7 +50,7 @@ Status infer_all_to_all(InferContext& context) {
 class AllGather : public SizedOperation {
  public:
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
-    HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
+    HEDDLE_PLUGIN_CHECK(check_size(parts.size(), size_));
     const uint64_t bytes = parts[0]->inputs[tensor]->byte_size;
     for (const RunContext* const to : parts)
       for (size_t i = 0; i < parts.size(); ++i)
@@ -66,7 +66,7 @@ class ReduceScatter : public SizedOperation {
     return read_reduction(context.attributes, &reduction_);
   }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
-    HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
+    HEDDLE_PLUGIN_CHECK(check_size(parts.size(), size_));
     const heddle_tensor& x = *parts[0]->inputs[tensor];
     const auto width = static_cast<int64_t>(byte_width(x.dtype));
     const int64_t block = x.element_count / size_;
@@ -87,7 +87,7 @@ class ReduceScatter : public SizedOperation {
 class AllToAll : public SizedOperation {
  public:
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
-    HEDDLE_PLUGIN_CHECK(check_size(parts, size_));
+    HEDDLE_PLUGIN_CHECK(check_size(parts.size(), size_));
     const uint64_t block = parts[0]->inputs[tensor]->byte_size / parts.size();
     for (size_t to = 0; to < parts.size(); ++to)
       for (size_t from = 0; from < parts.size(); ++from)

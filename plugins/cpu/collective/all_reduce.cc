@@ -35,7 +35,7 @@ class Reduce : public RootedOperation {
     return read_reduction(context.attributes, &reduction_);
   }
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
-    HEDDLE_PLUGIN_CHECK(check_root(parts, root_));
+    HEDDLE_PLUGIN_CHECK(check_root(parts.size(), root_));
     const auto root = static_cast<size_t>(root_);
     const heddle_tensor& x = *parts[0]->inputs[tensor];
     const auto width = static_cast<int64_t>(byte_width(x.dtype));

@@ -9,7 +9,7 @@ namespace {
 class Broadcast : public RootedOperation {
  public:
   Status perform(Parts parts, uint32_t tensor, CancellationPoll& poll) const {
-    HEDDLE_PLUGIN_CHECK(check_root(parts, root_));
+    HEDDLE_PLUGIN_CHECK(check_root(parts.size(), root_));
     const heddle_tensor& x = *parts[static_cast<size_t>(root_)]->inputs[tensor];
     for (const RunContext* const part : parts) copy_bytes(part->outputs[tensor]->data, x.data, x.byte_size, poll);
     return {};

@@ -10,8 +10,8 @@
 namespace heddle::cpu {
 namespace {
 
-// The rows of part `part`: parts are as equal as may be, and the first ones have one more. The runtime draws random numbers by the same rule
-// (runtime/net/batch_parts.h).
+// The rows of part `part`: parts are as equal as may be, and the first ones have one more. The runtime draws random numbers by the same
+// rule (runtime/net/batch_parts.h).
 struct RowsOfPart {
   RowsOfPart(int64_t rows, int64_t part, int64_t parts)
       : first(part * (rows / parts) + (part < rows % parts ? part : rows % parts)), count(rows / parts + (part < rows % parts ? 1 : 0)) {}

@@ -61,6 +61,7 @@ class Combination {
     return {};
   }
   uint64_t scratch_bytes() const { return scratch_bytes_; }
+  const Share& share() const { return share_; }
   // [run] Writes the combined elements of the share to output `tensor`, from element `at` on.
   Status enqueue(const PeerGroup& peers, const GpuKernel& kernel, uint32_t tensor, int64_t at) const {
     if (share_.count == 0) return {};
@@ -129,10 +130,9 @@ class AllReduce : public Reducing {
     return prepare_shares(member, device, context,
                           [&](const heddle_tensor& x, uint32_t tensor) { return share_of(x, tensor, member.index(), member.size()); });
   }
-  Status check(Parts) const { return {}; }
   Status enqueue(const PeerGroup& peers, const GpuKernel& kernel, uint32_t phase, uint32_t tensor) const {
     const heddle_tensor& y = peers.output(peers.own(), tensor);
-    if (phase == 0) return combination(tensor).enqueue(peers, kernel, tensor, share_of(y, tensor, peers.own(), peers.size()).first);
+    if (phase == 0) return combination(tensor).enqueue(peers, kernel, tensor, combination(tensor).share().first);
     for (uint32_t member = 0; member < peers.size(); ++member) {
       const Share share = share_of(y, tensor, member, peers.size());
       if (member == peers.own() || share.count == 0) continue;
@@ -152,11 +152,11 @@ class Reduce : public Reducing {
     return Reducing::create(context);
   }
   Status prepare(const GroupMember& member, const Device& device, PrepareContext& context) {
+    HEDDLE_PLUGIN_CHECK(operators::check_root(member.size(), root_));
     return prepare_shares(member, device, context, [&](const heddle_tensor& x, uint32_t) {
       return member.index() == root_ ? Share{0, x.element_count} : Share{};
     });
   }
-  Status check(Parts parts) const { return operators::check_root(parts, root_); }
   Status enqueue(const PeerGroup& peers, const GpuKernel& kernel, uint32_t phase, uint32_t tensor) const {
     const heddle_tensor& y = peers.output(peers.own(), tensor);
     const bool is_root = peers.own() == root_;
@@ -176,12 +176,12 @@ class ReduceScatter : public Reducing {
     return Reducing::create(context);
   }
   Status prepare(const GroupMember& member, const Device& device, PrepareContext& context) {
+    HEDDLE_PLUGIN_CHECK(operators::check_size(member.size(), size_));
     return prepare_shares(member, device, context, [&](const heddle_tensor& x, uint32_t) {
       const int64_t block = x.element_count / member.size();
       return Share{member.index() * block, block};
     });
   }
-  Status check(Parts parts) const { return operators::check_size(parts, size_); }
   Status enqueue(const PeerGroup& peers, const GpuKernel& kernel, uint32_t, uint32_t tensor) const {
     return combination(tensor).enqueue(peers, kernel, tensor, 0);
   }
@@ -191,16 +191,11 @@ class ReduceScatter : public Reducing {
 };
 
 // The operations below only copy.
-class Copying {
+class Broadcast {
  public:
   static constexpr uint32_t phases = 1;
-  static Status prepare(const GroupMember&, const Device&, PrepareContext&) { return {}; }
-};
-
-class Broadcast : public Copying {
- public:
   Status create(const CreateContext& context) { return root_ = context.attributes.i("root"), Status(); }
-  Status check(Parts parts) const { return operators::check_root(parts, root_); }
+  Status prepare(const GroupMember& member, const Device&, PrepareContext&) const { return operators::check_root(member.size(), root_); }
   Status enqueue(const PeerGroup& peers, const GpuKernel&, uint32_t, uint32_t tensor) const {
     const auto root = static_cast<uint32_t>(root_);
     const heddle_tensor& x = peers.input(root, tensor);
@@ -211,10 +206,11 @@ class Broadcast : public Copying {
   int64_t root_ = 0;
 };
 
-class Barrier : public Copying {
+class Barrier {
  public:
+  static constexpr uint32_t phases = 1;
   static Status create(const CreateContext&) { return {}; }
-  static Status check(Parts) { return {}; }
+  static Status prepare(const GroupMember&, const Device&, PrepareContext&) { return {}; }
   static Status enqueue(const PeerGroup& peers, const GpuKernel&, uint32_t, uint32_t tensor) {
     const heddle_tensor& x = peers.input(peers.own(), tensor);
     return peers.copy(peers.output(peers.own(), tensor).data, peers.own(), x.data, x.byte_size);
@@ -224,10 +220,11 @@ class Barrier : public Copying {
 // Each output has a block of each member, in their order: its input, or with `divided` the one of its input's blocks that is meant for the
 // output's member.
 template <bool divided>
-class Gathering : public Copying {
+class Gathering {
  public:
+  static constexpr uint32_t phases = 1;
   Status create(const CreateContext& context) { return size_ = context.attributes.i("size"), Status(); }
-  Status check(Parts parts) const { return operators::check_size(parts, size_); }
+  Status prepare(const GroupMember& member, const Device&, PrepareContext&) const { return operators::check_size(member.size(), size_); }
   static Status enqueue(const PeerGroup& peers, const GpuKernel&, uint32_t, uint32_t tensor) {
     const heddle_tensor& y = peers.output(peers.own(), tensor);
     const uint64_t block = y.byte_size / peers.size();

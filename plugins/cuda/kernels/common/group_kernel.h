@@ -12,7 +12,6 @@ namespace heddle::cuda {
 //   static constexpr uint32_t phases;
 //   Status create(const CreateContext&);
 //   Status prepare(const GroupMember&, const Device&, PrepareContext&);
-//   Status check(Parts) const;  // [run] checks what the shapes do not show
 //   Status enqueue(const PeerGroup&, const GpuKernel&, uint32_t phase, uint32_t tensor) const;  // [run] the own member's work
 template <class Operation>
 class GroupKernel final : public GpuKernel {
@@ -38,9 +37,7 @@ class GroupKernel final : public GpuKernel {
       return invalid("a group of " + std::to_string(group.size()) + " members was prepared for " + std::to_string(member_.size()));
     PeerGroup peers(parts);
     for (uint32_t i = 0; i < peers.size(); ++i) peers.set_member(i, of(group[i]).member_);
-    const uint32_t tensors = group[0].input_count;
-    for (uint32_t tensor = 0; tensor < tensors; ++tensor) HEDDLE_PLUGIN_CHECK(operators::check_alike(parts, tensor));
-    HEDDLE_PLUGIN_CHECK(operation_.check(parts));
+    const uint32_t tensors = group[0].input_count;  // the host makes groups of nodes whose tensors are alike
     for (uint32_t phase = 0; phase < Operation::phases; ++phase) {
       HEDDLE_PLUGIN_CHECK(peers.meet());
       for (uint32_t i = 0; i < peers.size(); ++i) {
