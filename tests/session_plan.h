@@ -19,6 +19,13 @@ inline std::shared_ptr<const Plan> last_plan(const Session& session) {
   return last_plan_entry(session)->plan;
 }
 
+// Drops the contexts that the session keeps for its last plan: the next one is made of the plan as it is now.
+inline void drop_idle_contexts(const Session& session) {
+  const std::shared_ptr<PlanEntry> entry = last_plan_entry(session);
+  const MutexLock lock(entry->mutex);
+  entry->idle.clear();
+}
+
 inline size_t kept_plans(const Session& session) {
   Session::Impl& net = Internals::of(session);
   const MutexLock lock(net.mutex);

@@ -31,10 +31,7 @@ struct TrainingRank {
   // Makes a context from the plan as it is now.
   void prepare() {
     context.reset();
-    if (const std::shared_ptr<PlanEntry> entry = kept_plans(*session) > 0 ? last_plan_entry(*session) : nullptr) {
-      const MutexLock lock(entry->mutex);
-      entry->idle.clear();
-    }
+    if (kept_plans(*session) > 0) drop_idle_contexts(*session);
     auto prepared = session->prepare(inputs);
     EXPECT_TRUE(prepared.ok()) << prepared.status().text();
     context.emplace(std::move(*prepared));
