@@ -17,7 +17,7 @@ inline bool allows_host(std::string_view said) {
   return said.size() > or_host.size() && said.substr(said.size() - or_host.size()) == or_host;
 }
 
-// Returns "cpu" for "cpu:0"; the whole text when there is no colon.
+// Returns "sim" for "sim:1", "sim" and "sim:1|cpu".
 inline std::string device_kind(const std::string& device) {
   return device.substr(0, device.find_first_of(":|"));
 }

@@ -195,8 +195,7 @@ Status Orderer::what_is_circular(const std::vector<uint32_t>& place) const {
     if (place[i] == UINT32_MAX && group_of_[i] >= 0)
       return draft_.at(draft_.order[i], {Code::invalid_argument,
                                          "depends on a collective that is launched together with it on another device, or other devices "
-                                         "have it and the collectives of another "
-                                         "communicator in another order",
+                                         "have it and the collectives of another communicator in another order",
                                          "give all devices of a communicator the same collectives in the same order"});
   for (size_t i = 0; i < place.size(); ++i)
     if (place[i] == UINT32_MAX)

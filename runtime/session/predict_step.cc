@@ -89,7 +89,8 @@ class Prediction {
   const PlanInfo& plan_;
   const std::vector<WorkCost>& costs_;
   const bool communicates_;
-  int64_t known_ = 0;                          // when that is
+  // When the host may enqueue the update phase: what it does itself before, or waits for, has ended.
+  int64_t known_ = 0;
   std::vector<int64_t> ready_;                 // by step: when the host enqueues it
   std::vector<std::vector<size_t>> together_;  // by the step that launches them
   std::map<StreamOf, int64_t> streams_;        // when the last work ends
