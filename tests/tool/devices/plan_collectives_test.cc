@@ -36,6 +36,13 @@ TEST_F(ToolPlanCollectives, PredictsTheTimeOnDevices) {
   EXPECT_NE(text.find("predicted: " + std::to_string(11000 + bytes) + " ns on devices"), std::string::npos) << text;
 }
 
+// Beside the difference to another plan it is said too; beside a graph there is no place for it.
+TEST_F(ToolPlanCollectives, PredictsBesideADifference) {
+  const std::string text = heddle(plan({"--cost", "Conv=5000", "--diff", net()})).out;
+  EXPECT_NE(text.find("predicted: 10000 ns on devices"), std::string::npos) << text;
+  EXPECT_EQ(heddle(plan({"--cost", "Conv=5000", "--dot"})).status, 2);
+}
+
 TEST_F(ToolPlanCollectives, NamesCostsThatAreNone) {
   for (const char* const cost :
        {"Conv", "Conv=-1", "Conv=1+x", "Conv=1e3", "=3", "Conv=1,Conv=2", "Conv=1+-2", "Conv=1+inf", "Conv=1+nan"}) {

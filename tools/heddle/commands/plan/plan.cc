@@ -139,8 +139,8 @@ Status plan_net(const PlanArguments& o, Report& report) {
   } else {
     report.say_lines(plan_text(plan));
     if (with_other_commit) report.say(commits_text(report.json["commit"]));
-    if (!costs.empty()) report.say(prediction_text(predicted));
   }
+  if (!costs.empty()) report.say(prediction_text(predicted));
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
   return write_text(o.svg, plan_svg(plan));
@@ -157,7 +157,8 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--cost", o->costs, "how long an operator's type, or a copy, takes on a device: the time of a run is predicted")
       ->type_name("NAME=NS[+NS_PER_BYTE]")
       ->delimiter(',')
-      ->needs(net);
+      ->needs(net)
+      ->excludes(dot);
   app.add_flag(fmt::format("--dry{{{}}}", own_description), o->dry,
                "for a device of --device's kind that is not here; --dry=FILE: described by it")
       ->needs(net);
