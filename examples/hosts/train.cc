@@ -5,36 +5,45 @@
 // they have their variables in common.
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "heddle/trainer.h"
 #include "heddle/training.h"
 
 namespace {
 
 // Points of [-1, 1] x [-1, 1], and whether each lies in the ring.
 struct Points {
-  explicit Points(int64_t count) : xy(static_cast<size_t>(2 * count)), labels(static_cast<size_t>(count)) {}
-  void draw(std::mt19937& random) {
+  Points(unsigned seed, int64_t count) : xy(static_cast<size_t>(2 * count)), labels(static_cast<size_t>(count)) {
+    std::mt19937 random(seed);
     for (size_t i = 0; i < labels.size(); ++i) {
       for (size_t k = 2 * i; k < 2 * i + 2; ++k) xy[k] = static_cast<float>(random() >> 8) / (1 << 23) - 1;
       const float square = xy[2 * i] * xy[2 * i] + xy[2 * i + 1] * xy[2 * i + 1];
       labels[i] = square > 0.2f && square < 0.7f;
     }
   }
-  // As inputs of the net; they stay where they are.
-  std::vector<heddle::TensorView> views() {
+  // By the names of the net's inputs; they are read where they are.
+  heddle::Result<std::shared_ptr<const heddle::Dataset>> dataset() {
     const auto count = static_cast<int64_t>(labels.size());
-    return {{heddle::DType::f32, {count, 2}, xy.data()}, {heddle::DType::i64, {count}, labels.data()}};
+    return heddle::Dataset::of_arrays(
+        {{"points", {heddle::DType::f32, {count, 2}, xy.data()}}, {"labels", {heddle::DType::i64, {count}, labels.data()}}});
   }
   std::vector<float> xy;
   std::vector<int64_t> labels;
 };
 
-heddle::Result<float> accuracy(heddle::Session& net, Points& points) {
-  HEDDLE_TRY(const std::vector<heddle::Tensor> results, net.run(points.views()));
-  return *static_cast<const float*>(results[1].data());
+heddle::Result<heddle::Trainer> trainer_of(const heddle::Session& session, Points& points, Points& unseen,
+                                           const heddle::TrainerOptions& options) {
+  HEDDLE_TRY(const heddle::Session learner, session.net("train"));
+  HEDDLE_TRY(const heddle::Session test, session.net("points"));
+  HEDDLE_TRY(auto samples, points.dataset());
+  HEDDLE_TRY(auto unseen_samples, unseen.dataset());
+  HEDDLE_TRY(heddle::Trainer trainer, heddle::Trainer::create(learner, samples, options));
+  HEDDLE_CHECK(trainer.test_with(test, unseen_samples));
+  return trainer;
 }
 
 heddle::Status train(const char* net, const std::string& predictor) {
@@ -51,31 +60,29 @@ heddle::Status train(const char* net, const std::string& predictor) {
   heddle::SessionOptions options;
   options.seed = 1;  // of the variables' first contents
   HEDDLE_TRY(heddle::Session session, runtime.open(nets, options));
-  HEDDLE_TRY(heddle::Session test, session.net("points"));
-  HEDDLE_TRY(heddle::Session learner, session.net("train"));
 
-  std::mt19937 random(1);
-  Points batch(64), unseen(1000);
-  unseen.draw(random);
-  HEDDLE_TRY(heddle::Context step, learner.prepare(batch.views()));
-  HEDDLE_CHECK(step.bind_input(0, batch.xy.data()));
-  HEDDLE_CHECK(step.bind_input(1, batch.labels.data()));
-  for (int i = 1; i <= 2000; ++i) {
-    batch.draw(random);
-    HEDDLE_CHECK(step.run());
-    if (i % 500 != 0) continue;
-    HEDDLE_TRY(const float right, accuracy(test, unseen));
-    std::printf("step %d: loss %.4f, accuracy %.3f of points that it has not seen\n", i,
-                static_cast<double>(*static_cast<float*>(step.output(0).data)), static_cast<double>(right));
-  }
+  Points points(1, 128000), unseen(2, 1000);
+  heddle::TrainerOptions training;
+  training.batch = 64;
+  training.epochs = 1;
+  training.evaluate_every = 500;
+  double loss = 0;
+  training.on_step = [&](const heddle::TrainingStep& step) { return loss = step.loss, heddle::Status(); };
+  training.on_evaluation = [&](const heddle::Evaluation& of) {
+    std::printf("step %d: loss %.4f, accuracy %.3f of points that it has not seen\n", static_cast<int>(of.step), loss, of.means[1].second);
+    return heddle::Status();
+  };
+  HEDDLE_TRY(heddle::Trainer trainer, trainer_of(session, points, unseen, training));
+  HEDDLE_CHECK(trainer.run());
 
   // All that it takes to go on another day: weights, the state of the optimizer, the number of steps.
   const std::string saved = predictor + ".variables";
   HEDDLE_CHECK(session.save_variables(saved));
   HEDDLE_TRY(heddle::Session another_day, runtime.open(nets));
   HEDDLE_CHECK(another_day.load_variables(saved));
-  HEDDLE_TRY(const float again, accuracy(another_day, unseen));
-  std::printf("saved and loaded: accuracy %.3f, %zu variables\n", static_cast<double>(again), another_day.variables().size());
+  HEDDLE_TRY(heddle::Trainer again, trainer_of(another_day, points, unseen, {}));
+  HEDDLE_TRY(const heddle::Evaluation same, again.evaluate());
+  std::printf("saved and loaded: accuracy %.3f, %zu variables\n", same.means[1].second, another_day.variables().size());
 
   // What is shipped: no labels, no loss, no optimizer.
   heddle::PredictorOptions wanted;

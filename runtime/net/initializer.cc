@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/element.h"
 #include "base/half.h"
 #include "base/text/text.h"
 #include "heddle/op/philox.h"
@@ -42,10 +43,6 @@ Status not_one(std::string_view text) {
 
 // Separates a rule from the name of the variable whose numbers it draws. No rule contains it, a name may.
 constexpr std::string_view as_another = " as ";
-
-bool is_float(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
-}
 
 // Whether a variable of that dtype can have the constant's value, up to rounding of floats.
 bool holds(DType dtype, double value) {

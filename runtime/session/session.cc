@@ -188,24 +188,28 @@ Result<Session> Session::net(const std::string& name) const try {
   return status_of_exception();
 }
 
+std::vector<PortInfo> Session::Impl::inputs() const {
+  std::vector<PortInfo> ports;
+  for (const ValueId id : net.inputs) {
+    ports.push_back(port_info(net, id));
+    ports.back().index_bound = index_bound(net, id);
+  }
+  for (const uint32_t i : shape_inputs) ports[i].decides_shapes = true;
+  return ports;
+}
+
+std::vector<PortInfo> Session::Impl::outputs() const {
+  std::vector<PortInfo> ports;
+  for (const ValueId id : net.outputs) ports.push_back(port_info(net, id));
+  return ports;
+}
+
 std::vector<PortInfo> Session::inputs() const {
-  return or_empty("no memory for the list of inputs", [&] {
-    std::vector<PortInfo> ports;
-    for (const ValueId id : impl_->net.inputs) {
-      ports.push_back(port_info(impl_->net, id));
-      ports.back().index_bound = index_bound(impl_->net, id);
-    }
-    for (const uint32_t i : impl_->shape_inputs) ports[i].decides_shapes = true;
-    return ports;
-  });
+  return or_empty("no memory for the list of inputs", [&] { return impl_->inputs(); });
 }
 
 std::vector<PortInfo> Session::outputs() const {
-  return or_empty("no memory for the list of outputs", [&] {
-    std::vector<PortInfo> ports;
-    for (const ValueId id : impl_->net.outputs) ports.push_back(port_info(impl_->net, id));
-    return ports;
-  });
+  return or_empty("no memory for the list of outputs", [&] { return impl_->outputs(); });
 }
 
 Result<Context> Session::prepare(const std::vector<TensorView>& inputs) try {

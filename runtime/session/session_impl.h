@@ -104,6 +104,9 @@ struct Session::Impl {
   // Keeps the execution for the next take(). One with outstanding work is kept until that has completed, with its workspace.
   void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);
   ExecutionOptions execution_options() const;
+  // Return the ports of the net; unlike Session::inputs() and outputs() they throw where there is no memory.
+  std::vector<PortInfo> inputs() const;
+  std::vector<PortInfo> outputs() const;
 
  private:
   std::shared_ptr<PlanEntry> cached(const TensorView* inputs, size_t count);

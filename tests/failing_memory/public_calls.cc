@@ -11,6 +11,7 @@
 #include "net/net.h"
 #include "session/line_net.h"
 #include "small_nets.h"
+#include "trainer_calls.h"
 
 namespace heddle::testing_memory {
 namespace {
@@ -677,6 +678,7 @@ const std::vector<PublicCall>& public_calls() {
     add_context_calls(calls);
     add_observing_calls(calls);
     add_nets_calls(calls);
+    add_trainer_calls(calls);
     add_texts(calls);
     return calls;
   }();

@@ -5,7 +5,7 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREF
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "cmake --install failed (is everything built?):\n${output}")
 endif()
-foreach(pattern "include/heddle/op.h" "include/heddle/op/builder.h" "include/heddle/abi.h" "include/heddle/session.h" "include/heddle/training.h" "lib*/libheddle.so.0"
+foreach(pattern "include/heddle/op.h" "include/heddle/op/builder.h" "include/heddle/abi.h" "include/heddle/session.h" "include/heddle/training.h" "include/heddle/trainer.h" "lib*/libheddle.so.0"
                 "lib*/heddle/plugins/cpu.so" "lib*/cmake/heddle/heddle-config.cmake" "lib*/cmake/heddle/heddle_plugin.map"
                 "lib*/pkgconfig/heddle.pc" "lib*/pkgconfig/heddle-plugin.pc" "bin/heddle")
   file(GLOB found "${PREFIX}/${pattern}" "${PREFIX}/lib/*/${pattern}")

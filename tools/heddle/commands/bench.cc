@@ -56,7 +56,7 @@ Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, i
   const std::vector<TensorView> views = views_of(inputs);
   HEDDLE_TRY(Context context, session.prepare(views));
   for (size_t i = 0; i < views.size(); ++i) HEDDLE_CHECK(context.bind_input(i, views[i].data));
-  const InterruptibleRun interruptible(&context);
+  const InterruptibleRun interruptible(context);
   Measured m;
   m.plan = context.plan();
   for (int i = 0; i < o.warmup; ++i) HEDDLE_CHECK(context.run());

@@ -67,7 +67,7 @@ Status run_session(const Runtime& runtime, const CollectivesBench& bench, const 
   const std::vector<float> numbers(static_cast<size_t>(elements), 1);
   for (size_t i = 0; i < session.inputs().size(); ++i) HEDDLE_CHECK(context.bind_input(i, numbers.data()));
   std::optional<InterruptibleRun> interruptible;  // there is one in the process: a rank that ends, ends all
-  if (rank <= 0) interruptible.emplace(&context);
+  if (rank <= 0) interruptible.emplace(context);
   return time_runs(bench, context, latencies_ns);
 }
 

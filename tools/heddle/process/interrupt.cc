@@ -8,6 +8,7 @@
 #include <csignal>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 
@@ -146,25 +147,28 @@ Status interruption() {
   return signal == 0 ? Status() : reason(end_by(signal));
 }
 
-InterruptibleRun::InterruptibleRun(Context* context) {
-  if (context) {
+InterruptibleRun::InterruptibleRun(Context& context) : InterruptibleRun([&context] { context.cancel(); }) {}
+
+InterruptibleRun::InterruptibleRun(std::function<void()> cancel) {
+  const bool cancels = static_cast<bool>(cancel);
+  if (cancels) {
     ::sem_init(&told, 0, 0);
     // Signals are delivered to the thread that runs, whose blocking calls they end.
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      canceller_ = std::thread([context] {
+      canceller_ = std::thread([cancel = std::move(cancel)] {
         do {
           while (::sem_wait(&told) != 0) continue;
-          if (cancellable.load()) context->cancel();
+          if (cancellable.load()) cancel();
         } while (cancellable.load());
       });
     } catch (const std::system_error&) {  // no thread is available: a signal ends the process at once
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  cancellable.store(!context || canceller_.joinable());
+  cancellable.store(!cancels || canceller_.joinable());
 }
 
 InterruptibleRun::~InterruptibleRun() {

@@ -5,6 +5,7 @@
 // else (loading, compiling, searching, writing) ends at once: files not yet in place are removed, nothing is left half written.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -27,11 +28,13 @@ int interrupting_signal();
 // Returns Code::interrupted once a signal has come. Loops check it between InterruptibleRuns.
 Status interruption();
 
-// While it lives the first signal cancels the run of `context` (null: none, the loop checks interruption()) instead of ending the process:
-// on a thread of its own, because cancel() may wait for a lock that the interrupted code holds. One at a time.
+// While it lives the first signal calls `cancel` (empty: nothing, the loop checks interruption()) instead of ending the process: on a
+// thread of its own, because Context::cancel() may wait for a lock that the interrupted code holds. It is called again each second. One at
+// a time.
 class InterruptibleRun {
  public:
-  explicit InterruptibleRun(Context* context);
+  explicit InterruptibleRun(std::function<void()> cancel);
+  explicit InterruptibleRun(Context& context);
   ~InterruptibleRun();
   InterruptibleRun(const InterruptibleRun&) = delete;
   InterruptibleRun& operator=(const InterruptibleRun&) = delete;

@@ -7,14 +7,11 @@
 #include <cstring>
 #include <limits>
 
+#include "base/element.h"
 #include "base/text/text.h"
 #include "tensors/tensor_files.h"
 
 namespace heddle::tool {
-
-bool is_float(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
-}
 
 namespace {
 

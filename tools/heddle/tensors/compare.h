@@ -9,8 +9,6 @@
 
 namespace heddle::tool {
 
-bool is_float(DType dtype);
-
 struct Comparison {
   bool equal = true;
   double max_abs_error = 0;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/element.h"
 #include "base/half.h"
 #include "tensors/tensor_files.h"
 

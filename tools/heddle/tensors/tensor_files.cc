@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 
-#include "base/half.h"
+#include "base/element.h"
 #include "base/text/text.h"
 #include "onnx/tensors/tensor_proto.h"
 #include "tensors/npy.h"
@@ -30,13 +29,6 @@ Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& fil
     return Status(Code::unknown_name, fmt::format("{} has no tensor {}", quoted(file), quoted(tensor)), suggestion(tensor, names));
   }
   return tensors.blob(*entry);
-}
-
-template <class T>
-double as_double(const void* data, int64_t index) {
-  T value;
-  std::memcpy(&value, static_cast<const std::byte*>(data) + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return static_cast<double>(value);
 }
 
 }  // namespace
@@ -68,39 +60,6 @@ Status write_tensor(const std::string& file, const std::string& name, const Tens
     return write_safetensors(file, {&one, 1}).status();
   }
   return {Code::invalid_argument, fmt::format("{}: no writer for {}", quoted(file), quoted(extension)), "use .npy or .safetensors"};
-}
-
-double element(const TensorView& t, int64_t i) {
-  switch (t.dtype) {
-    case DType::f16:
-      return float_of_f16(static_cast<const uint16_t*>(t.data)[i]);
-    case DType::bf16:
-      return float_of_bf16(static_cast<const uint16_t*>(t.data)[i]);
-    case DType::f32:
-      return as_double<float>(t.data, i);
-    case DType::f64:
-      return as_double<double>(t.data, i);
-    case DType::i8:
-      return as_double<int8_t>(t.data, i);
-    case DType::i16:
-      return as_double<int16_t>(t.data, i);
-    case DType::i32:
-      return as_double<int32_t>(t.data, i);
-    case DType::i64:
-      return as_double<int64_t>(t.data, i);
-    case DType::u8:
-      return as_double<uint8_t>(t.data, i);
-    case DType::u16:
-      return as_double<uint16_t>(t.data, i);
-    case DType::u32:
-      return as_double<uint32_t>(t.data, i);
-    case DType::u64:
-      return as_double<uint64_t>(t.data, i);
-    case DType::boolean:
-      return as_double<uint8_t>(t.data, i);
-    default:
-      return NAN;
-  }
 }
 
 std::string element_text(const TensorView& tensor, int64_t i) {

@@ -20,8 +20,6 @@ Status write_tensor(const std::string& file, const std::string& name, const Tens
 // Prints at most `limit` elements, row by row.
 std::string tensor_text(const TensorView& tensor, int64_t limit = 64);
 std::string sha256_hex(const void* data, size_t bytes);
-// Returns one element as a double; whole numbers from 2^53 on are rounded to the nearest.
-double element(const TensorView& tensor, int64_t index);
 // Returns the element with all digits of whole numbers of 64 bits.
 long double element_exactly(const TensorView& tensor, int64_t index);
 // Returns text that reads back as the same element.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "base/element.h"
 #include "base/half.h"
 #include "base/random.h"
 #include "base/text/json_document.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element.h"
 #include "base/text/text.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"

@@ -205,7 +205,7 @@ Status Runner::execute() {
   const StepObserver observer = [this](StepView& view) { return observe(view); };
   RunOptions options = run_options();
   if (o_.check_numerics || !o_.dump_dir.empty()) options.observer = &observer;
-  const InterruptibleRun interruptible(&*context_);
+  const InterruptibleRun interruptible(*context_);
   report_.step("running");
   const bool profiled = !o_.trace.empty() || !o_.report_file.empty();
   ProfiledRuns runs(o_.repeat, plan_->steps.size());

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "commands/commands.h"
-#include "commands/train/trainer.h"
+#include "commands/train/training_job.h"
 
 namespace heddle::tool {
 namespace {
@@ -26,14 +26,14 @@ Status check_not_there(const TrainArguments& o) {
 
 Status train(const TrainArguments& o, Report& report) {
   HEDDLE_CHECK(check_not_there(o));
-  Trainer trainer(o, report);
-  HEDDLE_CHECK(trainer.open());
-  HEDDLE_CHECK(trainer.read_data());
-  Status status = trainer.run();
-  trainer.describe();
+  TrainingJob job(o, report);
+  HEDDLE_CHECK(job.open());
+  HEDDLE_CHECK(job.read_data());
+  Status status = job.run();
+  job.describe();
   // The result so far is worth keeping, unless it has numbers that are not finite.
-  if (!status.ok() && (status.code() == Code::numerics || !trainer.has_learned())) return status;
-  const Status saved = trainer.save();
+  if (!status.ok() && (status.code() == Code::numerics || !job.has_learned())) return status;
+  const Status saved = job.save();
   if (!status.ok() && !saved.ok()) report.diagnose(saved.diagnostic());
   return status.ok() ? saved : status;
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 
+#include "base/element.h"
 #include "base/file.h"
 #include "base/text/text.h"
 #include "heddle/session.h"

@@ -159,7 +159,7 @@ int FolderSuite::end(const Status& status) {
 }
 
 int FolderSuite::run() {
-  const InterruptibleRun interruptible(nullptr);
+  const InterruptibleRun interruptible(std::function<void()>{});
   Status status;
   while (status.ok() && next_ < folders_.size()) status = check_in_child(std::chrono::seconds(o_.timeout_s));
   if (!status.ok() && next_ == 0 && status.code() != Code::interrupted) return report_.fail(status);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/element.h"
 #include "base/text/text.h"
 #include "commands/plugin/check/index_examination.h"
 #include "commands/plugin/check/watch/watched_run.h"

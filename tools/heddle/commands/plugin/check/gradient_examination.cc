@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/element.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "commands/plugin/check/declared_gradient.h"

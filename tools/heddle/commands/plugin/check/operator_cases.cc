@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/element.h"
 #include "base/text/text.h"
 #include "tensors/compare.h"
 #include "tensors/convert.h"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/element.h"
 #include "base/text/text.h"
 #include "commands/plugin/check/call_examination.h"
 #include "commands/plugin/check/commutative_examination.h"

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/element.h"
 #include "base/text/text.h"
 #include "commands/plugin/example.h"
 #include "load/json.h"

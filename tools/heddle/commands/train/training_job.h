@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,7 +9,8 @@
 #include <vector>
 
 #include "commands/train/loss_curve.h"
-#include "commands/train/training_data.h"
+#include "commands/train/training_log.h"
+#include "heddle/trainer.h"
 #include "heddle/training.h"
 #include "options/commit_option.h"
 #include "options/limit_options.h"
@@ -36,9 +35,9 @@ struct TrainArguments {
 };
 
 // The parts of the training, in the order of its public functions.
-class Trainer {
+class TrainingJob {
  public:
-  Trainer(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
+  TrainingJob(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
   Status open();
   Status read_data();
   Status run();
@@ -54,20 +53,14 @@ class Trainer {
   Status check_files() const;
   Status open_test(const Session& all, const std::string& learning);
   Status run_init(const Session& all);
-  Status open_log();
   void warn_of_no_output() const;
   void note_host_steps();
-  Status check_loss() const;
-  Status no_loss() const;
   Status save_nets_with_variables();
   Result<std::set<std::string>> not_finite() const;
-  Status step(int64_t i);
+  // Called by the trainer.
+  Status take_step(const TrainingStep& step);
+  Status take_evaluation(const Evaluation& evaluation);
   void show(int64_t step);
-  Status evaluate(int64_t step);
-  // Returns the test net's outputs for these samples, valid until the next run.
-  Result<const Context*> test(int64_t first, int64_t count);
-  Status log(const Json& line);
-  std::optional<double> output(const std::string& name) const;
 
   const TrainArguments& o_;
   Report& report_;
@@ -75,15 +68,11 @@ class Trainer {
   std::optional<Nets> nets_;  // in the form in which they are saved
   std::optional<Runtime> runtime_;
   std::optional<Session> session_, test_;
-  std::optional<TrainingData> data_, test_data_;
-  const SharedMemory memory_;  // shared by training and testing, which alternate
-  std::optional<Context> context_;
-  std::map<int64_t, Context> test_contexts_;       // by number of samples
+  std::optional<Trainer> trainer_;
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
-  std::vector<PortInfo> outputs_;
-  std::ofstream log_;
-  int64_t batch_ = 0;
-  std::set<std::string> infinite_at_first_;  // variables, as masks may be infinite
+  TrainingLog log_;
+  int64_t batch_ = 0, samples_ = 0, between_ = 1;  // steps between two lines for people
+  std::set<std::string> infinite_at_first_;        // variables, as masks may be infinite
   Losses losses_, test_losses_;
   std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
   double seconds_ = 0;

@@ -1,0 +1,110 @@
+// Trainer: trains a net of a session with the samples of a dataset, and tests it.
+//
+//   auto trainer = heddle::Trainer::create(*train, points, options);    // a Session of a net that learns, a Dataset, a TrainerOptions
+//   heddle::Status status = trainer->test_with(*test, unseen_points);   // another net of the session
+//   status = trainer->run();                                            // calls options.on_step and options.on_evaluation
+//
+// Each run of a net that learns is a step: heddle/training.h says how nets get their gradients and updates. What is learned is in the
+// variables of the session. Requires C++17; needs neither RTTI nor exceptions. docs/embedding.md shows a program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/dataset.h"
+#include "heddle/export.h"
+#include "heddle/plan_info.h"
+#include "heddle/session.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+// One step that was made. Of a net without an output "learning_rate" or "gradient_norm" of one number (heddle/training.h) that one is
+// unknown.
+struct TrainingStep {
+  int64_t step = 0;   // counted from 1
+  int64_t epoch = 0;  // that its samples are of, counted from 1
+  int64_t samples = 0;
+  double loss = 0;
+  std::optional<double> learning_rate, gradient_norm;
+  int64_t run_ns = 0;   // duration of the run
+  int64_t read_ns = 0;  // how long the run waited for its samples
+};
+
+// One evaluation: the numbers that the test net has as outputs without axes, each the mean over all samples.
+struct Evaluation {
+  int64_t step = 0;  // after how many steps
+  int64_t samples = 0;
+  std::vector<std::pair<std::string, double>> means;
+};
+
+// The samples that remain at the end of an epoch and are fewer than a batch.
+enum class LastBatch : uint8_t {
+  drop,  // not used in this epoch
+  keep,  // a batch of their own, smaller than the others; the net then also needs a plan for it
+};
+
+struct TrainerOptions {
+  std::string loss = "loss";  // the output of the net that is to become small: one number
+  // The training is over after this many steps, or this many epochs if that is earlier. 0: not limited by it.
+  int64_t steps = 0, epochs = 0;
+  int64_t batch = 32;  // samples of a step
+  LastBatch last_batch = LastBatch::drop;
+  bool shuffle = true;         // in each epoch, the samples come in another order; else always in that of the dataset
+  uint64_t seed = 0;           // of the order of samples, and of the random operators of the net
+  int64_t evaluate_every = 0;  // steps between evaluations; there is one after the last step too. 0: only that one
+  // Called after each step and after each evaluation, on the thread that calls run() or step(). An error that they return ends the
+  // training. They may read and write variables of the session.
+  std::function<Status(const TrainingStep&)> on_step;
+  std::function<Status(const Evaluation&)> on_evaluation;
+};
+
+// Trains one net. Threads: one at a time, except cancel(). Keeps alive the session and the datasets.
+class HEDDLE_API Trainer {
+ public:
+  // `net` updates its variables in each run; `data` has a value for each of its inputs. Errors: unknown_name (no output is called
+  // options.loss and is one number; the net has no input of that name); missing_input, naming an input that the data lacks;
+  // invalid_argument (numbers of `options` out of range; fewer samples than a batch).
+  static Result<Trainer> create(const Session& net, std::shared_ptr<const Dataset> data, const TrainerOptions& options = {});
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  // Lets evaluations run this net, of the same session, with these samples, options.batch of them at a time. Errors: those of create.
+  Status test_with(const Session& net, std::shared_ptr<const Dataset> data);
+  // Compiles the net that learns for the first batch, which the first step would do otherwise. Errors: those of Session::prepare and of
+  // Dataset::read.
+  Status prepare();
+  // Makes steps until the training is over, with the evaluations that are due, and continues where an earlier call has ended. Errors: those
+  // of step() and evaluate(), and those of the functions in `options`.
+  Status run();
+  // Makes one step, also beyond options.steps, and calls on_step. Where a step fails, variables are as they were before it
+  // (SessionOptions::commit_late). Errors: those of Context::run and Dataset::read, with the step and its samples; numerics (the loss or
+  // the norm of the gradients is not finite; this step has updated the variables); unknown_name (the loss is not one number); cancelled.
+  Result<TrainingStep> step();
+  // Runs the test net with all of its samples, and calls on_evaluation. Errors: those of Context::run and Dataset::read; invalid_argument
+  // (there is no test net); cancelled.
+  Result<Evaluation> evaluate();
+  // [any thread] Ends the call of run(), step() or evaluate() in progress, else the next one, which then returns Code::cancelled. A step is
+  // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
+  void cancel();
+
+  // Returns the number of steps that were made.
+  int64_t steps() const;
+  // Returns the number of steps after which the training is over; -1: never.
+  int64_t total_steps() const;
+  // Returns the plan of the last step, or, before the first one, that of prepare(). Null: none yet, or no memory to describe it.
+  std::shared_ptr<const PlanInfo> plan() const;
+
+ private:
+  struct State;
+  explicit Trainer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,37 @@
+#include "train/batch_sequence.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "heddle/op/philox.h"
+
+namespace heddle {
+namespace {
+
+constexpr uint32_t order_stream = 0xda7a;  // of random numbers: no operator of a net has this constant
+
+}  // namespace
+
+BatchSequence::BatchSequence(const Options& options)
+    : options_(options),
+      batches_(options.samples / options.batch + (options.last_batch == LastBatch::keep && options.samples % options.batch != 0 ? 1 : 0)) {}
+
+BatchRequest BatchSequence::request(int64_t number) {
+  const int64_t epoch = number / batches_, first = number % batches_ * options_.batch;
+  if (epoch != epoch_) make_order(epoch);
+  return {order_.data() + first, std::min(options_.batch, options_.samples - first), options_.seed, epoch};
+}
+
+void BatchSequence::make_order(int64_t epoch) {
+  order_.resize(static_cast<size_t>(options_.samples));
+  std::iota(order_.begin(), order_.end(), 0);
+  epoch_ = epoch;
+  if (!options_.shuffle) return;
+  const plugin::Philox philox(options_.seed, order_stream, static_cast<uint64_t>(epoch));
+  for (size_t i = order_.size(); i > 1; --i) {  // Fisher and Yates
+    const plugin::Philox::Block words = philox.block(i);
+    std::swap(order_[i - 1], order_[(uint64_t{words[0]} << 32 | words[1]) % i]);
+  }
+}
+
+}  // namespace heddle

@@ -1,0 +1,129 @@
+#include "train/fed_net.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/text.h"
+#include "session/session_impl.h"
+#include "train/sample_text.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kept_contexts = 8;  // shapes of batches; the session keeps the plans of more
+
+std::vector<std::string> names_of(const std::vector<PortInfo>& ports) {
+  std::vector<std::string> names;
+  for (const PortInfo& port : ports) names.push_back(port.name);
+  return names;
+}
+
+}  // namespace
+
+void RunCancellation::cancel(bool at_once) {
+  cancelled_.store(true);
+  if (!at_once) return;
+  const MutexLock lock(mutex_);
+  if (running_) running_->cancel();
+}
+
+Status RunCancellation::take() {
+  return cancelled_.exchange(false) ? Status(Code::cancelled, "the training was cancelled") : Status();
+}
+
+Status RunCancellation::run(Context& context, const RunOptions& options) {
+  HEDDLE_CHECK(take());
+  {
+    const MutexLock lock(mutex_);
+    running_ = &context;
+  }
+  Status status = context.run(options);
+  const MutexLock lock(mutex_);
+  running_ = nullptr;
+  if (status.code() == Code::cancelled) cancelled_.store(false);  // this was the answer to it
+  return status;
+}
+
+Result<FedNet> FedNet::create(const Session& session, std::shared_ptr<const Dataset> data) {
+  if (!data) return Status(Code::invalid_argument, "there is no dataset", "give one");
+  FedNet net(session, std::move(data));
+  const std::vector<PortInfo> inputs = Internals::of(session).inputs();
+  const std::vector<std::string> names = names_of(inputs), &given = net.data_->names();
+  for (const std::string& name : given)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return Status(Code::unknown_name, fmt::format("the data has {}, and net {} has no such input", quoted(name), quoted(session.name())),
+                    suggestion(name, names));
+  const auto& placed = Internals::of(session).options.placed_ports;
+  for (const PortInfo& input : inputs) {
+    const auto found = std::find(given.begin(), given.end(), input.name);
+    if (found == given.end())
+      return Status(Code::missing_input,
+                    fmt::format("the data has nothing for input {} of net {}", quoted(input.name), quoted(session.name())),
+                    "give it values for each sample");
+    if (std::any_of(placed.begin(), placed.end(), [&](const auto& port) { return port.first == input.name; }))
+      return Status(Code::invalid_argument, fmt::format("input {} is on a device, and samples are on the host", quoted(input.name)),
+                    "open the session without that placed port");
+    net.value_of_input_.push_back(static_cast<size_t>(found - given.begin()));
+    net.decides_shapes_ = net.decides_shapes_ || input.decides_shapes;
+  }
+  net.outputs_ = Internals::of(session).outputs();
+  net.inputs_.resize(inputs.size());
+  return net;
+}
+
+std::optional<size_t> FedNet::output(const std::string& name) const {
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].name == name) return i;
+  return std::nullopt;
+}
+
+Status FedNet::read(const BatchRequest& request) {
+  samples_.assign(request.samples, request.samples + request.count);
+  HEDDLE_CHECK(data_->read(request, batch_));
+  const std::vector<TensorView>& values = batch_.values();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const size_t of = value_of_input_[i];
+    if (of >= values.size() || values[of].dtype == DType::none)
+      return {Code::internal, fmt::format("the dataset has read no value for {}", quoted(data_->names()[of])), "mend Dataset::read"};
+    inputs_[i] = values[of];
+  }
+  return {};
+}
+
+bool FedNet::fits(const Prepared& prepared) const {
+  return std::equal(inputs_.begin(), inputs_.end(), prepared.types.begin(), prepared.types.end(),
+                    [](const TensorView& a, const TensorView& b) { return a.dtype == b.dtype && a.shape == b.shape; });
+}
+
+Result<Context*> FedNet::prepare(const SharedMemory& memory) {
+  if (decides_shapes_) contexts_.clear();
+  auto found = std::find_if(contexts_.begin(), contexts_.end(), [&](const Prepared& prepared) { return fits(prepared); });
+  if (found == contexts_.end()) {
+    HEDDLE_TRY(Context made, session_.prepare_on(memory, inputs_));
+    if (contexts_.size() == kept_contexts) contexts_.pop_back();
+    contexts_.push_front({inputs_, std::move(made)});
+    found = contexts_.begin();
+  }
+  contexts_.splice(contexts_.begin(), contexts_, found);
+  Context& context = contexts_.front().context;
+  for (size_t i = 0; i < inputs_.size(); ++i) HEDDLE_CHECK(context.bind_input(i, inputs_[i].data));
+  return &context;
+}
+
+std::shared_ptr<const PlanInfo> FedNet::plan() const {
+  return contexts_.empty() ? nullptr : contexts_.front().context.plan();
+}
+
+std::string FedNet::not_finite_text() const {
+  return heddle::not_finite_text({*data_, samples_, batch_});
+}
+
+Status FedNet::with_samples(Status error, const std::string& during) const {
+  const std::string sample = sample_text({*data_, samples_, batch_}, error.diagnostic().message);
+  return std::move(error).during(fmt::format("{}, {}of samples {}", during, sample.empty() ? "" : fmt::format("in {}, ", sample),
+                                             samples_text({*data_, samples_, batch_})));
+}
+
+}  // namespace heddle

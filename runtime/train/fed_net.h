@@ -1,0 +1,75 @@
+// FedNet: a net that runs on the samples of a dataset.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/threads/mutex.h"
+#include "heddle/dataset.h"
+#include "heddle/session.h"
+
+namespace heddle {
+
+// Lets another thread end a run whose context it does not know.
+class RunCancellation {
+ public:
+  // [any thread] Ends the run in progress, else the next one. `at_once` false: a run in progress is completed, and the one after it ends.
+  void cancel(bool at_once);
+  // Returns Code::cancelled once for each cancel().
+  Status take();
+  // Runs the context, unless it was cancelled before.
+  Status run(Context& context, const RunOptions& options);
+
+ private:
+  std::atomic<bool> cancelled_{false};
+  Mutex mutex_;
+  Context* running_ HEDDLE_GUARDED_BY(mutex_) = nullptr;
+};
+
+class FedNet {
+ public:
+  // Errors: unknown_name (the net has no input of a name of the data); missing_input; invalid_argument (an input is on a device).
+  static Result<FedNet> create(const Session& session, std::shared_ptr<const Dataset> data);
+
+  const Session& session() const { return session_; }
+  const Dataset& data() const { return *data_; }
+  const std::vector<PortInfo>& outputs() const { return outputs_; }
+  // Returns the number of the output of that name; none: there is none.
+  std::optional<size_t> output(const std::string& name) const;
+
+  // Reads the samples of a request. The values are valid until the next call. Errors: those of Dataset::read; internal (it left out one).
+  Status read(const BatchRequest& request);
+  // Returns a context for the samples that were read, with its inputs bound; valid until the next call. Contexts for a few shapes are kept.
+  // Errors: those of Session::prepare.
+  Result<Context*> prepare(const SharedMemory& memory);
+  // Returns the plan of the context that prepare() returned last; null: none, or no memory for it.
+  std::shared_ptr<const PlanInfo> plan() const;
+  // Returns the input that has a number that is not finite, with its sample; empty: none has.
+  std::string not_finite_text() const;
+  // Adds to the error of a run, which happened `during`, the samples that were read and the one that it is about.
+  Status with_samples(Status error, const std::string& during) const;
+
+ private:
+  struct Prepared {
+    std::vector<TensorView> types;  // of the inputs, without data
+    Context context;
+  };
+  FedNet(const Session& session, std::shared_ptr<const Dataset> data) : session_(session), data_(std::move(data)) {}
+  bool fits(const Prepared& prepared) const;
+
+  Session session_;
+  std::shared_ptr<const Dataset> data_;
+  std::vector<PortInfo> outputs_;
+  std::vector<size_t> value_of_input_;  // by input: which value of a batch it is given
+  bool decides_shapes_ = false;         // an input does by its content: each batch needs a context of its own
+  std::vector<int64_t> samples_;        // that were read
+  Batch batch_;
+  std::vector<TensorView> inputs_;  // the batch, in the order of the inputs
+  std::list<Prepared> contexts_;    // the one used last first
+};
+
+}  // namespace heddle

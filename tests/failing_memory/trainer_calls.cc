@@ -1,0 +1,158 @@
+// The rows of trainers and datasets in the table of public calls.
+#include "trainer_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "failing_allocations.h"
+
+namespace heddle::testing_memory {
+namespace {
+
+using Arrays = std::vector<std::pair<std::string, TensorView>>;
+
+template <class T>
+T value_of(Result<T> result) {
+  EXPECT_TRUE(result.ok()) << result.status().text();
+  return std::move(*result);
+}
+
+Arrays arrays_of(const World& world) {
+  const std::vector<TensorView> views = world.line_inputs();
+  return {{"x", views[0]}, {"y", views[1]}};
+}
+
+TrainerOptions two_steps() {
+  TrainerOptions options;
+  options.steps = 2;
+  options.batch = 3;  // of four samples: in an order of their own
+  return options;
+}
+
+struct Trained {
+  explicit Trained(const World& w)
+      : world(w),
+        session(w.learning()),
+        data(value_of(Dataset::of_arrays(arrays_of(w)))),
+        test(value_of(session.net("line"))),
+        trainer(value_of(Trainer::create(value_of(session.net("train")), data, two_steps()))) {}
+  const World& world;
+  Session session;
+  std::shared_ptr<const Dataset> data;
+  Session test;
+  Trainer trainer;
+};
+
+template <class Function>
+void on_trainer(std::vector<PublicCall>& calls, const char* name, bool plain, bool tests, const Function& function) {
+  calls.push_back({name, "", plain, [function, tests](const std::shared_ptr<World>& w) -> Call {
+                     const auto trained = std::make_shared<Trained>(*w);
+                     if (tests) {
+                       EXPECT_TRUE(trained->trainer.test_with(trained->test, trained->data).ok());
+                     }
+                     return [w, trained, function] { return function(*trained); };
+                   }});
+}
+
+void add_batch_calls(std::vector<PublicCall>& calls) {
+  const auto on_batch = [&](const char* name, bool plain, const std::function<Answer(Batch&)>& function) {
+    calls.push_back({name, "", plain, [function](const std::shared_ptr<World>&) -> Call {
+                       return [function] {
+                         Batch batch;
+                         return function(batch);
+                       };
+                     }});
+  };
+  on_batch("Batch::Batch", true, [](Batch& batch) -> Answer {
+    const Batch moved(std::move(batch));
+    return {{}, moved.values().empty()};
+  });
+  on_batch("Batch::operator=", true, [](Batch& batch) -> Answer {
+    Batch other;
+    other = std::move(batch);
+    return {{}, other.values().empty()};
+  });
+  on_batch("Batch::values", true, [](Batch& batch) -> Answer { return {{}, batch.values().empty()}; });
+  on_batch("Batch::owned_bytes", true, [](Batch& batch) -> Answer { return {{}, batch.owned_bytes() == 0}; });
+  on_batch("Batch::make", false, [](Batch& batch) -> Answer {
+    const auto made = batch.make(2, DType::f32, Shape{5});
+    return {made.status(), !made.ok() || batch.owned_bytes() == 20};
+  });
+  on_batch("Batch::refer", false, [](Batch& batch) -> Answer {
+    static float number = 1;
+    Status status = batch.refer(1, {DType::f32, Shape{1}, &number});
+    const bool ok = status.ok();
+    return {std::move(status), !ok || batch.values()[1].data == &number};
+  });
+}
+
+}  // namespace
+
+void add_trainer_calls(std::vector<PublicCall>& calls) {
+  add_batch_calls(calls);
+  calls.push_back({"Dataset::of_arrays", "", false, [](const std::shared_ptr<World>& w) -> Call {
+                     return [w] {
+                       Arrays arrays;
+                       {
+                         const Unwatched unwatched;
+                         arrays = arrays_of(*w);
+                       }
+                       auto made = Dataset::of_arrays(std::move(arrays));
+                       const Unwatched unwatched;
+                       return Answer{made.status(), !made.ok() || (*made)->samples() == 4};
+                     };
+                   }});
+  calls.push_back({"Dataset::sample_name", "", true, [](const std::shared_ptr<World>& w) -> Call {
+                     return [w, data = value_of(Dataset::of_arrays(arrays_of(*w)))]() -> Answer {
+                       return {{}, data->sample_name(1234567890123456789) == "1234567890123456789"};
+                     };
+                   }});
+  calls.push_back({"Trainer::create", "", false, [](const std::shared_ptr<World>& w) -> Call {
+                     const auto trained = std::make_shared<Trained>(*w);
+                     return [w, trained, net = value_of(trained->session.net("train")), options = two_steps()] {
+                       auto made = Trainer::create(net, trained->data, options);
+                       const Unwatched unwatched;
+                       return Answer{made.status(), !made.ok() || made->total_steps() == 2};
+                     };
+                   }});
+  on_trainer(calls, "Trainer::Trainer", true, false, [](Trained& t) -> Answer {
+    Trainer moved(std::move(t.trainer));
+    t.trainer = std::move(moved);
+    return {{}, t.trainer.steps() == 0};
+  });
+  on_trainer(calls, "Trainer::operator=", true, false, [](Trained& t) -> Answer {
+    Trainer moved(std::move(t.trainer));
+    t.trainer = std::move(moved);
+    return {{}, t.trainer.steps() == 0};
+  });
+  on_trainer(calls, "Trainer::test_with", false, false, [](Trained& t) -> Answer { return {t.trainer.test_with(t.test, t.data)}; });
+  on_trainer(calls, "Trainer::prepare", false, false, [](Trained& t) -> Answer {
+    Status status = t.trainer.prepare();
+    return {std::move(status), t.trainer.steps() == 0};
+  });
+  on_trainer(calls, "Trainer::run", false, true, [](Trained& t) -> Answer {
+    Status status = t.trainer.run();
+    const bool ok = status.ok();
+    return {std::move(status), !ok || t.trainer.steps() == 2};
+  });
+  on_trainer(calls, "Trainer::step", false, false, [](Trained& t) -> Answer {
+    const auto made = t.trainer.step();
+    const Unwatched unwatched;
+    return {made.status(), !made.ok() || made->step == t.trainer.steps()};
+  });
+  on_trainer(calls, "Trainer::evaluate", false, true, [](Trained& t) -> Answer {
+    const auto made = t.trainer.evaluate();
+    const Unwatched unwatched;
+    return {made.status(), !made.ok() || made->means.size() == 1};
+  });
+  on_trainer(calls, "Trainer::cancel", true, false, [](Trained& t) -> Answer {
+    t.trainer.cancel();
+    return {{}, t.trainer.step().status().code() == Code::cancelled};
+  });
+  on_trainer(calls, "Trainer::steps", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.steps() == 0}; });
+  on_trainer(calls, "Trainer::total_steps", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.total_steps() == 2}; });
+  on_trainer(calls, "Trainer::plan", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.plan() == nullptr}; });
+}
+
+}  // namespace heddle::testing_memory
