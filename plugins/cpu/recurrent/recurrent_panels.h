@@ -31,9 +31,14 @@ int64_t padded(int64_t columns) {
 template <class T>
 void pack_panel(const T* matrix, int64_t row_stride, int64_t column_stride, int64_t count, int64_t depth, T* panel) {
   const int64_t columns = recurrent_loops<T>().panel_columns;
-  for (int64_t k = 0; k < depth; ++k, panel += columns) {
-    for (int64_t j = 0; j < count; ++j) panel[j] = matrix[k * row_stride + j * column_stride];
-    std::fill(panel + count, panel + columns, T(0));
+  // A few rows at a time: where a column of the matrix is contiguous, each of its cache lines is then read once. With strides that are a
+  // power of two, a line would be evicted before its next element is read.
+  constexpr int64_t rows_at_once = 64 / sizeof(T);
+  for (int64_t first = 0; first < depth; first += rows_at_once, panel += rows_at_once * columns) {
+    const int64_t rows = std::min(rows_at_once, depth - first);
+    for (int64_t j = 0; j < count; ++j)
+      for (int64_t k = 0; k < rows; ++k) panel[k * columns + j] = matrix[(first + k) * row_stride + j * column_stride];
+    for (int64_t k = 0; k < rows; ++k) std::fill(panel + k * columns + count, panel + (k + 1) * columns, T(0));
   }
 }
 // Packs all columns. `poll`: may be null; unfinished when it stops.
