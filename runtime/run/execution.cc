@@ -9,6 +9,7 @@
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "run/device/entered_device.h"
 #include "schedule/run_stop.h"
 
 namespace heddle {
@@ -220,6 +221,8 @@ void Execution::have_variables_alone() noexcept {
   if (!variables_.any()) return;
   Status alone;
   const bool known = without_exceptions([&] { alone = variables_.begin_updates(turn_, until_); });
+  // Where a snapshot needs a variable's bytes, they were copied from a device, which the thread has left.
+  if (devices_) forget_entered_device();
   if (known && alone.ok()) return;
   request_stop(scope_.control().stop, alone.code() == Code::deadline_exceeded ? stop_deadline : stop_cancelled);
 }
