@@ -244,8 +244,8 @@ Status VariableStore::overwrite(size_t i, const void* source, const Interruption
   return {};
 }
 
-Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const Interruption& until) const {
-  const auto made = std::make_shared<Snapshot>();
+Result<PendingSnapshot> VariableStore::begin_snapshot(const Interruption& until) const {
+  auto made = std::make_shared<Snapshot>();
   for (const Entry& e : entries_) {
     Snapshot::Part& part = made->parts.emplace_back();
     if (is_replica(made->parts.size() - 1)) {
@@ -254,15 +254,33 @@ Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const I
     }
     part.blob = Blob::allocate(e.blob->dtype, e.blob->shape, &part.place);
   }
-  {
-    FairSharedMutex::Hold turn;
-    HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
-    HEDDLE_CHECK(whole());
-    const MutexLock lock(snapshots_mutex_);
-    snapshots_.push_back(made);
-    ++snapshot_count_;
-  }
-  finish(*made, until);
+  FairSharedMutex::Hold turn;
+  HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));
+  HEDDLE_CHECK(whole());
+  const MutexLock lock(snapshots_mutex_);
+  snapshots_.push_back(made);
+  ++snapshot_count_;
+  return PendingSnapshot(shared_from_this(), std::move(made));
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> VariableStore::snapshot(const Interruption& until) const {
+  HEDDLE_TRY(PendingSnapshot pending, begin_snapshot(until));
+  return pending.finish(until);
+}
+
+PendingSnapshot::PendingSnapshot(std::shared_ptr<const VariableStore> store, std::shared_ptr<Snapshot> snapshot)
+    : store_(std::move(store)), snapshot_(std::move(snapshot)) {}
+PendingSnapshot::PendingSnapshot(PendingSnapshot&&) noexcept = default;
+
+PendingSnapshot::~PendingSnapshot() {
+  if (!snapshot_) return;
+  const MutexLock lock(store_->snapshots_mutex_);
+  store_->unregister(*snapshot_);
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> PendingSnapshot::finish(const Interruption& until) {
+  const std::shared_ptr<Snapshot> made = std::move(snapshot_);
+  store_->finish(*made, until);
   HEDDLE_CHECK(std::move(made->failed));
   std::vector<std::shared_ptr<const Blob>> copies;
   for (Snapshot::Part& part : made->parts) copies.push_back(std::move(part.blob));
@@ -301,6 +319,10 @@ void VariableStore::finish(Snapshot& snapshot, const Interruption& until) const 
     if (any(Snapshot::State::copying) && !part_done_.wait_for(snapshots_mutex_, look_again))
       snapshot.failed = until.status().during("while a run copied a variable for the snapshot");
   }
+  unregister(snapshot);
+}
+
+void VariableStore::unregister(const Snapshot& snapshot) const {
   std::erase_if(snapshots_, [&](const auto& registered) { return registered.get() == &snapshot; });
   --snapshot_count_;
 }

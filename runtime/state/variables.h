@@ -24,6 +24,24 @@
 
 namespace heddle {
 
+class VariableStore;
+
+// A snapshot whose point is fixed and whose copies are made by finish(), or by the runs that write a variable before. Runs go on meanwhile,
+// those that update too (state/snapshot.h). Threads: one at a time, not necessarily the one that has begun it.
+class PendingSnapshot {
+ public:
+  PendingSnapshot(std::shared_ptr<const VariableStore> store, std::shared_ptr<Snapshot> snapshot);
+  PendingSnapshot(PendingSnapshot&&) noexcept;
+  PendingSnapshot& operator=(PendingSnapshot&&) = delete;
+  ~PendingSnapshot();
+  // Returns copies of all variables, null for replicas. Called once. Errors: device_failed, deadline_exceeded, cancelled.
+  Result<std::vector<std::shared_ptr<const Blob>>> finish(const Interruption& until = {});
+
+ private:
+  std::shared_ptr<const VariableStore> store_;
+  std::shared_ptr<Snapshot> snapshot_;  // null: finished
+};
+
 class VariableStore : public std::enable_shared_from_this<VariableStore> {
  public:
   // Makes buffers for the variables of all `nets`, in the order in which their names come first. A buffer is filled with the content of the
@@ -55,8 +73,10 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status read(size_t i, void* destination, const Interruption& until = {}) const;
   Status write(size_t i, const void* source, const Interruption& until = {});
 
-  // Returns copies of all variables, as they are at one point between updates, null for replicas. Runs go on meanwhile, those that update
-  // too (state/snapshot.h). Errors: those of read(); hazard, naming one that is torn.
+  // Begins a snapshot of all variables, which fixes the point between updates. Errors: those of read(); hazard, naming one that is torn.
+  Result<PendingSnapshot> begin_snapshot(const Interruption& until = {}) const;
+  // Returns copies of all variables, as they are at one point between updates, null for replicas. Errors: those of begin_snapshot() and
+  // PendingSnapshot::finish().
   Result<std::vector<std::shared_ptr<const Blob>>> snapshot(const Interruption& until = {}) const;
   // Writes the variables whose content is not null, in one turn: a run sees all of the new contents or none. REQUIRES: each content has the
   // dtype and shape of its variable. Errors: those of write(), before anything is written.
@@ -95,6 +115,7 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status whole() const;
 
  private:
+  friend class PendingSnapshot;
   struct Home {
     std::shared_ptr<Device> device;
     DeviceMemory memory;
@@ -124,6 +145,7 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status copy_part(Snapshot& snapshot, size_t i, const Interruption& until) const HEDDLE_REQUIRES(snapshots_mutex_);
   std::shared_ptr<Snapshot> find_part(size_t i, Snapshot::State state) const HEDDLE_REQUIRES(snapshots_mutex_);
   void finish(Snapshot& snapshot, const Interruption& until) const;
+  void unregister(const Snapshot& snapshot) const HEDDLE_REQUIRES(snapshots_mutex_);
   std::vector<Entry> entries_;
   uint64_t seed_ = 0;  // of the initial contents
   mutable Mutex filling_;

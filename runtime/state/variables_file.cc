@@ -14,16 +14,6 @@
 namespace heddle {
 namespace {
 
-// The user names this file: what it links to may lie anywhere, unlike the weights that a net names.
-Result<Safetensors> open_file(const std::filesystem::path& path, const Limits& limits) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
-    return Status(Code::file_not_found, fmt::format("there is no file {}", quoted(path.native())), "look for a typing mistake");
-  if (error) return Status(Code::file_unreadable, fmt::format("can't open {}: {}", quoted(path.native()), error.message()));
-  return Safetensors::open(real.parent_path(), real.filename().native(), limits);
-}
-
 Status check_type(const VariableStore& store, size_t i, const TensorEntry& entry) {
   if (entry.dtype == store.dtype(i) && entry.shape == store.shape(i)) return {};
   return {entry.dtype != store.dtype(i) ? Code::dtype_mismatch : Code::shape_mismatch,
@@ -69,24 +59,44 @@ Result<std::shared_ptr<const Blob>> read(const Safetensors& file, const TensorEn
 
 }  // namespace
 
-Status save_variables(const VariableStore& store, const std::filesystem::path& path, const Interruption& until) {
-  HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, store.snapshot(until));
+// The user names this file: what it links to may lie anywhere, unlike the weights that a net names.
+Result<Safetensors> open_variables_file(const std::filesystem::path& path, const Limits& limits) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+    return Status(Code::file_not_found, fmt::format("there is no file {}", quoted(path.native())), "look for a typing mistake");
+  if (error) return Status(Code::file_unreadable, fmt::format("can't open {}: {}", quoted(path.native()), error.message()));
+  return Safetensors::open(real.parent_path(), real.filename().native(), limits);
+}
+
+std::vector<TensorToWrite> tensors_to_write(const VariableStore& store, const std::vector<std::shared_ptr<const Blob>>& contents) {
   std::vector<TensorToWrite> tensors;
   for (size_t i = 0; i < contents.size(); ++i)
     if (contents[i]) tensors.push_back({store.name(i), contents[i]->dtype, contents[i]->shape, contents[i]->data});
-  return write_safetensors(path, tensors).status();
+  return tensors;
+}
+
+Result<std::vector<std::shared_ptr<const Blob>>> read_variables(const VariableStore& store, const Safetensors& file,
+                                                                const LoadVariablesOptions& what) {
+  HEDDLE_TRY(const std::vector<const TensorEntry*> entries, match(store, file, what));
+  std::vector<std::shared_ptr<const Blob>> contents(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i]) {
+      HEDDLE_TRY(contents[i], read(file, *entries[i]));
+    }
+  return contents;
+}
+
+Status save_variables(const VariableStore& store, const std::filesystem::path& path, const Interruption& until) {
+  HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, store.snapshot(until));
+  return write_safetensors(path, tensors_to_write(store, contents)).status();
 }
 
 Status load_variables(VariableStore& store, const std::filesystem::path& path, const LoadVariablesOptions& what, const Limits& limits,
                       const Interruption& until) {
   const std::string doing = fmt::format("while loading variables from {}", quoted(path.native()));
-  HEDDLE_TRY(const Safetensors file, open_file(path, limits), doing);
-  HEDDLE_TRY(const std::vector<const TensorEntry*> entries, match(store, file, what), doing);
-  std::vector<std::shared_ptr<const Blob>> contents(entries.size());
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i]) {
-      HEDDLE_TRY(contents[i], read(file, *entries[i]), doing);
-    }
+  HEDDLE_TRY(const Safetensors file, open_variables_file(path, limits), doing);
+  HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, read_variables(store, file, what), doing);
   return store.replace(contents, until);
 }
 

@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
+#include "base/checksum.h"
 #include "base/element.h"
 #include "base/exceptions.h"
+#include "base/library_version.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
-#include "session/plain_values.h"
+#include "net/print.h"
+#include "plugin/host.h"
 #include "session/session_impl.h"
 #include "train/batch_sequence.h"
+#include "train/checkpoint_writer.h"
 #include "train/fed_net.h"
 
 namespace heddle {
@@ -23,8 +28,11 @@ int64_t ns_since(uint64_t begin) {
 }
 
 Status check(const TrainerOptions& options) {
-  const std::pair<const char*, int64_t> numbers[] = {
-      {"steps", options.steps}, {"epochs", options.epochs}, {"evaluate_every", options.evaluate_every}};
+  const std::pair<const char*, int64_t> numbers[] = {{"steps", options.steps},
+                                                     {"epochs", options.epochs},
+                                                     {"evaluate_every", options.evaluate_every},
+                                                     {"checkpoints.every", options.checkpoints.every},
+                                                     {"checkpoints.keep", options.checkpoints.keep}};
   for (const auto& [name, number] : numbers)
     if (number < 0) return {Code::invalid_argument, fmt::format("{} is {}", name, number), "give 0, or more"};
   if (options.batch < 1) return {Code::invalid_argument, fmt::format("batch is {}", options.batch), "give 1, or more"};
@@ -38,6 +46,7 @@ struct Trainer::State {
       : learner(std::move(net)),
         options(asked),
         sequence(std::move(order)),
+        writer(Internals::of(learner.session()).variables, asked.checkpoints),
         commits_late(Internals::of(learner.session()).options.commit_late) {}
 
   Status no_loss() const {
@@ -51,6 +60,7 @@ struct Trainer::State {
     if (by_epochs < 0 || options.steps == 0) return options.steps > 0 ? options.steps : by_epochs;
     return std::min(options.steps, by_epochs);
   }
+  bool is_due(int64_t every) const { return (every > 0 && made % every == 0) || made == total_steps(); }
   // Returns the output's number after a run; none: there is no such output, or it is not one number.
   static std::optional<double> number(const Context& context, const std::optional<size_t>& output) {
     if (!output) return std::nullopt;
@@ -65,18 +75,26 @@ struct Trainer::State {
   Status check_finite(const TrainingStep& made) const;
   Status evaluate(Evaluation* made);
   Status evaluate_batch(int64_t first, Evaluation* made);
+  Status save_checkpoint();
+  Status take(Status of_writer);
+  CheckpointInfo checkpoint_info() const;
+  Result<CheckpointInfo> resume(const std::string& path);
+  Status check_order(const CheckpointInfo& of) const;
   Status run();
 
   FedNet learner;
   std::optional<FedNet> tester;
   TrainerOptions options;
   BatchSequence sequence;
+  CheckpointWriter writer;
   const bool commits_late;
   SharedMemory memory;  // of both nets, which take turns
   std::optional<size_t> loss, rate, norm;
-  int64_t made = 0;             // steps
-  bool evaluation_due = false;  // after the last step
-  std::vector<int64_t> tested;  // all samples of the test data
+  int64_t made = 0;                                 // steps
+  double last_loss = 0;                             // of the last one
+  bool evaluation_due = false, saving_due = false;  // after the last step
+  Evaluation evaluated;                             // the last one
+  std::vector<int64_t> tested;                      // all samples of the test data
   RunCancellation cancellation;
 };
 
@@ -108,7 +126,10 @@ Status Trainer::State::step(TrainingStep* of) {
   of->learning_rate = number(*context, rate);
   of->gradient_norm = number(*context, norm);
   made = of->step;
-  evaluation_due = (options.evaluate_every > 0 && made % options.evaluate_every == 0) || made == total_steps();
+  last_loss = of->loss;
+  evaluation_due = is_due(options.evaluate_every);
+  saving_due =
+      !options.checkpoints.folder.empty() && is_due(options.checkpoints.every > 0 ? options.checkpoints.every : options.evaluate_every);
   if (options.on_step) HEDDLE_CHECK(options.on_step(*of));
   return check_finite(*of);
 }
@@ -132,6 +153,7 @@ Status Trainer::State::evaluate(Evaluation* of) {
   of->samples = static_cast<int64_t>(tested.size());
   for (int64_t first = 0; first < of->samples; first += options.batch) HEDDLE_CHECK(evaluate_batch(first, of));
   evaluation_due = false;
+  evaluated = *of;
   return options.on_evaluation ? options.on_evaluation(*of) : Status();
 }
 
@@ -155,6 +177,77 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
   return {};
 }
 
+CheckpointInfo Trainer::State::checkpoint_info() const {
+  CheckpointInfo info;
+  info.step = made;
+  info.loss = last_loss;
+  if (evaluated.step == made) info.means = evaluated.means;
+  info.seed = options.seed;
+  info.samples = learner.data().samples();
+  info.batch = options.batch;
+  info.keeps_last_batch = options.last_batch == LastBatch::keep;
+  info.shuffles = options.shuffle;
+  info.version = library_version();
+  const std::string text = print(Internals::of(learner.session()).net);
+  info.net = hex(checksum(std::as_bytes(std::span(text.data(), text.size()))));
+  return info;
+}
+
+Status Trainer::State::save_checkpoint() {
+  if (options.checkpoints.folder.empty())
+    return {Code::invalid_argument, "there is no folder for checkpoints", "name one in TrainerOptions::checkpoints"};
+  saving_due = false;
+  return writer.newest() == made ? Status() : take(writer.begin(checkpoint_info()));
+}
+
+// Takes note of what the writer says: a last checkpoint that has failed is still due.
+Status Trainer::State::take(Status of_writer) {
+  if (!of_writer.ok()) saving_due = made == total_steps();
+  return of_writer;
+}
+
+// Checks that the next step has the samples that it would have had in the training of the checkpoint.
+Status Trainer::State::check_order(const CheckpointInfo& of) const {
+  const CheckpointInfo own = checkpoint_info();
+  const auto differ = [&](const char* what, const auto& theirs, const auto& ours) -> Status {
+    return {Code::invalid_argument, fmt::format("checkpoint {}: its training has {} {}, this one {}", quoted(of.path), what, theirs, ours),
+            "continue with the same, or load its variables alone: load_variables()"};
+  };
+  if (of.seed != own.seed) return differ("seed", of.seed, own.seed);
+  if (of.samples != own.samples) return differ("samples:", of.samples, own.samples);
+  if (of.batch != own.batch) return differ("batch", of.batch, own.batch);
+  if (of.keeps_last_batch != own.keeps_last_batch)
+    return differ("last_batch", of.keeps_last_batch ? "keep" : "drop", own.keeps_last_batch ? "keep" : "drop");
+  if (of.shuffles != own.shuffles) return differ("shuffle", of.shuffles, own.shuffles);
+  return {};
+}
+
+Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
+  HEDDLE_CHECK(writer.wait());
+  const Session::Impl& session = Internals::of(learner.session());
+  HEDDLE_CHECK(session.runtime->made.check());
+  HEDDLE_TRY(ReadCheckpoint read, read_checkpoint(*session.variables, path, session.options.limits));
+  HEDDLE_CHECK(check_order(read.info));
+  const bool same_net = read.info.net == checkpoint_info().net;
+  HEDDLE_CHECK(session.variables->replace(read.contents));
+  made = read.info.step;
+  last_loss = read.info.loss;
+  evaluated = {};
+  evaluation_due = is_due(options.evaluate_every) && read.info.means.empty();
+  saving_due = false;
+  std::error_code none;
+  const bool is_in_folder = std::filesystem::equivalent(std::filesystem::path(path).parent_path() / ".", options.checkpoints.folder, none);
+  writer.set_newest(is_in_folder ? made : -1);
+  if (!same_net) {
+    const std::string text = fmt::format(
+        "checkpoint {} was written by another form of net {}: on other devices, by another version, or changed since; the variables are "
+        "the same",
+        quoted(path), quoted(learner.session().name()));
+    host_table()->log(HEDDLE_LOG_WARNING, text.data(), text.size());
+  }
+  return std::move(read.info);
+}
+
 Status Trainer::State::run() {
   const int64_t total = total_steps();
   for (;;) {
@@ -162,7 +255,9 @@ Status Trainer::State::run() {
       Evaluation of;
       HEDDLE_CHECK(evaluate(&of));
     }
-    if (total >= 0 && made >= total) return {};
+    if (saving_due) HEDDLE_CHECK(save_checkpoint());
+    if (total >= 0 && made >= total) return take(writer.wait());
+    HEDDLE_CHECK(take(writer.poll()));
     TrainingStep of;
     HEDDLE_CHECK(step(&of));
   }
@@ -232,6 +327,17 @@ Result<Evaluation> Trainer::evaluate() try {
   HEDDLE_CHECK(state_->evaluate(&made));
   return made;
 } catch (...) {
+  return status_of_exception();
+}
+
+Status Trainer::save_checkpoint() try {
+  HEDDLE_CHECK(state_->save_checkpoint());
+  return state_->take(state_->writer.wait());
+} catch (...) {
+  return status_of_exception();
+}
+
+Result<CheckpointInfo> Trainer::resume(const std::string& path) try { return state_->resume(path); } catch (...) {
   return status_of_exception();
 }
 

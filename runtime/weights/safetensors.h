@@ -77,6 +77,7 @@ struct TensorToWrite {
   DType dtype = DType::none;
   Shape shape;
   const std::byte* data = nullptr;
+  std::optional<uint64_t> checksum = std::nullopt;  // xxh64 of the bytes, where the caller has computed it
 };
 
 // The facts that a net records about a file written for it.
@@ -87,8 +88,8 @@ struct WrittenWeights {
 
 // Replaces `path` by a file of these tensors. Those whose size is a multiple of 64 come first, in the given order; between the others there
 // are padding tensors of type U8 named "__padding__.<n>", because the format allows no holes. Their bytes are read twice: for the checksums
-// in the header, and to be written. Errors: file_unwritable, duplicate_name, invalid_argument (also: a key of `metadata` is that of a
-// checksum).
+// in the header, unless these are given, and to be written. Errors: file_unwritable, duplicate_name, invalid_argument (also: a key of
+// `metadata` is that of a checksum).
 Result<WrittenWeights> write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
                                          const TextPairs& metadata = {});
 

@@ -98,7 +98,8 @@ Result<CompleteWeights> complete_safetensors(const std::filesystem::path& path, 
   static constexpr std::byte zeros[alignment] = {};
   HEDDLE_TRY(const std::vector<Piece> pieces, layout(tensors));
   WrittenWeights written;
-  for (const TensorToWrite& tensor : tensors) written.checksums.push_back(checksum({tensor.data, byte_size(tensor)}));
+  for (const TensorToWrite& tensor : tensors)
+    written.checksums.push_back(tensor.checksum ? *tensor.checksum : checksum({tensor.data, byte_size(tensor)}));
   HEDDLE_TRY(const TextPairs pairs, with_checksums(metadata, tensors, written.checksums));
   const std::string header = header_of(pieces, pairs);
   if (!tensors.empty()) {

@@ -41,8 +41,8 @@ std::set<std::string> declared() {
       member(R"((~?\w+|operator=)\(([^;()]*(?:\([^;()]*\)[^;()]*)*)\)\s*(?:const)?\s*(?:noexcept)?\s*;)"),
       function(R"(HEDDLE_API [\w:<>*&\s]*?(\w+)\()"), record(R"((?:class|struct) (\w+)[^;{()]*\{)");
   std::set<std::string> names;
-  for (const char* header :
-       {"session.h", "training.h", "dataset.h", "trainer.h", "observe.h", "plan_info.h", "status.h", "tensor.h", "limits.h"}) {
+  for (const char* header : {"session.h", "training.h", "checkpoint.h", "dataset.h", "trainer.h", "observe.h", "plan_info.h", "status.h",
+                             "tensor.h", "limits.h"}) {
     const std::string text = without_comments(std::filesystem::path(HEDDLE_SOURCE_DIR) / "runtime/include/heddle" / header);
     for (std::sregex_iterator it(text.begin(), text.end(), exported), end; it != end; ++it) {
       const std::string part = public_part(text, static_cast<size_t>(it->position() + it->length()));

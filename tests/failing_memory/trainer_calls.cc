@@ -23,8 +23,9 @@ Arrays arrays_of(const World& world) {
   return {{"x", views[0]}, {"y", views[1]}};
 }
 
-TrainerOptions two_steps() {
+TrainerOptions two_steps(const World& world) {
   TrainerOptions options;
+  options.checkpoints.folder = world.folder.path().string();
   options.steps = 2;
   options.batch = 3;  // of four samples: in an order of their own
   return options;
@@ -36,8 +37,9 @@ struct Trained {
         session(w.learning()),
         data(value_of(Dataset::of_arrays(arrays_of(w)))),
         test(value_of(session.net("line"))),
-        trainer(value_of(Trainer::create(value_of(session.net("train")), data, two_steps()))) {}
+        trainer(value_of(Trainer::create(value_of(session.net("train")), data, two_steps(w)))) {}
   const World& world;
+  const std::string folder = world.folder.path().string();
   Session session;
   std::shared_ptr<const Dataset> data;
   Session test;
@@ -110,7 +112,7 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
                    }});
   calls.push_back({"Trainer::create", "", false, [](const std::shared_ptr<World>& w) -> Call {
                      const auto trained = std::make_shared<Trained>(*w);
-                     return [w, trained, net = value_of(trained->session.net("train")), options = two_steps()] {
+                     return [w, trained, net = value_of(trained->session.net("train")), options = two_steps(*w)] {
                        auto made = Trainer::create(net, trained->data, options);
                        const Unwatched unwatched;
                        return Answer{made.status(), !made.ok() || made->total_steps() == 2};
@@ -145,6 +147,32 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
     const auto made = t.trainer.evaluate();
     const Unwatched unwatched;
     return {made.status(), !made.ok() || made->means.size() == 1};
+  });
+  on_trainer(calls, "Trainer::save_checkpoint", false, false, [](Trained& t) -> Answer { return {t.trainer.save_checkpoint()}; });
+  // A checkpoint that another trainer has written.
+  const auto on_checkpoint = [&](const char* name, const std::function<Answer(Trained&, const std::string&)>& function) {
+    calls.push_back({name, "", false, [function](const std::shared_ptr<World>& w) -> Call {
+                       const auto trained = std::make_shared<Trained>(*w);
+                       EXPECT_TRUE(trained->trainer.save_checkpoint().ok());
+                       return [w, trained, path = (w->folder / "step-000000000.safetensors").string(), function] {
+                         return function(*trained, path);
+                       };
+                     }});
+  };
+  on_checkpoint("Trainer::resume", [](Trained& t, const std::string& path) -> Answer {
+    const auto info = t.trainer.resume(path);
+    const Unwatched unwatched;
+    return {info.status(), !info.ok() || info->batch == 3};
+  });
+  on_checkpoint("read_checkpoint_info", [](Trained&, const std::string& path) -> Answer {
+    const auto info = read_checkpoint_info(path);
+    const Unwatched unwatched;
+    return {info.status(), !info.ok() || info->batch == 3};
+  });
+  on_checkpoint("list_checkpoints", [](Trained& t, const std::string&) -> Answer {
+    const auto list = list_checkpoints(t.folder);
+    const Unwatched unwatched;
+    return {list.status(), !list.ok() || (!list->complete.empty() && list->damaged.empty())};
   });
   on_trainer(calls, "Trainer::cancel", true, false, [](Trained& t) -> Answer {
     t.trainer.cancel();

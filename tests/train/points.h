@@ -33,7 +33,9 @@ struct Points {
 // A session of "line" and "train", and its two nets.
 struct LineSession {
   explicit LineSession(const SessionOptions& options = {}, int threads = 1, const char* optimizer = "adam")
-      : runtime(testing_nets::runtime(threads)),
+      : LineSession(testing_nets::runtime(threads), options, optimizer) {}
+  LineSession(Runtime of, const SessionOptions& options, const char* optimizer = "adam")
+      : runtime(std::move(of)),
         nets(testing_line::learning_line(runtime, optimizer)),
         all(value_of(runtime.open(nets, options))),
         train(value_of(all.net("train"))),

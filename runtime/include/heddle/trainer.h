@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/checkpoint.h"
 #include "heddle/dataset.h"
 #include "heddle/export.h"
 #include "heddle/plan_info.h"
@@ -49,6 +50,14 @@ enum class LastBatch : uint8_t {
   keep,  // a batch of their own, smaller than the others; the net then also needs a plan for it
 };
 
+// Where run() writes checkpoints (heddle/checkpoint.h), and when. A checkpoint is of one step; it is written beside the steps that follow,
+// and the next one waits until it is complete, so that there is at most one copy of the variables.
+struct CheckpointOptions {
+  std::string folder;  // exists already; empty: no checkpoints
+  int64_t every = 0;   // steps between checkpoints; 0: one whenever an evaluation is due. There is one after the last step too
+  int keep = 3;        // the number of newest files that are kept: older ones are removed once a newer one is complete. 0: all
+};
+
 struct TrainerOptions {
   std::string loss = "loss";  // the output of the net that is to become small: one number
   // The training is over after this many steps, or this many epochs if that is earlier. 0: not limited by it.
@@ -58,6 +67,7 @@ struct TrainerOptions {
   bool shuffle = true;         // in each epoch, the samples come in another order; else always in that of the dataset
   uint64_t seed = 0;           // of the order of samples, and of the random operators of the net
   int64_t evaluate_every = 0;  // steps between evaluations; there is one after the last step too. 0: only that one
+  CheckpointOptions checkpoints;
   // Called after each step and after each evaluation, on the thread that calls run() or step(). An error that they return ends the
   // training. They may read and write variables of the session.
   std::function<Status(const TrainingStep&)> on_step;
@@ -80,8 +90,9 @@ class HEDDLE_API Trainer {
   // Compiles the net that learns for the first batch, which the first step would do otherwise. Errors: those of Session::prepare and of
   // Dataset::read.
   Status prepare();
-  // Makes steps until the training is over, with the evaluations that are due, and continues where an earlier call has ended. Errors: those
-  // of step() and evaluate(), and those of the functions in `options`.
+  // Makes steps until the training is over, with the evaluations and checkpoints that are due, and continues where an earlier call has
+  // ended. When it returns without an error, the last checkpoint is complete. Errors: those of step(), evaluate() and save_checkpoint(),
+  // and those of the functions in `options`.
   Status run();
   // Makes one step, also beyond options.steps, and calls on_step. Where a step fails, variables are as they were before it
   // (SessionOptions::commit_late). Errors: those of Context::run and Dataset::read, with the step and its samples; numerics (the loss or
@@ -90,6 +101,15 @@ class HEDDLE_API Trainer {
   // Runs the test net with all of its samples, and calls on_evaluation. Errors: those of Context::run and Dataset::read; invalid_argument
   // (there is no test net); cancelled.
   Result<Evaluation> evaluate();
+  // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. Errors: invalid_argument
+  // (options.checkpoints has no folder); those of Session::save_variables, also of a checkpoint that was being written. The training
+  // continues after an error.
+  Status save_checkpoint();
+  // Sets all variables of the session, and the number of steps, to those of a checkpoint: what follows is what would have followed without
+  // an interruption, bit for bit. All or nothing. If the net is not the one that wrote the checkpoint, or has other devices, but has the
+  // same variables, there is a warning. Errors: those of read_checkpoint_info() and Session::load_variables; invalid_argument (the order of
+  // samples would be another one: seed, batch, last_batch, shuffle or the number of samples differs).
+  Result<CheckpointInfo> resume(const std::string& path);
   // [any thread] Ends the call of run(), step() or evaluate() in progress, else the next one, which then returns Code::cancelled. A step is
   // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
   void cancel();

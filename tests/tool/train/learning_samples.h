@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tool_runner.h"
+#include "tool/tool_runner.h"
 
 namespace heddle::tool_tests {
 

@@ -4,7 +4,7 @@
 #include <regex>
 #include <tuple>
 
-#include "learning_samples.h"
+#include "tool/train/learning_samples.h"
 
 namespace heddle::tool_tests {
 namespace {

@@ -6,7 +6,7 @@
 #include <regex>
 #include <sstream>
 
-#include "tool_runner.h"
+#include "tool/tool_runner.h"
 
 namespace heddle::tool_tests {
 namespace {

@@ -1,6 +1,8 @@
 // train: a net learns from data.
 #include <fmt/format.h>
 
+#include <climits>
+
 #include "commands/commands.h"
 #include "commands/train/training_job.h"
 
@@ -8,16 +10,9 @@ namespace heddle::tool {
 namespace {
 
 Status check_not_there(const TrainArguments& o) {
-  const std::pair<const char*, bool> options[] = {{"--checkpoint-dir", !o.checkpoint_dir.empty()},
-                                                  {"--checkpoint-every", !o.checkpoint_every.empty()},
-                                                  {"--keep", !o.keep.empty()},
-                                                  {"--resume", o.resume},
-                                                  {"--accumulate", !o.accumulate.empty()},
-                                                  {"--precision", !o.precision.empty()},
-                                                  {"--rendezvous", !o.rendezvous.empty()},
-                                                  {"--rank", !o.rank.empty()},
-                                                  {"--ranks", !o.ranks.empty()},
-                                                  {"--interface", !o.interface.empty()},
+  const std::pair<const char*, bool> options[] = {{"--accumulate", !o.accumulate.empty()}, {"--precision", !o.precision.empty()},
+                                                  {"--rendezvous", !o.rendezvous.empty()}, {"--rank", !o.rank.empty()},
+                                                  {"--ranks", !o.ranks.empty()},           {"--interface", !o.interface.empty()},
                                                   {"--timeout", !o.timeout.empty()}};
   for (const auto& [name, given] : options)
     if (given) return {Code::not_implemented, fmt::format("{} does not work yet", name), "leave it out"};
@@ -64,17 +59,30 @@ Run declare_train(CLI::App& app) {
   o->limits.declare(app);
   o->commit.declare(app);
   o->memory_limit.declare(app);
-  app.add_option("--checkpoint-dir", o->checkpoint_dir, "not there yet")->type_name("DIR");
-  app.add_option("--checkpoint-every", o->checkpoint_every, "not there yet")->type_name("N");
-  app.add_option("--keep", o->keep, "not there yet")->type_name("N");
-  app.add_flag("--resume", o->resume, "not there yet");
-  app.add_option("--accumulate", o->accumulate, "not there yet")->type_name("K");
-  app.add_option("--precision", o->precision, "not there yet")->type_name("DTYPE");
-  app.add_option("--rendezvous", o->rendezvous, "not there yet")->type_name("WHERE");
-  app.add_option("--rank", o->rank, "not there yet")->type_name("R");
-  app.add_option("--ranks", o->ranks, "not there yet")->type_name("N");
-  app.add_option("--interface", o->interface, "not there yet")->type_name("NAME");
-  app.add_option("--timeout", o->timeout, "not there yet")->type_name("SECONDS");
+  CLI::Option* const folder = app.add_option("--checkpoint-dir", o->checkpoint_dir,
+                                             "a folder for checkpoints, from which --resume continues; made if it is not there")
+                                  ->type_name("DIR")
+                                  ->check(not_empty());
+  app.add_option("--checkpoint-every", o->checkpoint_every, "steps between checkpoints; else one with each test")
+      ->type_name("N")
+      ->check(whole_number(INT64_MAX, 1))
+      ->needs(folder);
+  app.add_option("--keep", o->keep, "how many of the newest checkpoints are kept; 0: all")
+      ->type_name("N")
+      ->check(whole_number(INT_MAX))
+      ->needs(folder)
+      ->capture_default_str();
+  app.add_flag("--resume", o->resume, "continues from the newest checkpoint of --checkpoint-dir, or begins where there is none")
+      ->needs(folder);
+  // Not in the help: they say that they do not work yet.
+  const auto later = [&](const char* name, std::string& value) { app.add_option(name, value)->group(""); };
+  later("--accumulate", o->accumulate);
+  later("--precision", o->precision);
+  later("--rendezvous", o->rendezvous);
+  later("--rank", o->rank);
+  later("--ranks", o->ranks);
+  later("--interface", o->interface);
+  later("--timeout", o->timeout);
   return [o](Report& report) { return report.finish_with(train(*o, report)); };
 }
 

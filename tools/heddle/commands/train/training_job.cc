@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "base/element.h"
+#include "base/file.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
 #include "common/file_roles.h"
@@ -44,10 +46,11 @@ Status TrainingJob::open() {
   } else {  // the net only has a loss
     HEDDLE_CHECK(add_training(name));
   }
+  HEDDLE_CHECK(look_for_checkpoint());
   HEDDLE_CHECK(check_files());
   SessionOptions options;
   HEDDLE_CHECK(o_.memory_limit.apply(options));
-  options.seed = o_.seed;
+  options.seed = seed_;
   options.limits = limits_;
   o_.commit.apply(options);
   options.communicators = {CommunicatorOptions()};  // whatever their names, they are this process alone
@@ -56,6 +59,42 @@ Status TrainingJob::open() {
   HEDDLE_TRY(session_, all.net(name));
   HEDDLE_CHECK(open_test(all, name));
   return run_init(all);
+}
+
+// Finds what --resume continues from. A folder that has checkpoints is taken for nothing else.
+Status TrainingJob::look_for_checkpoint() {
+  seed_ = o_.seed.value_or(0);
+  if (o_.checkpoint_dir.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directory(o_.checkpoint_dir, error);
+  if (error)
+    return {Code::file_unwritable, fmt::format("--checkpoint-dir: could not make {}: {}", quoted(o_.checkpoint_dir), error.message()),
+            "name a folder, or a new one in a folder that exists"};
+  HEDDLE_TRY(const CheckpointList found, list_checkpoints(o_.checkpoint_dir));
+  if (!o_.resume && !found.complete.empty())
+    return {Code::invalid_argument,
+            fmt::format("--checkpoint-dir: {} has a checkpoint of step {} of an earlier training", quoted(o_.checkpoint_dir),
+                        found.complete[0].step),
+            "continue that training with --resume, or name another folder"};
+  for (Diagnostic damaged : found.damaged) {
+    damaged.severity = Severity::warning;
+    report_.diagnose(damaged);
+  }
+  if (!o_.resume) return {};
+  if (found.complete.empty()) {
+    report_.say(fmt::format("{} has no checkpoint yet: the training begins", quoted(o_.checkpoint_dir)));
+    return {};
+  }
+  from_ = found.complete[0];
+  seed_ = o_.seed.value_or(from_->seed);
+  return {};
+}
+
+Status TrainingJob::resume() {
+  if (!from_) return {};
+  HEDDLE_CHECK(trainer_->resume(from_->path).status());
+  report_.say(fmt::format("continues after step {}: {}", from_->step, quoted(from_->path)));
+  return {};
 }
 
 // Opens the net that was named, else "test", where the file has it.
@@ -81,7 +120,7 @@ Status TrainingJob::run_init(const Session& all) {
   if (const std::vector<PortInfo> inputs = init.inputs(); !inputs.empty())
     return {Code::missing_input, fmt::format("--init: net {} has input {}, and is given none", quoted(o_.init), quoted(inputs[0].name)),
             "name a net without inputs"};
-  const Status fresh = session_->initialize(o_.seed);
+  const Status fresh = session_->initialize(seed_);
   if (!fresh.ok())
     return {fresh.code(), fmt::format("--init: {}", fresh.diagnostic().message), "leave it out: what was trained would be lost"};
   const std::string what = fmt::format("while net {} was run for --init", quoted(o_.init));
@@ -111,6 +150,7 @@ Status TrainingJob::add_training(const std::string& name) {
 int64_t TrainingJob::batch_of(const std::vector<PortInfo>& inputs) const {
   constexpr int64_t otherwise = 32;
   if (o_.batch > 0) return o_.batch;
+  if (from_) return from_->batch;
   for (const PortInfo& port : inputs)
     if (port.shape.rank() > 0 && port.shape[0] > 0 && (port.symbols.empty() || port.symbols[0].empty())) return port.shape[0];
   return otherwise;
@@ -127,6 +167,7 @@ Status TrainingJob::check_files() const {
   if (!o_.output.empty()) HEDDLE_CHECK(writes_net(roles, o_.output));
   // Fails now if they can not be written at all, rather than after the training.
   if (!o_.curve.empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
+  if (!o_.checkpoint_dir.empty()) HEDDLE_CHECK(FileReplacement::create(std::filesystem::path(o_.checkpoint_dir) / "step").status());
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }
 
@@ -138,21 +179,25 @@ Status TrainingJob::read_data() {
   options.loss = o_.loss;
   options.steps = o_.steps;
   options.batch = batch_;
-  options.seed = o_.seed;
+  options.seed = seed_;
   options.evaluate_every = between_;
+  options.checkpoints.folder = o_.checkpoint_dir;
+  options.checkpoints.every = o_.checkpoint_every;
+  options.checkpoints.keep = o_.keep;
   options.on_step = [this](const TrainingStep& step) { return take_step(step); };
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
-  HEDDLE_TRY(auto data, read_array_files("--data", o_.data, session_->inputs(), o_.samples, o_.seed, limits_));
+  HEDDLE_TRY(auto data, read_array_files("--data", o_.data, session_->inputs(), o_.samples, seed_, limits_));
   samples_ = data->samples();
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
-  if (o_.test_data.empty()) return {};
-  HEDDLE_TRY(auto tests, read_array_files("--test-data", o_.test_data, test_->inputs(), o_.samples, o_.seed + 1, limits_));
-  return trainer_->test_with(*test_, std::move(tests)).during("while --test-data was read");
+  if (o_.test_data.empty()) return resume();
+  HEDDLE_TRY(auto tests, read_array_files("--test-data", o_.test_data, test_->inputs(), o_.samples, seed_ + 1, limits_));
+  HEDDLE_CHECK(trainer_->test_with(*test_, std::move(tests)), "while --test-data was read");
+  return resume();
 }
 
 // Warns before the first step: after hours it would be too late.
 void TrainingJob::warn_of_no_output() const {
-  if (!o_.output.empty() || o_.no_output) return;
+  if (!o_.output.empty() || o_.no_output || !o_.checkpoint_dir.empty()) return;
   Diagnostic warning;
   warning.severity = Severity::warning;
   warning.code = Code::invalid_argument;
@@ -205,14 +250,21 @@ Status TrainingJob::run() {
   HEDDLE_CHECK(trainer_->prepare());
   note_host_steps();
   // The log of an earlier training is replaced when no check is left that may fail.
-  if (!o_.log.empty()) HEDDLE_CHECK(log_.open(o_.log));
+  if (!o_.log.empty()) HEDDLE_CHECK(log_.open(o_.log, trainer_->steps()));
   warn_of_no_output();
   if (!o_.output.empty()) {  // variables that are not saved are not checked
     HEDDLE_TRY(infinite_at_first_, not_finite());
   }
   interruptible_.emplace([this] { trainer_->cancel(); });
   Status status = trainer_->run();
-  return status.code() == Code::cancelled && interrupting_signal() != 0 ? interruption() : status;
+  if (status.code() == Code::cancelled && interrupting_signal() != 0) status = interruption();
+  // Variables are as the last step left them, unless it has made them infinite. An error of a checkpoint would only come again.
+  const bool is_whole = status.code() != Code::numerics && status.code() != Code::file_unwritable;
+  if (!status.ok() && is_whole && !o_.checkpoint_dir.empty() && has_learned()) {
+    const Status saved = trainer_->save_checkpoint();
+    if (!saved.ok()) report_.diagnose(saved.diagnostic());
+  }
+  return status;
 }
 
 // Says which operators run on the host because their device has no kernel for them.
@@ -266,6 +318,7 @@ void TrainingJob::describe() {
   report_.json["train"] = {{"steps", losses_.count()},
                            {"batch", batch_},
                            {"samples", trainer_ ? Json(samples_) : Json()},
+                           {"resumed_from", from_ ? Json(from_->step) : Json()},
                            {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
                            {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
                            {"seconds", seconds_},

@@ -28,10 +28,13 @@ struct TrainArguments {
   CommitOption commit;
   MemoryLimitOption memory_limit;
   int64_t steps = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
-  uint64_t seed = 0;
-  // Options of the command line's contract that are not supported yet: for checkpoints, mixed precision and many devices.
-  std::string checkpoint_dir, checkpoint_every, keep, accumulate, precision, rendezvous, rank, ranks, interface, timeout;
+  std::optional<uint64_t> seed;  // not given: that of the checkpoint, else 0
+  std::string checkpoint_dir;
+  int64_t checkpoint_every = 0;
+  int keep = CheckpointOptions().keep;
   bool resume = false, no_output = false;
+  // Options of the command line's contract that are not supported yet: for mixed precision and many processes.
+  std::string accumulate, precision, rendezvous, rank, ranks, interface, timeout;
 };
 
 // The parts of the training, in the order of its public functions.
@@ -40,6 +43,7 @@ class TrainingJob {
   TrainingJob(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
   Status open();
   Status read_data();
+  // Trains. Interrupted, it writes a last checkpoint.
   Status run();
   bool has_learned() const { return !losses_.empty(); }
   // Saves the trained net, and the picture. Errors also: numerics, naming a variable that is not finite.
@@ -51,6 +55,8 @@ class TrainingJob {
   Status add_training(const std::string& name);
   int64_t batch_of(const std::vector<PortInfo>& inputs) const;
   Status check_files() const;
+  Status look_for_checkpoint();
+  Status resume();
   Status open_test(const Session& all, const std::string& learning);
   Status run_init(const Session& all);
   void warn_of_no_output() const;
@@ -70,6 +76,8 @@ class TrainingJob {
   std::optional<Session> session_, test_;
   std::optional<Trainer> trainer_;
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
+  std::optional<CheckpointInfo> from_;             // what it resumes from
+  uint64_t seed_ = 0;
   TrainingLog log_;
   int64_t batch_ = 0, samples_ = 0, between_ = 1;  // steps between two lines for people
   std::set<std::string> infinite_at_first_;        // variables, as masks may be infinite

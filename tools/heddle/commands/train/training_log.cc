@@ -4,17 +4,44 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
 
 #include "base/file.h"
 #include "base/text/text.h"
 
 namespace heddle::tool {
 
-Status TrainingLog::open(const std::string& file) {
+namespace {
+
+constexpr int64_t max_log_bytes = int64_t{1} << 32;
+
+// Returns how much of the log is of the first `steps` steps: whole lines, up to the first that is of a later one or no line of a log.
+size_t bytes_to_keep(std::string_view text, int64_t steps) {
+  size_t kept = 0;
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', kept)) {
+    const Json line = Json::parse(text.substr(kept, end - kept), nullptr, false);
+    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer() || line["step"].get<int64_t>() > steps) break;
+    kept = end + 1;
+  }
+  return kept;
+}
+
+}  // namespace
+
+Status TrainingLog::open(const std::string& file, int64_t steps) {
   // Opening a pipe without a reader would block.
   if (std::filesystem::is_fifo(file) && !FileDescriptor(::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).valid())
     return {Code::file_unwritable, fmt::format("{} is a pipe that no program reads", quoted(file)), "start its reader first"};
-  stream_.open(file, std::ios::trunc);
+  if (steps > 0 && std::filesystem::is_regular_file(file)) {
+    HEDDLE_TRY(const FileBytes bytes, read_file(file, max_log_bytes));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
+    HEDDLE_TRY(FileReplacement shorter, FileReplacement::create(file));
+    HEDDLE_CHECK(shorter.write(text.substr(0, bytes_to_keep(text, steps))));
+    HEDDLE_CHECK(shorter.commit());
+    stream_.open(file, std::ios::app);
+  } else {
+    stream_.open(file, std::ios::trunc);
+  }
   file_ = file;
   return stream_ ? Status() : Status(Code::file_unwritable, fmt::format("could not open {}", quoted(file)), "look at the folder");
 }

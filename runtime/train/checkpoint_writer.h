@@ -1,0 +1,43 @@
+// CheckpointWriter: writes the checkpoints of one training into a folder, beside the steps that follow.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "heddle/trainer.h"
+#include "state/variables.h"
+#include "train/checkpoint_file.h"
+
+namespace heddle {
+
+// Writes one checkpoint at a time, on a thread of its own. Threads: one at a time.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(std::shared_ptr<VariableStore> store, const CheckpointOptions& options) : store_(std::move(store)), options_(options) {}
+  // Waits for the thread.
+  ~CheckpointWriter();
+  // Begins to write the variables as they are now, after waiting for the checkpoint before, so that there is at most one copy of the
+  // variables. Errors: those of the checkpoint before; those of VariableStore::begin_snapshot().
+  Status begin(CheckpointInfo info);
+  // Returns the error of a checkpoint that has ended, once. poll() does not wait for one in progress.
+  Status poll();
+  Status wait();
+  // Returns the step of the newest checkpoint that was begun and has not failed; -1: none.
+  int64_t newest() const { return newest_; }
+  void set_newest(int64_t step) { newest_ = step; }
+
+ private:
+  Status write(PendingSnapshot& snapshot, const CheckpointInfo& info) const;
+  Status remove_old(int64_t newest) const;
+
+  std::shared_ptr<VariableStore> store_;
+  const CheckpointOptions options_;
+  std::thread thread_;
+  std::atomic<bool> ended_{true};
+  Status result_;  // written by the thread before ended_
+  int64_t newest_ = -1;
+};
+
+}  // namespace heddle

@@ -1,0 +1,121 @@
+// heddle train --checkpoint-dir and --resume: what is interrupted or killed continues, and learns what an undisturbed training learns.
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "tool/train/learning_samples.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+// The names of the checkpoints of a folder, sorted.
+Words checkpoints_in(const std::filesystem::path& folder) {
+  Words names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The lines of a log, without durations.
+std::vector<Json> lines_without_times(const std::string& file) {
+  std::vector<Json> lines = lines_of(file);
+  for (Json& line : lines) line.erase("step_ns");
+  return lines;
+}
+
+struct Checkpoints : Samples {
+  // A training of that many steps that is tested each tenth one, and keeps its checkpoints in folder/NAME.
+  Words train_in(const char* name, const char* steps, const Words& more = {}) const {
+    Words words = train({"--steps", steps, "--eval-every", "10", "--checkpoint-dir", file(name), "--test-data", "x=" + file("x.npy"),
+                         "--test-data", "labels=" + file("labels.npy"), "--set", "momentum=0.9"});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST(ToolCheckpoints, AreWrittenWithTheTestsAndTheNewestAreKept) {
+  const Checkpoints here;
+  ASSERT_EQ(heddle(here.train_in("a", "45")).status, 0);
+  EXPECT_EQ(checkpoints_in(here.file("a")),
+            (Words{"step-000000030.safetensors", "step-000000040.safetensors", "step-000000045.safetensors"}));
+  ASSERT_EQ(heddle(here.train_in("b", "10", {"--checkpoint-every", "3", "--keep", "0"})).status, 0);
+  EXPECT_EQ(checkpoints_in(here.file("b")), (Words{"step-000000003.safetensors", "step-000000006.safetensors", "step-000000009.safetensors",
+                                                   "step-000000010.safetensors"}));
+}
+
+// Killed several times, at whatever step that is: the file and each line of the log are those of a training that was never killed.
+TEST(ToolCheckpoints, AKilledTrainingContinuesToTheSameBits) {
+  const Checkpoints here;
+  const char* const steps = "20000";
+  const std::string whole = here.file("whole.heddle"), resumed = here.file("resumed.heddle"), log = here.file("resumed.jsonl");
+  ASSERT_EQ(heddle(here.train_in("whole", steps, {"--seed", "5", "-o", whole, "--log", here.file("whole.jsonl")})).status, 0);
+  int kills = 0;
+  for (;;) {
+    Words words = here.train_in("resumed", steps, {"--checkpoint-every", "50", "--resume", "-o", resumed, "--log", log});
+    if (kills == 0) words.insert(words.end(), {"--seed", "5"});  // the others have that of the checkpoint
+    Tool tool(words);
+    const auto size = [&] { return std::filesystem::exists(log) ? std::filesystem::file_size(log) : 0; };
+    const auto before = size();
+    if (kills < 4) tool.interrupt(SIGKILL, [&](const std::string&, pid_t) { return size() > before + 100000; });
+    const Outcome outcome = tool.run();
+    if (outcome.status == 0) break;
+    ASSERT_EQ(outcome.status, 1000 + SIGKILL) << outcome.err;
+    ++kills;
+  }
+  EXPECT_EQ(kills, 4);
+  EXPECT_EQ(read_text(here.file("resumed.safetensors")), read_text(here.file("whole.safetensors")));
+  EXPECT_EQ(read_text(resumed), read_text(whole));
+  const std::vector<Json> lines = lines_without_times(log);
+  EXPECT_EQ(lines, lines_without_times(here.file("whole.jsonl")));
+  EXPECT_EQ(lines.size(), 22000u);
+}
+
+TEST(ToolCheckpoints, AnInterruptedTrainingWritesOneMore) {
+  for (const int signal : {SIGINT, SIGTERM})
+    for (const char* const commit : {"late", "early"}) {
+      const Checkpoints here;
+      const std::string log = here.file("log.jsonl");
+      const Words more = {"--commit", commit, "--log", log, "--resume"};
+      Tool tool(here.train_in("a", "1000000000", more));
+      tool.interrupt(signal,
+                     [&](const std::string&, pid_t) { return std::filesystem::exists(log) && std::filesystem::file_size(log) > 9000; });
+      const Outcome outcome = tool.run();
+      EXPECT_EQ(outcome.status, 128 + signal) << outcome.err;
+      EXPECT_EQ(outcome.err.find("nothing of what is learned"), std::string::npos) << outcome.err;
+      // It is of the last step that was logged.
+      const int64_t last = lines_of(log).back()["step"];
+      const Words names = checkpoints_in(here.file("a"));
+      ASSERT_FALSE(names.empty());
+      EXPECT_EQ(names.back(), "step-" + std::string(9 - std::to_string(last).size(), '0') + std::to_string(last) + ".safetensors");
+      const Json next = heddle_json(here.train_in("a", std::to_string(last + 1).c_str(), more));
+      EXPECT_EQ(next["train"]["resumed_from"], last);
+      EXPECT_EQ(next["train"]["steps"], 1);
+    }
+}
+
+TEST(ToolCheckpoints, WhatDoesNotFitIsSaid) {
+  const Checkpoints here;
+  const auto says = [&](const char* name, const Words& more, int status) {
+    return codes(heddle_json(here.train_in(name, "20", more), status));
+  };
+  const Outcome none = heddle(here.train_in("a", "20", {"--resume"}));
+  EXPECT_EQ(none.status, 0);
+  EXPECT_NE(none.out.find("has no checkpoint yet"), std::string::npos) << none.out;
+  EXPECT_EQ(says("a", {}, 2), Words{"invalid-argument"}) << "of an earlier training";
+  EXPECT_EQ(says("a", {"--resume", "--seed", "1"}, 2), Words{"invalid-argument"});
+  EXPECT_EQ(says("missing/a", {}, 3), Words{"file-unwritable"});
+  EXPECT_EQ(says("x.npy", {}, 3), Words{"file-unwritable"});
+  EXPECT_EQ(heddle(here.train({"--resume"})).status, 2) << "from where?";
+  EXPECT_EQ(heddle(here.train({"--keep", "2"})).status, 2);
+  EXPECT_EQ(says("a", {"--resume"}, 0), Words{}) << "it is over";
+  // A damaged file is told of, and the one before it is taken.
+  const std::filesystem::path newest = here.folder / "a" / "step-000000020.safetensors";
+  write_text(newest, read_text(newest).substr(0, 900));
+  const Json object = heddle_json(here.train_in("a", "20", {"--resume"}));
+  EXPECT_EQ(codes(object), Words{"file-truncated"});
+  EXPECT_EQ(object["diagnostics"][0]["severity"], "warning");
+  EXPECT_EQ(object["train"]["resumed_from"], 10);
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests
