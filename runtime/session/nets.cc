@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "base/exceptions.h"
-#include "base/text/findings.h"
 #include "base/text/text.h"
 #include "derive/data_parallel/replicate.h"
 #include "derive/predictor/predictor.h"
@@ -19,6 +17,8 @@
 #include "resolve/resolve.h"
 #include "session/plain_values.h"
 #include "session/session_impl.h"
+#include "state/checkpoint_file.h"
+#include "state/net_contents.h"
 #include "weights/referenced_files.h"
 
 namespace heddle {
@@ -179,31 +179,20 @@ Status Nets::take_variables(const Session& session, const RunOptions& options) t
   const Session::Impl& from = Internals::of(session);
   HEDDLE_CHECK(from.runtime->made.check());
   HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, from.variables->snapshot(Interruption(deadline_of(options))));
-  std::map<std::string_view, const std::shared_ptr<const Blob>*> by_name;
+  ContentsByName by_name;
   for (size_t i = 0; i < contents.size(); ++i)
-    if (contents[i]) by_name.emplace(from.variables->name(i), &contents[i]);
-  Findings findings;
+    if (contents[i]) by_name.emplace(from.variables->name(i), contents[i]);
   State changed = *state_;
-  for (Net& net : changed.nets)
-    for (Variable& variable : net.variables) {
-      if (!variable.replica_of.empty()) continue;
-      const auto found = by_name.find(variable.name);
-      if (found == by_name.end()) {
-        findings.add(Status(Code::unknown_name, fmt::format("the session has no variable {}", quoted(variable.name)),
-                            "take them from a session of these nets")
-                         .in_net(net.name));
-        continue;
-      }
-      const std::shared_ptr<const Blob>& content = *found->second;
-      if (content->dtype != variable.type.dtype || variable.type.fixed_shape() != content->shape)
-        findings.add(Status(content->dtype != variable.type.dtype ? Code::dtype_mismatch : Code::shape_mismatch,
-                            fmt::format("variable {} is {}{} in the session, and another in the net", quoted(variable.name),
-                                        to_string(content->dtype), content->shape.text()),
-                            "take them from a session of these nets")
-                         .in_net(net.name));
-      variable.initial = {content, {}};
-    }
-  HEDDLE_CHECK(findings.status());
+  HEDDLE_CHECK(set_contents(changed.nets, by_name, "the session").status());
+  state_ = std::make_shared<const State>(std::move(changed));
+  return {};
+} catch (...) {
+  return status_of_exception();
+}
+
+Status Nets::take_checkpoint(const std::string& path) try {
+  State changed = *state_;
+  HEDDLE_CHECK(heddle::take_checkpoint(changed.nets, path, state_->limits));
   state_ = std::make_shared<const State>(std::move(changed));
   return {};
 } catch (...) {

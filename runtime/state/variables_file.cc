@@ -49,14 +49,6 @@ Result<std::vector<const TensorEntry*>> match(const VariableStore& store, const 
   return entries;
 }
 
-Result<std::shared_ptr<const Blob>> read(const Safetensors& file, const TensorEntry& entry) {
-  HEDDLE_TRY(std::shared_ptr<const Blob> blob, file.blob(entry, false));
-  if (entry.checksum && *entry.checksum != checksum({blob->data, static_cast<size_t>(blob->bytes)}))
-    return Status(Code::file_corrupt, fmt::format("tensor {} is not what was written (checksum)", quoted(entry.name)),
-                  "the file was damaged: take another");
-  return blob;
-}
-
 }  // namespace
 
 // The user names this file: what it links to may lie anywhere, unlike the weights that a net names.
@@ -67,6 +59,14 @@ Result<Safetensors> open_variables_file(const std::filesystem::path& path, const
     return Status(Code::file_not_found, fmt::format("there is no file {}", quoted(path.native())), "look for a typing mistake");
   if (error) return Status(Code::file_unreadable, fmt::format("can't open {}: {}", quoted(path.native()), error.message()));
   return Safetensors::open(real.parent_path(), real.filename().native(), limits);
+}
+
+Result<std::shared_ptr<const Blob>> read_checked(const Safetensors& file, const TensorEntry& entry) {
+  HEDDLE_TRY(std::shared_ptr<const Blob> blob, file.blob(entry, false));
+  if (entry.checksum && *entry.checksum != checksum({blob->data, static_cast<size_t>(blob->bytes)}))
+    return Status(Code::file_corrupt, fmt::format("tensor {} is not what was written (checksum)", quoted(entry.name)),
+                  "the file was damaged: take another");
+  return blob;
 }
 
 std::vector<TensorToWrite> tensors_to_write(const VariableStore& store, const std::vector<std::shared_ptr<const Blob>>& contents) {
@@ -82,7 +82,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> read_variables(const VariableSt
   std::vector<std::shared_ptr<const Blob>> contents(entries.size());
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i]) {
-      HEDDLE_TRY(contents[i], read(file, *entries[i]));
+      HEDDLE_TRY(contents[i], read_checked(file, *entries[i]));
     }
   return contents;
 }

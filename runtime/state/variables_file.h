@@ -16,10 +16,12 @@ namespace heddle {
 // of write_safetensors().
 Status save_variables(const VariableStore& store, const std::filesystem::path& path, const Interruption& until = {});
 
-// The parts of which these two consist, for files that hold more than variables (train/checkpoint_file.h). Contents are in the order of the
+// The parts of which these two consist, for files that hold more than variables (state/checkpoint_file.h). Contents are in the order of the
 // store's variables, null for replicas.
 std::vector<TensorToWrite> tensors_to_write(const VariableStore& store, const std::vector<std::shared_ptr<const Blob>>& contents);
 Result<Safetensors> open_variables_file(const std::filesystem::path& path, const Limits& limits);
+// Reads a tensor into memory. Errors: those of Safetensors::blob(); file_corrupt, if its checksum does not match.
+Result<std::shared_ptr<const Blob>> read_checked(const Safetensors& file, const TensorEntry& entry);
 // Reads all variables into memory and checks their checksums. Errors: as Session::load_variables.
 Result<std::vector<std::shared_ptr<const Blob>>> read_variables(const VariableStore& store, const Safetensors& file,
                                                                 const LoadVariablesOptions& what = {});

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "heddle/trainer.h"
+#include "state/checkpoint_file.h"
 #include "state/variables.h"
-#include "train/checkpoint_file.h"
 
 namespace heddle {
 

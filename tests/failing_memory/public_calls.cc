@@ -627,6 +627,13 @@ void add_nets_calls(Calls& calls) {
     Nets nets = w.both;
     return {nets.take_variables(*w.learned)};
   });
+  calls.push_back({"Nets::take_checkpoint", "", false, [](const WorldPointer& w) -> Call {
+                     const std::string path = checkpoint_of_line(*w);
+                     return [w, path]() -> Answer {
+                       Nets nets = w->both;
+                       return {nets.take_checkpoint(path)};
+                     };
+                   }});
   calls.push_back({"Nets::write", "", false, [](const WorldPointer& w) -> Call {
                      return [w, nets = value_of(Nets::read(w->net_path)), path = (w->folder / "copy.heddle").string()]() -> Answer {
                        Status status = nets.write(path);

@@ -91,6 +91,12 @@ void add_batch_calls(std::vector<PublicCall>& calls) {
 
 }  // namespace
 
+std::string checkpoint_of_line(const World& world) {
+  Trained trained(world);
+  EXPECT_TRUE(trained.trainer.save_checkpoint().ok());
+  return (world.folder / "step-000000000.safetensors").string();
+}
+
 void add_trainer_calls(std::vector<PublicCall>& calls) {
   add_batch_calls(calls);
   calls.push_back({"Dataset::of_arrays", "", false, [](const std::shared_ptr<World>& w) -> Call {

@@ -121,7 +121,7 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/bench.cc", {"base"}},
     {"tools/heddle/commands/bench_collectives.cc", {"base", "net"}},
     {"tools/heddle/commands/train", {"base", "net"}},
-    {"tools/heddle/commands/predictor.cc", {"base", "derive", "load", "net"}},
+    {"tools/heddle/commands/predictor.cc", {"base", "derive", "load", "net", "state"}},
     {"tools/heddle/commands/verify_onnx", {"base", "load"}},
     {"tools/heddle/commands/check.cc", {"base", "load"}},
     {"tools/heddle/commands/convert.cc", {"base", "load", "weights"}},

@@ -300,5 +300,23 @@ TEST(Checkpoint, OneThatCannotBeWrittenLeavesTheTrainingIntact) {
   }
 }
 
+TEST(Checkpoint, NetsTakeWhatItHas) {
+  const Points points(10);
+  const TemporaryFolder folder;
+  const LineSession session;
+  ASSERT_TRUE(session.trainer(points.dataset(), options_in(folder, 4, 2)).run().ok());
+  Nets nets = session.nets;
+  const Status taken = nets.take_checkpoint(file_of(folder, 4));
+  ASSERT_TRUE(taken.ok()) << taken.text();
+  EXPECT_EQ(contents(testing_line::open(session.runtime, nets)), contents(session.all));
+  ASSERT_TRUE(nets.take_checkpoint(file_of(folder, 2)).ok());
+  EXPECT_NE(contents(testing_line::open(session.runtime, nets)), contents(session.all));
+  EXPECT_EQ(nets.take_checkpoint(file_of(folder, 3)).code(), Code::file_not_found);
+  Nets sgd = testing_line::learning_line(session.runtime, "momentum");
+  const Status other = sgd.take_checkpoint(file_of(folder, 4));
+  EXPECT_EQ(other.code(), Code::unknown_name);
+  EXPECT_NE(other.text().find("\"w.velocity\""), std::string::npos) << other.text();
+}
+
 }  // namespace
 }  // namespace heddle::testing_train

@@ -84,6 +84,11 @@ class HEDDLE_API Nets {
   // one point between runs. Other variables of the session are ignored. Errors: unknown_name, dtype_mismatch and shape_mismatch, naming a
   // variable that the session does not have or has with another type; those of Session::save_variables.
   Status take_variables(const Session& session, const RunOptions& options = {});
+  // Sets the initial values of all variables of these nets to those of a checkpoint (heddle/checkpoint.h); its other variables are ignored.
+  // Errors: unknown_name, dtype_mismatch and shape_mismatch, naming a variable that the checkpoint does not have or has with another type;
+  // invalid_argument (the nets have no variables); those of read_checkpoint_info(); file_corrupt, naming a tensor that is not what was
+  // written.
+  Status take_checkpoint(const std::string& path);
   // Writes all nets to the file `path`, in the text form if `path` ends in ".json". Constants and variables of over 4096 bytes go to
   // NAME.safetensors beside that file. Both files are replaced as a whole, even if the nets were read from them. Errors: file_unwritable,
   // duplicate_name, limit_exceeded, invalid_argument (`path` is the name of a weights file) and errors in a net.

@@ -117,5 +117,54 @@ TEST(ToolCheckpoints, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(object["train"]["resumed_from"], 10);
 }
 
+TEST(ToolCheckpoints, AreShownByInspect) {
+  const Checkpoints here;
+  ASSERT_EQ(heddle(here.train_in("a", "25", {"--seed", "7", "--checkpoint-every", "10"})).status, 0);
+  const Json folder = heddle_json({"inspect", here.file("a")})["checkpoints"];
+  ASSERT_EQ(folder.size(), 3u);
+  EXPECT_EQ(folder[0]["step"], 25);
+  EXPECT_EQ(folder[2]["step"], 10);
+  EXPECT_TRUE(folder[0]["means"].contains("loss"));
+  const std::string newest = here.file("a/step-000000025.safetensors");
+  const Json file = heddle_json({"inspect", newest});
+  EXPECT_EQ(file["checkpoints"], Json::array({folder[0]}));
+  EXPECT_EQ(file["tensors"].size(), 3u) << "w, its velocity and the step";
+  EXPECT_EQ(file["checkpoints"][0]["seed"], 7);
+  EXPECT_NE(heddle({"inspect", newest}).out.find("checkpoint of step 25: loss "), std::string::npos);
+  write_text(newest, read_text(newest).substr(0, 300));
+  EXPECT_EQ(codes(heddle_json({"inspect", here.file("a")})), Words{"file-truncated"});
+  EXPECT_EQ(codes(heddle_json({"inspect", here.folder.path().string()}, 3)), Words{"file-unreadable"});
+}
+
+// A predictor has what training had learned until then.
+TEST(ToolCheckpoints, PredictorsAreTakenFromThem) {
+  const Checkpoints here;
+  const std::string trained = here.file("trained.heddle"), net = here.net;
+  ASSERT_EQ(heddle(here.train_in("a", "30", {"-o", trained})).status, 0);
+  const auto outputs_of = [&](const Words& more, const std::string& of) {
+    const std::string predictor = here.file("predictor.json"), logits = here.file("logits.npy");
+    Words words = {"predictor", of, "--net", "train", "--output", "logits", "-o", predictor};
+    words.insert(words.end(), more.begin(), more.end());
+    heddle_json(words);
+    heddle_json({"run", predictor, "--input", "x=" + here.file("x.npy"), "--output", "logits=" + logits});
+    return read_text(logits);
+  };
+  const std::string newest = outputs_of({}, trained);
+  EXPECT_EQ(outputs_of({"--checkpoint", here.file("a")}, net), newest);
+  EXPECT_EQ(outputs_of({"--checkpoint", here.file("a/step-000000030.safetensors")}, net), newest);
+  EXPECT_NE(outputs_of({"--checkpoint", here.file("a/step-000000010.safetensors")}, net), newest);
+  const auto says = [&](const std::string& checkpoint, const std::string& of, int status) {
+    return codes(heddle_json({"predictor", of, "--output", "logits", "--checkpoint", checkpoint, "-o", here.file("p.json")}, status));
+  };
+  EXPECT_EQ(says(here.file("trained.safetensors"), net, 3), Words{"file-not-found"}) << "so small a net has no such file";
+  EXPECT_EQ(says(here.folder.path().string(), net, 3), Words{"file-not-found"});
+  ASSERT_EQ(heddle({"model", "lenet", "-o", here.file("constant.heddle")}).status, 0);
+  EXPECT_EQ(says(here.file("a"), here.file("constant.heddle"), 2), Words{"invalid-argument"}) << "it has no variables";
+  ASSERT_EQ(heddle({"model", "mlp", "--train", "-o", here.file("other.heddle")}).status, 0);
+  const Words all = says(here.file("a"), here.file("other.heddle"), 2);
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0], "unknown-name");
+}
+
 }  // namespace
 }  // namespace heddle::tool_tests

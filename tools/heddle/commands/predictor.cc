@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/device_name.h"
 #include "base/text/text.h"
 #include "commands/commands.h"
@@ -11,17 +13,26 @@
 #include "load/save.h"
 #include "net/averages.h"
 #include "options/limit_options.h"
+#include "state/checkpoint_file.h"
 #include "tensors/inputs.h"
 
 namespace heddle::tool {
 namespace {
 
 struct PredictorArguments {
-  std::string file, net, output, device;
+  std::string file, net, output, device, checkpoint;
   std::vector<std::string> rename;
   PredictorOptions options;
   LimitOptions limits;
 };
+
+// Returns the file of --checkpoint: of a folder the newest.
+Result<std::string> checkpoint_file(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return path;
+  HEDDLE_TRY(const CheckpointList list, list_checkpoints(path));
+  if (!list.complete.empty()) return list.complete[0].path;
+  return Status(Code::file_not_found, fmt::format("--checkpoint: {} has no complete checkpoint", quoted(path)), "see heddle inspect");
+}
 
 Status extract(PredictorArguments& o, Report& report) {
   HEDDLE_TRY(o.options.rename, split_name_values("--rename", o.rename));
@@ -30,8 +41,13 @@ Status extract(PredictorArguments& o, Report& report) {
   HEDDLE_TRY(load.limits, o.limits.limits());
   FileRoles roles;
   roles.reads(o.file);
+  if (!o.checkpoint.empty()) roles.reads(o.checkpoint);
   HEDDLE_CHECK(writes_net(roles, o.output));
-  HEDDLE_TRY(const std::vector<Net> nets, load_nets(o.file, load));
+  HEDDLE_TRY(std::vector<Net> nets, load_nets(o.file, load));
+  if (!o.checkpoint.empty()) {
+    HEDDLE_TRY(const std::string file, checkpoint_file(o.checkpoint));
+    HEDDLE_CHECK(take_checkpoint(nets, file, load.limits));
+  }
   const Net* chosen = o.net.empty() ? &nets[0] : nullptr;
   for (const Net& net : nets)
     if (net.name == o.net) chosen = &net;
@@ -59,6 +75,9 @@ Run declare_predictor(CLI::App& app) {
   app.add_option("--rename", o->rename, "what an input or output is called")->type_name("NAME=NEW");
   app.add_option("--device", o->device, "where all of it runs; else each operator where it was trained")->type_name("DEVICE");
   app.add_flag("--average", o->options.average, "the averages that training kept in the place of the weights");
+  app.add_option("--checkpoint", o->checkpoint, "what training learned until then; of a folder, the newest")
+      ->type_name("FILE")
+      ->check(not_empty());
   app.add_option("-o", o->output, "the net")->required()->type_name("PREDICTOR.heddle");
   o->limits.declare(app);
   return [o](Report& report) { return report.finish_with(extract(*o, report)); };

@@ -6,6 +6,7 @@
 #include "commands/commands.h"
 #include "commands/inspect/inspect_net.h"
 #include "commands/inspect/inspect_plugin.h"
+#include "heddle/checkpoint.h"
 #include "load/load.h"
 #include "options/net_choice.h"
 #include "weights/safetensors.h"
@@ -31,11 +32,52 @@ std::string net_dot(const Net& net) {
   return out + "}\n";
 }
 
+Json json_of(const CheckpointInfo& info) {
+  Json means = Json::object();
+  for (const auto& [name, value] : info.means) means[name] = number(value);
+  return {{"file", info.path},       {"step", info.step},   {"loss", number(info.loss)}, {"means", means}, {"seed", info.seed},
+          {"samples", info.samples}, {"batch", info.batch}, {"version", info.version},   {"net", info.net}};
+}
+
+std::string text_of(const CheckpointInfo& info) {
+  std::string text = fmt::format("step {}: loss {:.4g}", info.step, info.loss);
+  for (const auto& [name, value] : info.means) text += fmt::format(", test {} {:.4g}", printable(name), value);
+  return text;
+}
+
+// Lists the checkpoints of a folder.
+Status inspect_folder(const InspectArguments& o, Report& report) {
+  HEDDLE_TRY(const CheckpointList list, list_checkpoints(o.file));
+  report.json["checkpoints"] = Json::array();
+  for (const CheckpointInfo& info : list.complete) {
+    report.json["checkpoints"].push_back(json_of(info));
+    report.say(fmt::format("{}, {}", text_of(info), quoted(info.path)));
+  }
+  for (Diagnostic damaged : list.damaged) {
+    damaged.severity = Severity::warning;
+    report.diagnose(damaged);
+  }
+  if (!list.complete.empty() || !list.damaged.empty()) return {};
+  return {Code::file_unreadable, fmt::format("{} is a folder without checkpoints", quoted(o.file)), "name a file, or another folder"};
+}
+
+// Says what a checkpoint is of; nothing of other weights.
+Status inspect_checkpoint(const InspectArguments& o, Report& report) {
+  const Result<CheckpointInfo> info = read_checkpoint_info(o.file);
+  if (info.status().code() == Code::invalid_argument) return {};
+  HEDDLE_CHECK(info.status());
+  report.json["checkpoints"] = Json::array({json_of(*info)});
+  report.say(fmt::format("checkpoint of {}; seed {}, batch {} of {} samples, written by Heddle {}", text_of(*info), info->seed, info->batch,
+                         info->samples, printable(info->version)));
+  return {};
+}
+
 Status inspect_weights(const InspectArguments& o, Report& report) {
   const std::filesystem::path path(o.file);
   HEDDLE_TRY(const Limits limits, o.net.limits.limits());
   HEDDLE_TRY(const Safetensors tensors,
              Safetensors::open(path.parent_path().empty() ? "." : path.parent_path(), path.filename().string(), limits));
+  HEDDLE_CHECK(inspect_checkpoint(o, report));
   Json list = Json::array();
   for (const TensorEntry& e : tensors.tensors()) {
     Json shape = Json::array();
@@ -63,6 +105,7 @@ Status inspect_weights(const InspectArguments& o, Report& report) {
 }
 
 Status inspect(const InspectArguments& o, Report& report) {
+  if (std::filesystem::is_directory(o.file)) return inspect_folder(o, report);
   const std::string extension = std::filesystem::path(o.file).extension().string();
   if (extension == ".safetensors") return inspect_weights(o, report);
   if (extension == ".so") return inspect_plugin(o.file, o.only, report);
@@ -83,7 +126,7 @@ Status inspect(const InspectArguments& o, Report& report) {
 
 Run declare_inspect(CLI::App& app) {
   auto o = std::make_shared<InspectArguments>();
-  app.add_option("file", o->file, "a net, .safetensors file or plugin")->required()->type_name("FILE");
+  app.add_option("file", o->file, "a net, .safetensors file or plugin, or a folder of checkpoints")->required()->type_name("FILE");
   o->choice.declare(app);
   app.add_flag("--stats", o->net.stats, "operators by type, parameters, bytes, flops");
   app.add_option("--shape", o->net.shapes, "shape of an input, for flops")->type_name("NAME=2x3x224x224")->needs("--stats");
@@ -101,6 +144,6 @@ const Command inspect_command = {"inspect",
                                  "a net, weights or plugin, readable",
                                  "heddle inspect resnet50.heddle --stats",
                                  declare_inspect,
-                                 {{"inspect", {"net", "nets", "stats", "tensors", "identity", "plugin", "dot"}}}};
+                                 {{"inspect", {"net", "nets", "stats", "tensors", "identity", "checkpoints", "plugin", "dot"}}}};
 
 }  // namespace heddle::tool

@@ -1,4 +1,4 @@
-#include "train/checkpoint_file.h"
+#include "state/checkpoint_file.h"
 
 #include <fmt/format.h>
 
@@ -164,6 +164,21 @@ Result<ReadCheckpoint> read_checkpoint(const VariableStore& store, const std::st
   HEDDLE_TRY(read.info, info_of(file, path), doing);
   HEDDLE_TRY(read.contents, read_variables(store, file), doing);
   return read;
+}
+
+Status take_checkpoint(std::vector<Net>& nets, const std::string& path, const Limits& limits) {
+  const std::string doing = fmt::format("while checkpoint {} was read", quoted(path));
+  HEDDLE_TRY(const Safetensors file, open_variables_file(path, limits), doing);
+  HEDDLE_CHECK(info_of(file, path).status(), doing);
+  ContentsByName contents;
+  for (const TensorEntry& entry : file.tensors()) {
+    HEDDLE_TRY(contents[entry.name], read_checked(file, entry), doing);
+  }
+  HEDDLE_TRY(const int64_t taken, set_contents(nets, contents, "the checkpoint"), doing);
+  if (taken > 0) return {};
+  return Status(Code::invalid_argument, "the nets have no variables that a checkpoint could give content",
+                "take the nets that were trained")
+      .during(doing);
 }
 
 Result<CheckpointInfo> read_checkpoint_info(const std::string& path) try {

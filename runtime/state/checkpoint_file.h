@@ -9,6 +9,7 @@
 
 #include "heddle/checkpoint.h"
 #include "heddle/limits.h"
+#include "state/net_contents.h"
 #include "state/variables.h"
 
 namespace heddle {
@@ -29,5 +30,8 @@ struct ReadCheckpoint {
 };
 // Errors: those of read_checkpoint_info() and of Session::load_variables.
 Result<ReadCheckpoint> read_checkpoint(const VariableStore& store, const std::string& path, const Limits& limits);
+// Gives the variables of nets that are not open what a checkpoint has, as Nets::take_checkpoint(). After an error some of the nets are
+// changed.
+Status take_checkpoint(std::vector<Net>& nets, const std::string& path, const Limits& limits);
 
 }  // namespace heddle
