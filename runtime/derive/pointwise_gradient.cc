@@ -94,15 +94,18 @@ class PointwiseGradient {
   Result<ValueId> operand_as(size_t place, DType dtype) {
     if (place + 2 >= operands_.size()) return operands_[place];
     const DType own = call_.types.dtype(operands_[place]);
-    if (own != dtype && own != DType::boolean) {
-      HEDDLE_TRY(operands_[place], emitter_.emit1("", "CastLike", {operands_[place], call_.output_gradients[0]}));
+    if (own == dtype || own == DType::boolean) return operands_[place];
+    casts_.resize(operands_.size());
+    if (!casts_[place].valid()) {
+      HEDDLE_TRY(casts_[place], emitter_.emit1("", "CastLike", {operands_[place], call_.output_gradients[0]}));
     }
-    return operands_[place];
+    return casts_[place];
   }
 
   const NodeGradientCall& call_;
   Emitter& emitter_;
   std::vector<ValueId> operands_;  // by position in the derivatives: the node's inputs, dy, y
+  std::vector<ValueId> casts_;     // likewise, in the output's dtype: values that were emitted, which have no inferred type
 };
 
 }  // namespace
