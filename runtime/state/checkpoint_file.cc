@@ -28,6 +28,9 @@ std::string key(std::string_view name) {
 TextPairs metadata_of(const CheckpointInfo& info) {
   TextPairs pairs = {{key("format"), std::string(format)},           {key("version"), info.version},
                      {key("step"), fmt::to_string(info.step)},       {key("loss"), shortest(info.loss)},
+                     {key("best_step"), fmt::to_string(info.best_step)},
+                     {key("best_mean"), shortest(info.best_mean)},
+                     {key("evaluations_since_best"), fmt::to_string(info.evaluations_since_best)},
                      {key("seed"), fmt::to_string(info.seed)},       {key("samples"), fmt::to_string(info.samples)},
                      {key("batch"), fmt::to_string(info.batch)},     {key("last_batch"), info.keeps_last_batch ? "keep" : "drop"},
                      {key("shuffle"), info.shuffles ? "yes" : "no"}, {key("net"), info.net}};
@@ -107,6 +110,9 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
   HEDDLE_TRY(info.net, text_of(pairs, "net"));
   HEDDLE_CHECK(read_number(pairs, "step", &info.step));
   HEDDLE_CHECK(read_number(pairs, "loss", &info.loss));
+  HEDDLE_CHECK(read_number(pairs, "best_step", &info.best_step));
+  HEDDLE_CHECK(read_number(pairs, "best_mean", &info.best_mean));
+  HEDDLE_CHECK(read_number(pairs, "evaluations_since_best", &info.evaluations_since_best));
   HEDDLE_CHECK(read_number(pairs, "seed", &info.seed));
   HEDDLE_CHECK(read_number(pairs, "samples", &info.samples));
   HEDDLE_CHECK(read_number(pairs, "batch", &info.batch));

@@ -19,10 +19,11 @@ BatchSequence::BatchSequence(const Options& options)
 BatchRequest BatchSequence::request(int64_t number) {
   const int64_t epoch = number / batches_, first = number % batches_ * options_.batch;
   if (epoch != epoch_) make_order(epoch);
-  return {order_.data() + first, std::min(options_.batch, options_.samples - first), options_.seed, epoch};
+  return {order_.data() + first, std::min(options_.batch, options_.samples - first), options_.seed, options_.tests ? -1 : epoch};
 }
 
 void BatchSequence::make_order(int64_t epoch) {
+  epoch_ = -1;  // until it is complete
   order_.resize(static_cast<size_t>(options_.samples));
   std::iota(order_.begin(), order_.end(), 0);
   epoch_ = epoch;

@@ -15,6 +15,7 @@ class BatchSequence {
     LastBatch last_batch = LastBatch::drop;
     bool shuffle = true;
     uint64_t seed = 0;
+    bool tests = false;  // batches to test with: requests say so
   };
   explicit BatchSequence(const Options& options);
   int64_t batches_of_epoch() const { return batches_; }

@@ -5,36 +5,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
 #include <system_error>
 
 #include "base/exceptions.h"
 #include "base/file.h"
 #include "base/text/text.h"
+#include "base/threads/signals.h"
 
 namespace heddle {
-namespace {
-
-// Blocks all signals for the thread that makes it, and so for threads that are started meanwhile: the handlers of the program run on
-// threads of the program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
-
 CheckpointWriter::~CheckpointWriter() {
   if (thread_.joinable()) thread_.join();
 }
@@ -77,19 +56,20 @@ Status CheckpointWriter::write(PendingSnapshot& snapshot, const CheckpointInfo& 
   const std::string doing = fmt::format("while the checkpoint of step {} was written", info.step);
   HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, snapshot.finish(), doing);
   HEDDLE_CHECK(write_checkpoint(*store_, contents, info, info.path), doing);
-  return remove_old(info.step).during(doing);
+  return remove_old(info).during(doing);
 }
 
-// Removes all but the newest ones. Files of later steps, which a training that was continued from an older checkpoint has left, are
-// replaced when it gets there.
-Status CheckpointWriter::remove_old(int64_t newest) const {
+// Removes all but the newest ones and the best one. Files of later steps, which a training that was continued from an older checkpoint has
+// left, are replaced when it gets there.
+Status CheckpointWriter::remove_old(const CheckpointInfo& newest) const {
   if (options_.keep == 0) return {};
   HEDDLE_TRY(const std::vector<std::string> names, names_in(options_.folder));
   std::vector<int64_t> steps;
   for (const std::string& name : names)
-    if (const std::optional<int64_t> step = step_of_checkpoint(name); step && *step <= newest) steps.push_back(*step);
+    if (const std::optional<int64_t> step = step_of_checkpoint(name); step && *step <= newest.step) steps.push_back(*step);
   std::sort(steps.rbegin(), steps.rend());
   for (size_t i = static_cast<size_t>(options_.keep); i < steps.size(); ++i) {
+    if (steps[i] == newest.best_step) continue;
     const std::filesystem::path path = std::filesystem::path(options_.folder) / checkpoint_name(steps[i]);
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
       return {Code::file_unwritable, fmt::format("could not remove {}: {}", quoted(path.native()), errno_text(errno)),

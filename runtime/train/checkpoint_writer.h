@@ -30,7 +30,7 @@ class CheckpointWriter {
 
  private:
   Status write(PendingSnapshot& snapshot, const CheckpointInfo& info) const;
-  Status remove_old(int64_t newest) const;
+  Status remove_old(const CheckpointInfo& newest) const;
 
   std::shared_ptr<VariableStore> store_;
   const CheckpointOptions options_;

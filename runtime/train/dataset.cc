@@ -83,6 +83,7 @@ class ArrayDataset final : public Dataset {
   ArrayDataset(std::vector<std::string> names, std::vector<TensorView> arrays) : names_(std::move(names)), arrays_(std::move(arrays)) {}
   const std::vector<std::string>& names() const override { return names_; }
   int64_t samples() const override { return arrays_[0].shape[0]; }
+  bool is_in_memory() const override { return true; }
   Status read(const BatchRequest& request, Batch& batch) const override {
     bool consecutive = request.count > 0;
     for (int64_t k = 0; k < request.count; ++k) {

@@ -79,10 +79,9 @@ std::optional<size_t> FedNet::output(const std::string& name) const {
   return std::nullopt;
 }
 
-Status FedNet::read(const BatchRequest& request) {
-  samples_.assign(request.samples, request.samples + request.count);
-  HEDDLE_CHECK(data_->read(request, batch_));
-  const std::vector<TensorView>& values = batch_.values();
+Status FedNet::feed(const SampleBatch& read) {
+  read_ = &read;
+  const std::vector<TensorView>& values = read.batch.values();
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const size_t of = value_of_input_[i];
     if (of >= values.size() || values[of].dtype == DType::none)
@@ -117,13 +116,13 @@ std::shared_ptr<const PlanInfo> FedNet::plan() const {
 }
 
 std::string FedNet::not_finite_text() const {
-  return heddle::not_finite_text({*data_, samples_, batch_});
+  return heddle::not_finite_text({*data_, read_->samples, read_->batch});
 }
 
 Status FedNet::with_samples(Status error, const std::string& during) const {
-  const std::string sample = sample_text({*data_, samples_, batch_}, error.diagnostic().message);
+  const std::string sample = sample_text({*data_, read_->samples, read_->batch}, error.diagnostic().message);
   return std::move(error).during(fmt::format("{}, {}of samples {}", during, sample.empty() ? "" : fmt::format("in {}, ", sample),
-                                             samples_text({*data_, samples_, batch_})));
+                                             samples_text({*data_, read_->samples, read_->batch})));
 }
 
 }  // namespace heddle

@@ -11,6 +11,7 @@
 #include "base/threads/mutex.h"
 #include "heddle/dataset.h"
 #include "heddle/session.h"
+#include "train/batch_reader.h"
 
 namespace heddle {
 
@@ -41,16 +42,18 @@ class FedNet {
   // Returns the number of the output of that name; none: there is none.
   std::optional<size_t> output(const std::string& name) const;
 
-  // Reads the samples of a request. The values are valid until the next call. Errors: those of Dataset::read; internal (it left out one).
-  Status read(const BatchRequest& request);
-  // Returns a context for the samples that were read, with its inputs bound; valid until the next call. Contexts for a few shapes are kept.
+  // Takes the values of a batch of the data, which must stay valid as long as contexts run. Errors: internal (one was left out).
+  Status feed(const SampleBatch& read);
+  // Returns a context for the batch that was fed, with its inputs bound; valid until the next call. Contexts for a few shapes are kept.
   // Errors: those of Session::prepare.
   Result<Context*> prepare(const SharedMemory& memory);
+  // Returns the number of samples of the batch that was fed.
+  int64_t samples() const { return static_cast<int64_t>(read_->samples.size()); }
   // Returns the plan of the context that prepare() returned last; null: none, or no memory for it.
   std::shared_ptr<const PlanInfo> plan() const;
   // Returns the input that has a number that is not finite, with its sample; empty: none has.
   std::string not_finite_text() const;
-  // Adds to the error of a run, which happened `during`, the samples that were read and the one that it is about.
+  // Adds to the error of a run, which happened `during`, the samples of the batch and the one that it is about.
   Status with_samples(Status error, const std::string& during) const;
 
  private:
@@ -66,10 +69,9 @@ class FedNet {
   std::vector<PortInfo> outputs_;
   std::vector<size_t> value_of_input_;  // by input: which value of a batch it is given
   bool decides_shapes_ = false;         // an input does by its content: each batch needs a context of its own
-  std::vector<int64_t> samples_;        // that were read
-  Batch batch_;
-  std::vector<TensorView> inputs_;  // the batch, in the order of the inputs
-  std::list<Prepared> contexts_;    // the one used last first
+  const SampleBatch* read_ = nullptr;   // the batch that was fed
+  std::vector<TensorView> inputs_;      // the batch, in the order of the inputs
+  std::list<Prepared> contexts_;        // the one used last first
 };
 
 }  // namespace heddle

@@ -26,6 +26,7 @@ Arrays arrays_of(const World& world) {
 TrainerOptions two_steps(const World& world) {
   TrainerOptions options;
   options.checkpoints.folder = world.folder.path().string();
+  options.best.mean = "loss";
   options.steps = 2;
   options.batch = 3;  // of four samples: in an order of their own
   return options;
@@ -180,6 +181,15 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
     const Unwatched unwatched;
     return {list.status(), !list.ok() || (!list->complete.empty() && list->damaged.empty())};
   });
+  on_trainer(calls, "Trainer::restore_best", false, true, [](Trained& t) -> Answer {
+    if (!t.trainer.best()) {
+      const auto made = t.trainer.evaluate();
+      if (!made.ok()) return {made.status()};
+    }
+    return {t.trainer.restore_best()};
+  });
+  on_trainer(calls, "Trainer::best", true, false, [](Trained& t) -> Answer { return {{}, !t.trainer.best()}; });
+  on_trainer(calls, "Trainer::is_stopped_early", true, false, [](Trained& t) -> Answer { return {{}, !t.trainer.is_stopped_early()}; });
   on_trainer(calls, "Trainer::cancel", true, false, [](Trained& t) -> Answer {
     t.trainer.cancel();
     return {{}, t.trainer.step().status().code() == Code::cancelled};

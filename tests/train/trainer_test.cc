@@ -276,7 +276,7 @@ TEST(Trainer, BatchesMayHaveShapesOfTheirOwn) {
   Trainer trainer = session.trainer(data, options_of(60, 1));
   const Status status = trainer.run();
   EXPECT_TRUE(status.ok()) << status.text();
-  EXPECT_EQ(data->reads, 60);
+  EXPECT_EQ(data->reads, 60) << "nothing after the end is read";
   EXPECT_EQ(session.train.plan_counts().made, 6);
 }
 

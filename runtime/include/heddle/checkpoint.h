@@ -24,6 +24,10 @@ struct CheckpointInfo {
   double loss = 0;   // of the last one
   // The means of the evaluation after that step; empty: there was none.
   std::vector<std::pair<std::string, double>> means;
+  // The best evaluation until then (TrainerOptions::best), and how many came since that were no better.
+  int64_t best_step = -1;  // none
+  double best_mean = 0;
+  int64_t evaluations_since_best = 0;
   // From these follows which samples the next step has: TrainerOptions, and the number of samples of the dataset.
   uint64_t seed = 0;
   int64_t samples = 0, batch = 0;

@@ -64,6 +64,9 @@ class HEDDLE_API Dataset {
   virtual int64_t samples() const = 0;
   // Fills `batch` with the samples of the request. Errors: those of the dataset; they should name the sample.
   virtual Status read(const BatchRequest& request, Batch& batch) const = 0;
+  // Returns true if read() only copies or refers to memory. Such a dataset is read by the thread that trains: handing batches over from
+  // another one would take longer.
+  virtual bool is_in_memory() const { return false; }
   // Returns what people call a sample, for errors: the number of the sample, unless a dataset has something better, such as a file's name.
   virtual std::string sample_name(int64_t sample) const;
 

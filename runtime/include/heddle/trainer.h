@@ -58,16 +58,29 @@ struct CheckpointOptions {
   int keep = 3;        // the number of newest files that are kept: older ones are removed once a newer one is complete. 0: all
 };
 
+// Which evaluation is the best one. The variables as they were then are kept: in a checkpoint, which is not removed while it is the best,
+// or, without a folder for checkpoints, in memory.
+struct BestOptions {
+  std::string mean;      // the mean of an evaluation that decides, "accuracy"; empty: none is kept
+  bool largest = false;  // the largest is the best; else the smallest
+  int patience = 0;  // the training is over after that many evaluations in a row that are no better than the best. 0: they do not end it
+};
+
 struct TrainerOptions {
   std::string loss = "loss";  // the output of the net that is to become small: one number
-  // The training is over after this many steps, or this many epochs if that is earlier. 0: not limited by it.
+  // The training is over after this many steps, or this many epochs if that is earlier (or earlier still: BestOptions::patience). 0: not
+  // limited by it.
   int64_t steps = 0, epochs = 0;
   int64_t batch = 32;  // samples of a step
   LastBatch last_batch = LastBatch::drop;
+  // The threads that read samples ahead, and how many batches they keep ready beside those that they are reading. They have a low priority.
+  // With 0 threads, or a dataset that is in memory, each step reads its own.
+  int reader_threads = 1, read_ahead = 2;
   bool shuffle = true;         // in each epoch, the samples come in another order; else always in that of the dataset
   uint64_t seed = 0;           // of the order of samples, and of the random operators of the net
   int64_t evaluate_every = 0;  // steps between evaluations; there is one after the last step too. 0: only that one
   CheckpointOptions checkpoints;
+  BestOptions best;
   // Called after each step and after each evaluation, on the thread that calls run() or step(). An error that they return ends the
   // training. They may read and write variables of the session.
   std::function<Status(const TrainingStep&)> on_step;
@@ -99,7 +112,7 @@ class HEDDLE_API Trainer {
   // the norm of the gradients is not finite; this step has updated the variables); unknown_name (the loss is not one number); cancelled.
   Result<TrainingStep> step();
   // Runs the test net with all of its samples, and calls on_evaluation. Errors: those of Context::run and Dataset::read; invalid_argument
-  // (there is no test net); cancelled.
+  // (there is no test net); unknown_name (no mean is called options.best.mean); cancelled.
   Result<Evaluation> evaluate();
   // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. Errors: invalid_argument
   // (options.checkpoints has no folder); those of Session::save_variables, also of a checkpoint that was being written. The training
@@ -110,12 +123,19 @@ class HEDDLE_API Trainer {
   // same variables, there is a warning. Errors: those of read_checkpoint_info() and Session::load_variables; invalid_argument (the order of
   // samples would be another one: seed, batch, last_batch, shuffle or the number of samples differs).
   Result<CheckpointInfo> resume(const std::string& path);
+  // Sets all variables of the session, and the number of steps, to those of the best evaluation. Errors: invalid_argument (there was none);
+  // those of resume().
+  Status restore_best();
   // [any thread] Ends the call of run(), step() or evaluate() in progress, else the next one, which then returns Code::cancelled. A step is
   // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
   void cancel();
 
   // Returns the number of steps that were made.
   int64_t steps() const;
+  // Returns the best evaluation, as (step, mean); none: options.best has no name, or there was no evaluation.
+  std::optional<std::pair<int64_t, double>> best() const;
+  // Returns true if the training is over because of BestOptions::patience.
+  bool is_stopped_early() const;
   // Returns the number of steps after which the training is over; -1: never.
   int64_t total_steps() const;
   // Returns the plan of the last step, or, before the first one, that of prepare(). Null: none yet, or no memory to describe it.

@@ -19,7 +19,7 @@ Words checkpoints_in(const std::filesystem::path& folder) {
 // The lines of a log, without durations.
 std::vector<Json> lines_without_times(const std::string& file) {
   std::vector<Json> lines = lines_of(file);
-  for (Json& line : lines) line.erase("step_ns");
+  for (Json& line : lines) line.erase("step_ns"), line.erase("read_ns");
   return lines;
 }
 
@@ -164,6 +164,46 @@ TEST(ToolCheckpoints, PredictorsAreTakenFromThem) {
   const Words all = says(here.file("a"), here.file("other.heddle"), 2);
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all[0], "unknown-name");
+}
+
+// The test loss is least after the first tests where the labels of the test are others; its variables are what is written.
+TEST(ToolCheckpoints, TheBestIsWhatIsKept) {
+  const Checkpoints here;
+  std::vector<int64_t> labels = {0, 1, 1, 1, 0, 1, 0, 0};
+  here.write("other.npy", "<i8", "8,", labels.data(), 8 * sizeof(int64_t));
+  const auto train = [&](const Words& more, int status = 0) {
+    Words words = here.train({"--steps", "60", "--eval-every", "2", "--test-data", "x=" + here.file("x.npy"), "--test-data",
+                              "labels=" + here.file("other.npy"), "--log", here.file("log.jsonl")});
+    words.insert(words.end(), more.begin(), more.end());
+    return heddle_json(words, status);
+  };
+  const std::string trained = here.file("trained.json"), loss = here.file("loss.npy");
+  const Json whole = train({"--best", "loss=min", "-o", trained});
+  double least = 1e9;
+  int64_t step = 0;
+  for (const Json& line : lines_of(here.file("log.jsonl")))
+    if (line.contains("test_loss") && line["test_loss"].get<double>() < least) least = line["test_loss"], step = line["step"];
+  EXPECT_LT(step, 60);
+  EXPECT_EQ(whole["train"]["best"]["step"], step);
+  EXPECT_EQ(whole["train"]["best"]["mean"], least);
+  EXPECT_EQ(whole["train"]["stopped_early"], false);
+  heddle_json({"run", trained, "--net", "test", "--input", "x=" + here.file("x.npy"), "--input", "labels=" + here.file("other.npy"),
+               "--output", "loss=" + loss});
+  EXPECT_NEAR(npy_values(loss)[0], least, 1e-6);
+  const Json stopped =
+      train({"--best", "loss=min", "--patience", "3", "-o", here.file("stopped.json"), "--checkpoint-dir", here.file("a")});
+  EXPECT_EQ(stopped["train"]["stopped_early"], true);
+  EXPECT_EQ(stopped["train"]["steps"], step + 6);
+  EXPECT_EQ(read_text(here.file("stopped.json")), read_text(trained));
+  // It is over: the same is written again.
+  const Json again =
+      train({"--best", "loss=min", "--patience", "3", "-o", here.file("again.json"), "--checkpoint-dir", here.file("a"), "--resume"});
+  EXPECT_EQ(again["train"]["steps"], 0);
+  EXPECT_EQ(read_text(here.file("again.json")), read_text(trained));
+  EXPECT_EQ(codes(train({"--best", "loss", "--no-output"}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(train({"--best", "accuracy=max", "--no-output"}, 2)), Words{"unknown-name"});
+  EXPECT_EQ(codes(heddle_json(here.train({"--best", "loss=min"}), 2)), Words{"invalid-argument"}) << "nothing is tested";
+  EXPECT_EQ(heddle(here.train({"--patience", "3"})).status, 2);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ TEST(ToolTrain, ALossFallsAndIsWrittenDownStepByStep) {
   EXPECT_EQ(lines[19]["loss"], object["train"]["last_loss"]);
   EXPECT_EQ(lines[19]["learning_rate"], 0.5);
   EXPECT_TRUE(lines[19]["step_ns"].is_number_integer());
+  EXPECT_TRUE(lines[19]["read_ns"].is_number_integer());
   EXPECT_NE(read_text(curve).find("<polyline"), std::string::npos);
 }
 
@@ -70,6 +71,24 @@ TEST(ToolTrain, TestsAreMeansOverAllSamples) {
   EXPECT_EQ(lines[10]["step"], 10);
   EXPECT_GT(lines[10]["test_loss"].get<double>(), lines[21]["test_loss"].get<double>());
   EXPECT_EQ(object["train"]["test"]["loss"], lines[21]["test_loss"]);
+}
+
+// Eight samples in batches of three are two steps of an epoch, or three with the last two samples.
+TEST(ToolTrain, EpochsEndAsTheyAreAskedTo) {
+  const Samples samples;
+  const auto steps = [&](const Words& more) {
+    Words words = {"train",   samples.net, "--data",     "x=" + samples.file("x.npy"), "--data", "labels=" + samples.file("labels.npy"),
+                   "--batch", "3",         "--no-output"};
+    words.insert(words.end(), more.begin(), more.end());
+    return heddle_json(words)["train"]["steps"];
+  };
+  EXPECT_EQ(steps({"--epochs", "5"}), 10);
+  EXPECT_EQ(steps({"--epochs", "5", "--last-batch", "keep"}), 15);
+  EXPECT_EQ(steps({"--epochs", "5", "--steps", "4"}), 4);
+  EXPECT_EQ(steps({"--epochs", "5", "--steps", "40"}), 10);
+  const Words neither = {"train", samples.net, "--data", "x=" + samples.file("x.npy"), "--data", "labels=" + samples.file("labels.npy")};
+  EXPECT_EQ(codes(heddle_json(neither, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(heddle(samples.train({"--last-batch", "pad"})).status, 2);
 }
 
 // Whatever the loss is called, the picture has its line of tests too.
@@ -233,6 +252,8 @@ TEST(ToolTrain, TheLossIsShownWhileItLearns) {
   const Samples samples;
   const Outcome outcome = Tool(samples.train({"--steps", "4000"})).on_terminal().run();
   EXPECT_NE(outcome.err.find("step 1 of 4000: loss "), std::string::npos) << outcome.err;
+  EXPECT_TRUE(std::regex_search(outcome.err, std::regex("step [0-9]+ of 4000: loss [0-9.e-]+, [0-9]+ samples/s[^\n]*, [0-9]+ s left")))
+      << outcome.err;
   EXPECT_EQ(outcome.out.find(" of 4000"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("step 400: loss "), std::string::npos) << outcome.out;
 }

@@ -20,7 +20,8 @@ struct Shown {
 Words stable_lines(std::istream& text) {
   Words lines;
   for (std::string line; std::getline(text, line);)
-    if (!line.starts_with("step ")) lines.push_back(std::regex_replace(line, std::regex(R"(\+(sse|avx2|avx512)\b)"), ""));
+    if (!line.starts_with("step ") && line.find(" is the best") == std::string::npos)
+      lines.push_back(std::regex_replace(line, std::regex(R"(\+(sse|avx2|avx512)\b)"), ""));
   return lines;
 }
 

@@ -21,6 +21,8 @@ Status check_not_there(const TrainArguments& o) {
 
 Status train(const TrainArguments& o, Report& report) {
   HEDDLE_CHECK(check_not_there(o));
+  if (o.steps == 0 && o.epochs == 0)
+    return {Code::invalid_argument, "nothing says when the training is over", "give it --steps N or --epochs N"};
   TrainingJob job(o, report);
   HEDDLE_CHECK(job.open());
   HEDDLE_CHECK(job.read_data());
@@ -33,6 +35,33 @@ Status train(const TrainArguments& o, Report& report) {
   return status.ok() ? saved : status;
 }
 
+void declare_checkpoints(CLI::App& app, TrainArguments& o) {
+  CLI::Option* const folder = app.add_option("--checkpoint-dir", o.checkpoint_dir,
+                                             "a folder for checkpoints, from which --resume continues; made if it is not there")
+                                  ->type_name("DIR")
+                                  ->check(not_empty());
+  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints; else one with each test")
+      ->type_name("N")
+      ->check(whole_number(INT64_MAX, 1))
+      ->needs(folder);
+  app.add_option("--keep", o.keep, "how many of the newest checkpoints are kept; 0: all")
+      ->type_name("N")
+      ->check(whole_number(INT_MAX))
+      ->needs(folder)
+      ->capture_default_str();
+  app.add_flag("--resume", o.resume, "continues from the newest checkpoint of --checkpoint-dir, or begins where there is none")
+      ->needs(folder);
+  CLI::Option* const best =
+      app.add_option("--best", o.best,
+                     "what the test net makes that decides which test is the best; its variables are what is kept at the end")
+          ->type_name("NAME=min|max")
+          ->check(not_empty());
+  app.add_option("--patience", o.patience, "ends the training after that many tests in a row that are no better than the best")
+      ->type_name("N")
+      ->check(whole_number(INT_MAX, 1))
+      ->needs(best);
+}
+
 Run declare_train(CLI::App& app) {
   auto o = std::make_shared<TrainArguments>();
   app.add_option("net", o->file, "a file with a net that has a loss, and perhaps one to test it")->required()->type_name("NET");
@@ -40,9 +69,15 @@ Run declare_train(CLI::App& app) {
   app.add_option("--test", o->test, "the net that it is tested with; else \"test\", where the file has it")->type_name("NAME");
   app.add_option("--init", o->init, "a net that is run once before the first step: it gives variables their content")->type_name("NAME");
   app.add_option("--loss", o->loss, "the value that is to become small")->type_name("NAME")->capture_default_str();
-  app.add_option("--steps", o->steps, "how often the variables are updated")->required()->check(whole_number(INT64_MAX, 1));
+  app.add_option("--steps", o->steps, "how often the variables are updated")->type_name("N")->check(whole_number(INT64_MAX, 1));
+  app.add_option("--epochs", o->epochs, "how often each sample is used; with --steps, what comes first")
+      ->type_name("N")
+      ->check(whole_number(INT64_MAX, 1));
   app.add_option("--batch", o->batch, "samples of a step: the symbol N; else as many as the net declares, else 32")
       ->check(whole_number(INT64_MAX, 1));
+  app.add_option("--last-batch", o->last_batch, "the samples at the end of an epoch that are fewer than a batch: left out, or a batch")
+      ->check(CLI::IsMember({"drop", "keep"}))
+      ->capture_default_str();
   app.add_option("--data", o->data, "an array for each input, samples along its first axis; or \"synthetic\"")
       ->required()
       ->type_name("NAME=FILE");
@@ -59,21 +94,7 @@ Run declare_train(CLI::App& app) {
   o->limits.declare(app);
   o->commit.declare(app);
   o->memory_limit.declare(app);
-  CLI::Option* const folder = app.add_option("--checkpoint-dir", o->checkpoint_dir,
-                                             "a folder for checkpoints, from which --resume continues; made if it is not there")
-                                  ->type_name("DIR")
-                                  ->check(not_empty());
-  app.add_option("--checkpoint-every", o->checkpoint_every, "steps between checkpoints; else one with each test")
-      ->type_name("N")
-      ->check(whole_number(INT64_MAX, 1))
-      ->needs(folder);
-  app.add_option("--keep", o->keep, "how many of the newest checkpoints are kept; 0: all")
-      ->type_name("N")
-      ->check(whole_number(INT_MAX))
-      ->needs(folder)
-      ->capture_default_str();
-  app.add_flag("--resume", o->resume, "continues from the newest checkpoint of --checkpoint-dir, or begins where there is none")
-      ->needs(folder);
+  declare_checkpoints(app, *o);
   // Not in the help: they say that they do not work yet.
   const auto later = [&](const char* name, std::string& value) { app.add_option(name, value)->group(""); };
   later("--accumulate", o->accumulate);

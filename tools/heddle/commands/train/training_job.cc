@@ -24,6 +24,13 @@ bool is_finite(const TensorView& view) {
   return true;
 }
 
+// "2 h 5 min", "12 s"
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  return whole >= 60 ? fmt::format("{} min {} s", whole / 60, whole % 60) : fmt::format("{} s", whole);
+}
+
 }  // namespace
 
 bool TrainingJob::has_net(const std::string& name) const {
@@ -87,6 +94,36 @@ Status TrainingJob::look_for_checkpoint() {
   }
   from_ = found.complete[0];
   seed_ = o_.seed.value_or(from_->seed);
+  return {};
+}
+
+Result<BestOptions> TrainingJob::best() const {
+  BestOptions made;
+  made.patience = o_.patience;
+  if (o_.best.empty()) return made;
+  const size_t at = o_.best.rfind('=');
+  const std::string which = at == std::string::npos ? "" : o_.best.substr(at + 1);
+  if (which != "min" && which != "max")
+    return Status(Code::invalid_argument, fmt::format("--best {}: it says neither min nor max", quoted(o_.best)),
+                  "write it like accuracy=max or loss=min");
+  if (o_.test_data.empty())
+    return Status(Code::invalid_argument, "--best: nothing is tested", "give the test net data with --test-data NAME=FILE");
+  made.mean = o_.best.substr(0, at);
+  made.largest = which == "max";
+  return made;
+}
+
+// Takes back what the training did after the best test.
+Status TrainingJob::restore_best() {
+  const auto best = trainer_->best();
+  if (!best) return {};
+  const bool stopped = trainer_->is_stopped_early();
+  const int64_t made = trainer_->steps();
+  HEDDLE_CHECK(trainer_->restore_best(), "while the best variables were restored");
+  report_.say(fmt::format("{}test {} {:.4g} of step {} is the best{}",
+                          stopped ? fmt::format("stopped: {} tests in a row were no better; ", o_.patience) : "",
+                          printable(o_.best.substr(0, o_.best.rfind('='))), best->second, best->first,
+                          best->first == made ? "" : ": its variables are restored"));
   return {};
 }
 
@@ -171,23 +208,33 @@ Status TrainingJob::check_files() const {
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }
 
+// Returns how many steps there are, before there is a trainer that knows.
+int64_t TrainingJob::total_steps() const {
+  const int64_t epoch = (samples_ + (o_.last_batch == "keep" ? batch_ - 1 : 0)) / batch_;
+  if (o_.epochs == 0 || o_.epochs > INT64_MAX / std::max<int64_t>(1, epoch)) return o_.steps;
+  return o_.steps == 0 ? epoch * o_.epochs : std::min(o_.steps, epoch * o_.epochs);
+}
+
 Status TrainingJob::read_data() {
   report_.step("reading data");
   batch_ = batch_of(session_->inputs());
-  between_ = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, o_.steps / 10);
   TrainerOptions options;
   options.loss = o_.loss;
   options.steps = o_.steps;
+  options.epochs = o_.epochs;
+  options.last_batch = o_.last_batch == "keep" ? LastBatch::keep : LastBatch::drop;
   options.batch = batch_;
   options.seed = seed_;
-  options.evaluate_every = between_;
   options.checkpoints.folder = o_.checkpoint_dir;
   options.checkpoints.every = o_.checkpoint_every;
   options.checkpoints.keep = o_.keep;
+  HEDDLE_TRY(options.best, best());
   options.on_step = [this](const TrainingStep& step) { return take_step(step); };
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
   HEDDLE_TRY(auto data, read_array_files("--data", o_.data, session_->inputs(), o_.samples, seed_, limits_));
   samples_ = data->samples();
+  between_ = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, total_steps() / 10);
+  options.evaluate_every = between_;
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
   if (o_.test_data.empty()) return resume();
   HEDDLE_TRY(auto tests, read_array_files("--test-data", o_.test_data, test_->inputs(), o_.samples, seed_ + 1, limits_));
@@ -209,16 +256,17 @@ void TrainingJob::warn_of_no_output() const {
 Status TrainingJob::take_step(const TrainingStep& step) {
   seconds_ += static_cast<double>(step.run_ns) / 1e9;
   losses_.add(step.step, step.loss);
-  show(step.step);
+  show(step);
   // The training ends with an error that has these numbers.
   if (!std::isfinite(step.loss) || !std::isfinite(step.gradient_norm.value_or(0))) return {};
   Json line = {{"step", step.step},
                {"loss", number(step.loss)},
                {"step_ns", step.run_ns},
+               {"read_ns", step.read_ns},
                {"learning_rate", step.learning_rate ? number(*step.learning_rate) : Json()}};
   if (step.gradient_norm) line["gradient_norm"] = number(*step.gradient_norm);
   HEDDLE_CHECK(log_.write(line));
-  if (o_.test_data.empty() && (step.step % between_ == 0 || step.step == o_.steps))
+  if (o_.test_data.empty() && (step.step % between_ == 0 || step.step == trainer_->total_steps()))
     report_.say(fmt::format("step {}: loss {:.4g}", step.step, step.loss));
   return {};
 }
@@ -232,17 +280,28 @@ Status TrainingJob::take_evaluation(const Evaluation& evaluation) {
     text += fmt::format(", test {} {:.4g}", printable(name), value);
     if (name == o_.loss) test_losses_.add(evaluation.step, value);
   }
-  report_.say(fmt::format("step {}: loss {:.4g}{}", evaluation.step, losses_.last().loss, text));
+  const double loss = losses_.empty() && from_ ? from_->loss : losses_.last().loss;  // a test that the interruption was before
+  report_.say(fmt::format("step {}: loss {:.4g}{}", evaluation.step, loss, text));
   return log_.write(line);
 }
 
-// Shows progress on a terminal only, a few times a second.
-void TrainingJob::show(int64_t step) {
+// Shows progress on a terminal only, a few times a second: the pace since it was last shown, and what is left at the pace so far.
+void TrainingJob::show(const TrainingStep& step) {
   constexpr double between_ns = 2e8;
+  pace_.samples += step.samples;
+  pace_.read_ns += static_cast<double>(step.read_ns);
   const uint64_t now = ticks();
-  if (ticks_to_ns(now - shown_) < between_ns) return;
+  if (begun_ == 0) begun_ = shown_ = now - ns_to_ticks(static_cast<double>(step.run_ns + step.read_ns));
+  const double since_ns = ticks_to_ns(now - shown_);
+  if (losses_.count() > 1 && since_ns < between_ns) return;
+  const double each_ns = ticks_to_ns(now - begun_) / static_cast<double>(losses_.count());
+  const double waits = pace_.read_ns / since_ns;
+  report_.step(fmt::format("step {} of {}: loss {:.4g}, {:.0f} samples/s{}, {} left", step.step, trainer_->total_steps(), step.loss,
+                           static_cast<double>(pace_.samples) * 1e9 / since_ns,
+                           waits >= 0.05 ? fmt::format(", {:.0f}% of it waiting for data", 100 * waits) : "",
+                           duration_text(each_ns * static_cast<double>(trainer_->total_steps() - step.step) / 1e9)));
   shown_ = now;
-  report_.step(fmt::format("step {} of {}: loss {:.4g}", step, o_.steps, losses_.last().loss));
+  pace_ = {};
 }
 
 Status TrainingJob::run() {
@@ -264,7 +323,8 @@ Status TrainingJob::run() {
     const Status saved = trainer_->save_checkpoint();
     if (!saved.ok()) report_.diagnose(saved.diagnostic());
   }
-  return status;
+  stopped_early_ = trainer_->is_stopped_early();
+  return status.ok() ? restore_best() : status;
 }
 
 // Says which operators run on the host because their device has no kernel for them.
@@ -312,6 +372,11 @@ Status TrainingJob::save_nets_with_variables() {
   return {};
 }
 
+Json TrainingJob::best_json() const {
+  const auto best = trainer_ ? trainer_->best() : std::nullopt;
+  return best ? Json{{"step", best->first}, {"mean", number(best->second)}} : Json();
+}
+
 void TrainingJob::describe() {
   Json test;
   for (const auto& [name, value] : tested_) test[name] = number(value);
@@ -319,6 +384,8 @@ void TrainingJob::describe() {
                            {"batch", batch_},
                            {"samples", trainer_ ? Json(samples_) : Json()},
                            {"resumed_from", from_ ? Json(from_->step) : Json()},
+                           {"best", best_json()},
+                           {"stopped_early", stopped_early_},
                            {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
                            {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
                            {"seconds", seconds_},

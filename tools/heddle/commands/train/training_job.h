@@ -27,11 +27,14 @@ struct TrainArguments {
   LimitOptions limits;
   CommitOption commit;
   MemoryLimitOption memory_limit;
-  int64_t steps = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
+  std::string last_batch = "drop";
+  int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
   std::optional<uint64_t> seed;  // not given: that of the checkpoint, else 0
   std::string checkpoint_dir;
   int64_t checkpoint_every = 0;
   int keep = CheckpointOptions().keep;
+  std::string best;  // NAME=min or NAME=max
+  int patience = 0;
   bool resume = false, no_output = false;
   // Options of the command line's contract that are not supported yet: for mixed precision and many processes.
   std::string accumulate, precision, rendezvous, rank, ranks, interface, timeout;
@@ -53,10 +56,13 @@ class TrainingJob {
  private:
   bool has_net(const std::string& name) const;
   Status add_training(const std::string& name);
+  int64_t total_steps() const;
   int64_t batch_of(const std::vector<PortInfo>& inputs) const;
   Status check_files() const;
   Status look_for_checkpoint();
   Status resume();
+  Result<BestOptions> best() const;
+  Status restore_best();
   Status open_test(const Session& all, const std::string& learning);
   Status run_init(const Session& all);
   void warn_of_no_output() const;
@@ -66,7 +72,8 @@ class TrainingJob {
   // Called by the trainer.
   Status take_step(const TrainingStep& step);
   Status take_evaluation(const Evaluation& evaluation);
-  void show(int64_t step);
+  void show(const TrainingStep& step);
+  Json best_json() const;
 
   const TrainArguments& o_;
   Report& report_;
@@ -83,8 +90,15 @@ class TrainingJob {
   std::set<std::string> infinite_at_first_;        // variables, as masks may be infinite
   Losses losses_, test_losses_;
   std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
+  bool stopped_early_ = false;
   double seconds_ = 0;
-  uint64_t shown_ = 0;  // ticks when the loss was last shown
+  // Sums over the steps since progress was last shown.
+  struct Pace {
+    int64_t samples = 0;
+    double read_ns = 0;
+  };
+  Pace pace_;
+  uint64_t begun_ = 0, shown_ = 0;  // ticks of the first step, and when progress was last shown
 };
 
 }  // namespace heddle::tool

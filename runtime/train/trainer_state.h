@@ -1,0 +1,67 @@
+// The state of a Trainer, and what it does with it: steps and evaluations (trainer.cc), checkpoints and the best of them
+// (trainer_checkpoints.cc).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heddle/trainer.h"
+#include "train/batch_reader.h"
+#include "train/checkpoint_writer.h"
+#include "train/fed_net.h"
+
+namespace heddle {
+
+struct Trainer::State {
+  State(FedNet net, std::shared_ptr<const Dataset> data, const TrainerOptions& asked, const BatchSequence& order);
+
+  // Steps and evaluations.
+  Status run();
+  Status prepare();
+  Status read(int64_t step);  // its samples
+  Status step(TrainingStep* made);
+  Status evaluate(Evaluation* made);
+  Status evaluate_batch(int64_t first, Evaluation* made);
+  int64_t total_steps() const;  // -1: no end
+  bool is_over() const;
+  bool is_stopped_early() const { return options.best.patience > 0 && since_best >= options.best.patience; }
+  bool is_due(int64_t every) const { return (every > 0 && made % every == 0) || made == total_steps(); }
+  Status check_finite(const TrainingStep& made) const;
+  Status no_loss() const;
+
+  // Checkpoints and the best evaluation.
+  Status save_checkpoint();
+  Status take(Status of_writer);
+  CheckpointInfo checkpoint_info() const;
+  Result<CheckpointInfo> resume(const std::string& path);
+  Status check_order(const CheckpointInfo& of) const;
+  Status note_best(const Evaluation& of);
+  Status restore_best();
+
+  FedNet learner;
+  std::optional<FedNet> tester;
+  const TrainerOptions options;
+  const int64_t batches_of_epoch;
+  BatchReader reader;
+  std::unique_ptr<BatchReader> test_reader;
+  CheckpointWriter writer;
+  const bool commits_late;
+  SharedMemory memory;                              // of both nets, which take turns
+  std::optional<size_t> loss, rate, norm;           // outputs of the net that learns
+  int64_t made = 0;                                 // steps
+  double last_loss = 0;                             // of the last one
+  int64_t evaluations = 0;                          // that were completed
+  Evaluation evaluated;                             // the last one
+  bool evaluation_due = false, saving_due = false;  // after the last step
+  int64_t best_step = -1;                           // of the best evaluation; -1: there was none
+  double best_mean = 0;
+  int64_t since_best = 0;                                  // evaluations that were no better
+  int64_t judged_step = -1;                                // of the last evaluation that was compared
+  std::vector<std::shared_ptr<const Blob>> best_contents;  // of the variables then, where there is no folder for checkpoints
+  RunCancellation cancellation;
+};
+
+}  // namespace heddle
