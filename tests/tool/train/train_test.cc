@@ -73,6 +73,39 @@ TEST(ToolTrain, TestsAreMeansOverAllSamples) {
   EXPECT_EQ(object["train"]["test"]["loss"], lines[21]["test_loss"]);
 }
 
+// Columns of a table are what arrays of their numbers are.
+TEST(ToolTrain, LearnsFromATable) {
+  const Samples samples;
+  std::string table = "name,label,x0,x1\n";
+  for (int i = 0; i < 8; ++i)
+    table += std::string("s") + std::to_string(i) + "," + std::to_string(i % 2) + (i % 2 == 0 ? ",1" : ",-1") + ",0.5\n";
+  const std::string file = samples.file("table.csv"), from_table = samples.file("table.json"), from_arrays = samples.file("arrays.json");
+  write_text(file, table);
+  const Words words = {"train",
+                       samples.net,
+                       "--data",
+                       "x=" + file + ":x0,x1",
+                       "--data",
+                       "labels=" + file + ":label",
+                       "--batch",
+                       "4",
+                       "--learning-rate",
+                       "0.5",
+                       "--steps",
+                       "20",
+                       "-o",
+                       from_table};
+  ASSERT_EQ(heddle(words).status, 0) << heddle(words).err;
+  ASSERT_EQ(heddle(samples.train({"-o", from_arrays})).status, 0);
+  EXPECT_EQ(read_text(from_table), read_text(from_arrays));
+  const Json run =
+      heddle_json({"run", from_table, "--net", "test", "--input", "x=" + file + ":x0,x1", "--input", "labels=" + file + ":label"});
+  EXPECT_TRUE(run["outputs"].contains("loss"));
+  EXPECT_EQ(
+      codes(heddle_json({"train", samples.net, "--data", "x=" + file + ":x0,x1", "--data", "labels=" + file + ":name", "--steps", "1"}, 3)),
+      Words{"syntax"});
+}
+
 // Eight samples in batches of three are two steps of an epoch, or three with the last two samples.
 TEST(ToolTrain, EpochsEndAsTheyAreAskedTo) {
   const Samples samples;

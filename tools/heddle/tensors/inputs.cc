@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/text/text.h"
 #include "infer/shape_operands.h"
+#include "tensors/csv.h"
 #include "tensors/picture.h"
 #include "tensors/tensor_files.h"
 
@@ -188,6 +189,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<P
       HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
     } else {
       HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
+      if (is_csv(given.second)) blobs[position] = csv_for_input(blobs[position], inputs[position]);
     }
   }
   return blobs;

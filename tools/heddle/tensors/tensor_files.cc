@@ -4,10 +4,12 @@
 
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "base/element.h"
 #include "base/text/text.h"
 #include "onnx/tensors/tensor_proto.h"
+#include "tensors/csv.h"
 #include "tensors/npy.h"
 #include "weights/safetensors.h"
 
@@ -34,14 +36,15 @@ Result<std::shared_ptr<const Blob>> read_from_safetensors(const std::string& fil
 }  // namespace
 
 std::string file_of_tensor(const std::string& text) {
-  const size_t end = text.find(".safetensors:");
-  return end == std::string::npos ? text : text.substr(0, end + std::strlen(".safetensors"));
+  for (const std::string_view extension : {".safetensors:", ".csv:"})
+    if (const size_t at = text.find(extension); at != std::string::npos) return text.substr(0, at + extension.size() - 1);
+  return text;
 }
 
 Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits) {
-  const std::string file = file_of_tensor(text);
-  if (file.size() < text.size()) return read_from_safetensors(file, text.substr(file.size() + 1), limits);
-  if (file.ends_with(".safetensors")) return read_from_safetensors(file, {}, limits);
+  const std::string file = file_of_tensor(text), part = file.size() < text.size() ? text.substr(file.size() + 1) : "";
+  if (file.ends_with(".safetensors")) return read_from_safetensors(file, part, limits);
+  if (file.ends_with(".csv")) return read_csv(file, part, limits);
   const std::string extension = std::filesystem::path(file).extension().string();
   if (extension == ".npy") return read_npy(file, limits);
   if (extension == ".pb") {
@@ -49,7 +52,7 @@ Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const L
     return tensor.blob;
   }
   return Status(Code::invalid_argument, fmt::format("{}: no reader for {}", quoted(file), quoted(extension)),
-                "use .npy, .safetensors[:TENSOR] or .pb");
+                "use .npy, .safetensors[:TENSOR], .csv[:COLUMN,COLUMN] or .pb");
 }
 
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor) {

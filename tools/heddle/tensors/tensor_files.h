@@ -1,4 +1,4 @@
-// Tensors from and to files: .npy, .safetensors[:TENSOR], .pb; text for --print; hashes for --json.
+// Tensors from and to files: .npy, .safetensors[:TENSOR], .csv[:COLUMN,COLUMN], .pb; text for --print; hashes for --json.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace heddle::tool {
 // Returns the file in an argument of read_tensor.
 std::string file_of_tensor(const std::string& text);
 // Reads by the file's extension; weight_file_bytes and tensor_bytes limit the size. "weights.safetensors:fc1" names one tensor; without a
-// name the file must hold exactly one.
+// name the file must hold exactly one. "points.csv:x,y" names two columns (tensors/csv.h).
 Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits = {});
 // Writes .npy or .safetensors (tensor named `name`), replaced as a whole.
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor);

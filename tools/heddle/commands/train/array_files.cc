@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "net/net.h"
 #include "tensors/convert.h"
+#include "tensors/csv.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
 
@@ -89,7 +90,8 @@ Result<std::shared_ptr<const Blob>> synthetic_array(const std::string& option, c
 Result<std::shared_ptr<const Blob>> read_array(const std::string& option, const PortInfo& port, const std::string& file,
                                                const Limits& limits) {
   const std::string what = fmt::format("{} {}", option, port.name);
-  HEDDLE_TRY(const std::shared_ptr<const Blob> array, read_tensor(file, limits), what);
+  HEDDLE_TRY(std::shared_ptr<const Blob> array, read_tensor(file, limits), what);
+  if (is_csv(file)) array = csv_for_input(array, port);
   if (!converts(array->dtype, port.dtype))
     return Status(
         Code::dtype_mismatch,

@@ -78,7 +78,7 @@ Run declare_train(CLI::App& app) {
   app.add_option("--last-batch", o->last_batch, "the samples at the end of an epoch that are fewer than a batch: left out, or a batch")
       ->check(CLI::IsMember({"drop", "keep"}))
       ->capture_default_str();
-  app.add_option("--data", o->data, "an array for each input, samples along its first axis; or \"synthetic\"")
+  app.add_option("--data", o->data, "for each input an array, samples along its first axis, or columns of FILE.csv:a,b; or \"synthetic\"")
       ->required()
       ->type_name("NAME=FILE");
   app.add_option("--samples", o->samples, "of synthetic data")->check(whole_number(INT64_MAX, 1))->capture_default_str();

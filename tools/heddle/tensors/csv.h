@@ -1,0 +1,27 @@
+// CSV files (RFC 4180) with a header as tensors: one row for each line after the header.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "heddle/limits.h"
+#include "heddle/session.h"
+#include "heddle/status.h"
+#include "net/net.h"
+
+namespace heddle::tool {
+
+// Reads columns of numbers. `columns`: names separated by commas, in the order in which they are wanted; empty: all. One column that is
+// named is a tensor [rows], else it is [rows, columns]. i64 if each number is whole, else f64. Errors, with the line: syntax (a line of
+// another number of cells, a cell that is no number, quotation marks that do not end), unknown_name, duplicate_name (of wanted columns);
+// those of reading a file.
+Result<std::shared_ptr<const Blob>> read_csv(const std::string& file, const std::string& columns, const Limits& limits);
+
+// Returns the tensor of a CSV file as an input takes it: in its dtype, unless fractions would be lost, and one column as [rows, 1] for an
+// input with two axes.
+std::shared_ptr<const Blob> csv_for_input(const std::shared_ptr<const Blob>& blob, const PortInfo& input);
+
+// Whether the argument of read_tensor names a CSV file.
+bool is_csv(const std::string& text);
+
+}  // namespace heddle::tool
