@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 
 #include "base/checksum.h"
 #include "base/exceptions.h"
@@ -19,21 +20,27 @@ namespace {
 
 constexpr std::string_view prefix = "heddle.checkpoint.", mean_prefix = "heddle.checkpoint.mean.", file_prefix = "step-",
                            extension = ".safetensors", format = "1";
-constexpr int digits = 9;  // of a step in a file's name, so that names sort as numbers do
+constexpr std::string_view last_batch_names[] = {"drop", "keep", "pad"};  // by LastBatch
+constexpr int digits = 9;                                                 // of a step in a file's name, so that names sort as numbers do
 
 std::string key(std::string_view name) {
   return fmt::format("{}{}", prefix, name);
 }
 
 TextPairs metadata_of(const CheckpointInfo& info) {
-  TextPairs pairs = {{key("format"), std::string(format)},           {key("version"), info.version},
-                     {key("step"), fmt::to_string(info.step)},       {key("loss"), shortest(info.loss)},
+  TextPairs pairs = {{key("format"), std::string(format)},
+                     {key("version"), info.version},
+                     {key("step"), fmt::to_string(info.step)},
+                     {key("loss"), shortest(info.loss)},
                      {key("best_step"), fmt::to_string(info.best_step)},
                      {key("best_mean"), shortest(info.best_mean)},
                      {key("evaluations_since_best"), fmt::to_string(info.evaluations_since_best)},
-                     {key("seed"), fmt::to_string(info.seed)},       {key("samples"), fmt::to_string(info.samples)},
-                     {key("batch"), fmt::to_string(info.batch)},     {key("last_batch"), info.keeps_last_batch ? "keep" : "drop"},
-                     {key("shuffle"), info.shuffles ? "yes" : "no"}, {key("net"), info.net}};
+                     {key("seed"), fmt::to_string(info.seed)},
+                     {key("samples"), fmt::to_string(info.samples)},
+                     {key("batch"), fmt::to_string(info.batch)},
+                     {key("last_batch"), std::string(to_string(info.last_batch))},
+                     {key("shuffle"), info.shuffles ? "yes" : "no"},
+                     {key("net"), info.net}};
   for (const auto& [name, value] : info.means) pairs.emplace_back(fmt::format("{}{}", mean_prefix, name), shortest(value));
   return pairs;
 }
@@ -118,7 +125,9 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
   HEDDLE_CHECK(read_number(pairs, "batch", &info.batch));
   HEDDLE_TRY(const std::string_view last_batch, text_of(pairs, "last_batch"));
   HEDDLE_TRY(const std::string_view shuffle, text_of(pairs, "shuffle"));
-  info.keeps_last_batch = last_batch == "keep";
+  const auto* const found = std::find(std::begin(last_batch_names), std::end(last_batch_names), last_batch);
+  if (found == std::end(last_batch_names)) return damaged(fmt::format("the checkpoint's last_batch is {}", quoted(last_batch)));
+  info.last_batch = static_cast<LastBatch>(found - std::begin(last_batch_names));
   info.shuffles = shuffle == "yes";
   for (const auto& [name, text] : pairs)
     if (name.starts_with(mean_prefix)) {
@@ -130,6 +139,10 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
 }
 
 }  // namespace
+
+std::string_view to_string(LastBatch last_batch) {
+  return last_batch_names[static_cast<size_t>(last_batch)];
+}
 
 std::string checkpoint_name(int64_t step) {
   return fmt::format("{}{:0{}}{}", file_prefix, step, digits, extension);

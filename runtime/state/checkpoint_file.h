@@ -14,6 +14,9 @@
 
 namespace heddle {
 
+// Returns "drop", "keep" or "pad".
+std::string_view to_string(LastBatch last_batch);
+
 // Returns the name of the file of that step, and the step of a file's name; none: it is not called like a checkpoint.
 std::string checkpoint_name(int64_t step);
 std::optional<int64_t> step_of_checkpoint(std::string_view name);

@@ -131,6 +131,7 @@ Status BatchReader::begin(Slot& slot, int64_t number) noexcept {
   slot.is_wanted = true;
   try {
     const BatchRequest request = sequence_.request(number);
+    slot.read.padding = request.padding;
     slot.read.epoch = request.epoch;
     slot.read.seed = request.seed;
     slot.read.samples.assign(request.samples, request.samples + request.count);
@@ -142,8 +143,8 @@ Status BatchReader::begin(Slot& slot, int64_t number) noexcept {
 
 Status BatchReader::read(Slot& slot) const noexcept {
   try {
-    return data_->read({slot.read.samples.data(), static_cast<int64_t>(slot.read.samples.size()), slot.read.seed, slot.read.epoch},
-                       slot.read.batch);
+    const SampleBatch& of = slot.read;
+    return data_->read({of.samples.data(), static_cast<int64_t>(of.samples.size()), of.padding, of.seed, of.epoch}, slot.read.batch);
   } catch (...) {
     return status_of_exception();
   }

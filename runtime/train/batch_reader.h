@@ -19,6 +19,7 @@ namespace heddle {
 // A batch that was read.
 struct SampleBatch {
   std::vector<int64_t> samples;
+  int64_t padding = 0;  // how many of them, the last ones, only fill the batch
   int64_t epoch = 0;
   uint64_t seed = 0;
   Batch batch;

@@ -14,25 +14,28 @@ constexpr uint32_t order_stream = 0xda7a;  // of random numbers: no operator of 
 
 BatchSequence::BatchSequence(const Options& options)
     : options_(options),
-      batches_(options.samples / options.batch + (options.last_batch == LastBatch::keep && options.samples % options.batch != 0 ? 1 : 0)) {}
+      batches_(options.samples / options.batch + (options.last_batch != LastBatch::drop && options.samples % options.batch != 0 ? 1 : 0)) {}
 
 BatchRequest BatchSequence::request(int64_t number) {
   const int64_t epoch = number / batches_, first = number % batches_ * options_.batch;
   if (epoch != epoch_) make_order(epoch);
-  return {order_.data() + first, std::min(options_.batch, options_.samples - first), options_.seed, options_.tests ? -1 : epoch};
+  const int64_t left = std::min(options_.batch, options_.samples - first);
+  const int64_t count = options_.last_batch == LastBatch::pad ? options_.batch : left;
+  return {order_.data() + first, count, count - left, options_.seed, options_.tests ? -1 : epoch};
 }
 
 void BatchSequence::make_order(int64_t epoch) {
   epoch_ = -1;  // until it is complete
-  order_.resize(static_cast<size_t>(options_.samples));
+  const auto samples = static_cast<size_t>(options_.samples);
+  order_.resize(std::max(samples, static_cast<size_t>(batches_ * options_.batch)));  // with the room that padding needs
   std::iota(order_.begin(), order_.end(), 0);
-  epoch_ = epoch;
-  if (!options_.shuffle) return;
   const plugin::Philox philox(options_.seed, order_stream, static_cast<uint64_t>(epoch));
-  for (size_t i = order_.size(); i > 1; --i) {  // Fisher and Yates
+  for (size_t i = samples; options_.shuffle && i > 1; --i) {  // Fisher and Yates
     const plugin::Philox::Block words = philox.block(i);
     std::swap(order_[i - 1], order_[(uint64_t{words[0]} << 32 | words[1]) % i]);
   }
+  std::fill(order_.begin() + static_cast<std::ptrdiff_t>(samples), order_.end(), order_[samples - 1]);
+  epoch_ = epoch;
 }
 
 }  // namespace heddle

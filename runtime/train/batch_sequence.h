@@ -11,7 +11,7 @@ namespace heddle {
 class BatchSequence {
  public:
   struct Options {
-    int64_t samples = 0, batch = 1;  // REQUIRES: 1 <= batch; and batch <= samples, or LastBatch::keep and 1 <= samples
+    int64_t samples = 0, batch = 1;  // REQUIRES: 1 <= batch; and batch <= samples, or 1 <= samples and not LastBatch::drop
     LastBatch last_batch = LastBatch::drop;
     bool shuffle = true;
     uint64_t seed = 0;

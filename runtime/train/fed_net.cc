@@ -46,7 +46,20 @@ Status RunCancellation::run(Context& context, const RunOptions& options) {
   return status;
 }
 
-Result<FedNet> FedNet::create(const Session& session, std::shared_ptr<const Dataset> data) {
+// Checks that an input takes the weights of samples.
+Status FedNet::take_weights(const PortInfo& input, size_t i) {
+  if (input.dtype != DType::f32)
+    return {Code::dtype_mismatch, fmt::format("input {} of the weights is {}", quoted(input.name), to_string(input.dtype)), "make it f32"};
+  const int rank = input.ranked ? input.shape.rank() : 1;
+  if (rank < 1 || rank > 2 || (rank == 2 && input.shape[1] > 1))
+    return {Code::shape_mismatch, fmt::format("input {} of the weights is {}", quoted(input.name), input.shape.text()),
+            "make it [batch] or [batch, 1]"};
+  weights_input_ = i;
+  weights_rank_ = rank;
+  return {};
+}
+
+Result<FedNet> FedNet::create(const Session& session, std::shared_ptr<const Dataset> data, const std::string& weights) {
   if (!data) return Status(Code::invalid_argument, "there is no dataset", "give one");
   FedNet net(session, std::move(data));
   const std::vector<PortInfo> inputs = Internals::of(session).inputs();
@@ -56,7 +69,14 @@ Result<FedNet> FedNet::create(const Session& session, std::shared_ptr<const Data
       return Status(Code::unknown_name, fmt::format("the data has {}, and net {} has no such input", quoted(name), quoted(session.name())),
                     suggestion(name, names));
   const auto& placed = Internals::of(session).options.placed_ports;
-  for (const PortInfo& input : inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const PortInfo& input = inputs[i];
+    net.decides_shapes_ = net.decides_shapes_ || input.decides_shapes;
+    if (!weights.empty() && input.name == weights) {
+      HEDDLE_CHECK(net.take_weights(input, i));
+      net.value_of_input_.push_back(0);
+      continue;
+    }
     const auto found = std::find(given.begin(), given.end(), input.name);
     if (found == given.end())
       return Status(Code::missing_input,
@@ -66,7 +86,6 @@ Result<FedNet> FedNet::create(const Session& session, std::shared_ptr<const Data
       return Status(Code::invalid_argument, fmt::format("input {} is on a device, and samples are on the host", quoted(input.name)),
                     "open the session without that placed port");
     net.value_of_input_.push_back(static_cast<size_t>(found - given.begin()));
-    net.decides_shapes_ = net.decides_shapes_ || input.decides_shapes;
   }
   net.outputs_ = Internals::of(session).outputs();
   net.inputs_.resize(inputs.size());
@@ -83,12 +102,24 @@ Status FedNet::feed(const SampleBatch& read) {
   read_ = &read;
   const std::vector<TensorView>& values = read.batch.values();
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (i == weights_input_) {
+      inputs_[i] = weights_of(read);
+      continue;
+    }
     const size_t of = value_of_input_[i];
     if (of >= values.size() || values[of].dtype == DType::none)
       return {Code::internal, fmt::format("the dataset has read no value for {}", quoted(data_->names()[of])), "mend Dataset::read"};
     inputs_[i] = values[of];
   }
   return {};
+}
+
+TensorView FedNet::weights_of(const SampleBatch& read) {
+  weights_.assign(read.samples.size(), 1);
+  std::fill(weights_.end() - static_cast<std::ptrdiff_t>(read.padding), weights_.end(), 0.0F);
+  Shape shape = {static_cast<int64_t>(weights_.size())};
+  if (weights_rank_ == 2) shape.push_back(1);
+  return {DType::f32, shape, weights_.data()};
 }
 
 bool FedNet::fits(const Prepared& prepared) const {

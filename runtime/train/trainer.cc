@@ -180,8 +180,15 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Dataset> data, const TrainerOptions& options) try {
   HEDDLE_CHECK(check(options));
-  HEDDLE_TRY(FedNet learner, FedNet::create(net, data));
+  HEDDLE_TRY(FedNet learner, FedNet::create(net, data, options.weights));
   const int64_t samples = learner.data().samples();
+  if (options.last_batch == LastBatch::pad && !learner.has_weights())
+    return Status(Code::invalid_argument,
+                  fmt::format("net {} has no input that takes the weights of samples, and would count those that pad", quoted(net.name())),
+                  "name an input of it in TrainerOptions::weights, or keep or drop the last batch");
+  if (!options.weights.empty() && !learner.has_weights())
+    return Status(Code::unknown_name, fmt::format("net {} has no input {}", quoted(net.name()), quoted(options.weights)),
+                  "name one of its inputs");
   if (samples < options.batch && (options.last_batch == LastBatch::drop || samples == 0))
     return Status(Code::invalid_argument, fmt::format("there are {} samples, fewer than a batch of {}", samples, options.batch),
                   "give more, or a smaller batch");
@@ -205,13 +212,14 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
 }
 
 Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> data) try {
-  HEDDLE_TRY(FedNet tester, FedNet::create(net, data));
+  HEDDLE_TRY(FedNet tester, FedNet::create(net, data, state_->options.weights));
   if (data->samples() == 0) return {Code::invalid_argument, "there are no samples to test with", "give some"};
   const TrainerOptions& options = state_->options;
   BatchSequence::Options order;
   order.samples = data->samples();
   order.batch = options.batch;
-  order.last_batch = LastBatch::keep;
+  // A net without weights would count what pads.
+  order.last_batch = options.last_batch == LastBatch::pad && tester.has_weights() ? LastBatch::pad : LastBatch::keep;
   order.shuffle = false;
   order.seed = options.seed;
   order.tests = true;

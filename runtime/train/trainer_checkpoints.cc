@@ -61,7 +61,7 @@ CheckpointInfo Trainer::State::checkpoint_info() const {
   info.seed = options.seed;
   info.samples = learner.data().samples();
   info.batch = options.batch;
-  info.keeps_last_batch = options.last_batch == LastBatch::keep;
+  info.last_batch = options.last_batch;
   info.shuffles = options.shuffle;
   info.version = library_version();
   const std::string text = print(Internals::of(learner.session()).net);
@@ -92,8 +92,7 @@ Status Trainer::State::check_order(const CheckpointInfo& of) const {
   if (of.seed != own.seed) return differ("seed", of.seed, own.seed);
   if (of.samples != own.samples) return differ("samples:", of.samples, own.samples);
   if (of.batch != own.batch) return differ("batch", of.batch, own.batch);
-  if (of.keeps_last_batch != own.keeps_last_batch)
-    return differ("last_batch", of.keeps_last_batch ? "keep" : "drop", own.keeps_last_batch ? "keep" : "drop");
+  if (of.last_batch != own.last_batch) return differ("last_batch", to_string(of.last_batch), to_string(own.last_batch));
   if (of.shuffles != own.shuffles) return differ("shuffle", of.shuffles, own.shuffles);
   return {};
 }

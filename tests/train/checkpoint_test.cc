@@ -114,7 +114,7 @@ TEST(Checkpoint, SaysWhatItIsOf) {
   EXPECT_EQ(info->seed, 11u);
   EXPECT_EQ(info->samples, 10);
   EXPECT_EQ(info->batch, 4);
-  EXPECT_TRUE(info->keeps_last_batch);
+  EXPECT_EQ(info->last_batch, LastBatch::keep);
   EXPECT_TRUE(info->shuffles);
   EXPECT_EQ(info->net.size(), 16u);
   EXPECT_FALSE(info->version.empty());

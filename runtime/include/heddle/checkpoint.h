@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "heddle/dataset.h"
 #include "heddle/export.h"
 #include "heddle/status.h"
 
@@ -31,7 +32,8 @@ struct CheckpointInfo {
   // From these follows which samples the next step has: TrainerOptions, and the number of samples of the dataset.
   uint64_t seed = 0;
   int64_t samples = 0, batch = 0;
-  bool keeps_last_batch = false, shuffles = true;
+  LastBatch last_batch = LastBatch::drop;
+  bool shuffles = true;
   std::string version;  // of the Heddle that wrote it
   std::string net;      // the checksum of the text of the net that learned, as 16 hexadecimal digits
 };

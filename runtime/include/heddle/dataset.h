@@ -44,10 +44,18 @@ class HEDDLE_API Batch {
   std::unique_ptr<State> state_;
 };
 
+// The samples that remain at the end of an epoch and are fewer than a batch.
+enum class LastBatch : uint8_t {
+  drop,  // not used in this epoch
+  keep,  // a batch of their own, smaller than the others; the net then also needs a plan for it
+  pad,   // a batch as large as the others, in which the last sample is repeated, with the weight 0 (TrainerOptions::weights)
+};
+
 // The samples that a batch consists of, in this order.
 struct BatchRequest {
   const int64_t* samples = nullptr;  // `count` numbers from 0 to Dataset::samples() - 1
   int64_t count = 0;
+  int64_t padding = 0;  // how many of them, the last ones, only fill the batch
   // For datasets that change their samples at random: what is drawn for a sample depends on these two and on the number of the sample, and
   // on nothing else. epoch: counted from 0; -1: the samples are tested with, and are not changed at random.
   uint64_t seed = 0;

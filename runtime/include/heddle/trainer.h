@@ -44,12 +44,6 @@ struct Evaluation {
   std::vector<std::pair<std::string, double>> means;
 };
 
-// The samples that remain at the end of an epoch and are fewer than a batch.
-enum class LastBatch : uint8_t {
-  drop,  // not used in this epoch
-  keep,  // a batch of their own, smaller than the others; the net then also needs a plan for it
-};
-
 // Where run() writes checkpoints (heddle/checkpoint.h), and when. A checkpoint is of one step; it is written beside the steps that follow,
 // and the next one waits until it is complete, so that there is at most one copy of the variables.
 struct CheckpointOptions {
@@ -73,6 +67,9 @@ struct TrainerOptions {
   int64_t steps = 0, epochs = 0;
   int64_t batch = 32;  // samples of a step
   LastBatch last_batch = LastBatch::drop;
+  // The input of the net, f32 [batch] or [batch, 1], that is given the weight of each sample: 0 for one that only fills the last batch
+  // (LastBatch::pad), else 1. The net weighs its samples by it. Empty: there is none.
+  std::string weights;
   // The threads that read samples ahead, and how many batches they keep ready beside those that they are reading. They have a low priority.
   // With 0 threads, or a dataset that is in memory, each step reads its own.
   int reader_threads = 1, read_ahead = 2;

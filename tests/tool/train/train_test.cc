@@ -121,7 +121,9 @@ TEST(ToolTrain, EpochsEndAsTheyAreAskedTo) {
   EXPECT_EQ(steps({"--epochs", "5", "--steps", "40"}), 10);
   const Words neither = {"train", samples.net, "--data", "x=" + samples.file("x.npy"), "--data", "labels=" + samples.file("labels.npy")};
   EXPECT_EQ(codes(heddle_json(neither, 2)), Words{"invalid-argument"});
-  EXPECT_EQ(heddle(samples.train({"--last-batch", "pad"})).status, 2);
+  EXPECT_EQ(codes(heddle_json(samples.train({"--last-batch", "pad"}), 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(heddle_json(samples.train({"--weights", "w"}), 2)), Words{"unknown-name"});
+  EXPECT_EQ(heddle(samples.train({"--last-batch", "fill"})).status, 2);
 }
 
 // Whatever the loss is called, the picture has its line of tests too.

@@ -75,9 +75,13 @@ Run declare_train(CLI::App& app) {
       ->check(whole_number(INT64_MAX, 1));
   app.add_option("--batch", o->batch, "samples of a step: the symbol N; else as many as the net declares, else 32")
       ->check(whole_number(INT64_MAX, 1));
-  app.add_option("--last-batch", o->last_batch, "the samples at the end of an epoch that are fewer than a batch: left out, or a batch")
-      ->check(CLI::IsMember({"drop", "keep"}))
+  app.add_option("--last-batch", o->last_batch,
+                 "the samples at the end of an epoch that are fewer than a batch: left out, a batch, or filled up")
+      ->check(CLI::IsMember({"drop", "keep", "pad"}))
       ->capture_default_str();
+  app.add_option("--weights", o->weights, "an input that gets the weight of each sample: 0 for what --last-batch pad fills up with, else 1")
+      ->type_name("NAME")
+      ->check(not_empty());
   app.add_option("--data", o->data, "for each input an array, samples along its first axis, or columns of FILE.csv:a,b; or \"synthetic\"")
       ->required()
       ->type_name("NAME=FILE");

@@ -210,9 +210,16 @@ Status TrainingJob::check_files() const {
 
 // Returns how many steps there are, before there is a trainer that knows.
 int64_t TrainingJob::total_steps() const {
-  const int64_t epoch = (samples_ + (o_.last_batch == "keep" ? batch_ - 1 : 0)) / batch_;
+  const int64_t epoch = (samples_ + (o_.last_batch == "drop" ? 0 : batch_ - 1)) / batch_;
   if (o_.epochs == 0 || o_.epochs > INT64_MAX / std::max<int64_t>(1, epoch)) return o_.steps;
   return o_.steps == 0 ? epoch * o_.epochs : std::min(o_.steps, epoch * o_.epochs);
+}
+
+// Returns the inputs that samples have values for: not that of their weights.
+std::vector<PortInfo> TrainingJob::inputs_of_data(const Session& net) const {
+  std::vector<PortInfo> inputs = net.inputs();
+  std::erase_if(inputs, [&](const PortInfo& port) { return port.name == o_.weights; });
+  return inputs;
 }
 
 Status TrainingJob::read_data() {
@@ -222,7 +229,8 @@ Status TrainingJob::read_data() {
   options.loss = o_.loss;
   options.steps = o_.steps;
   options.epochs = o_.epochs;
-  options.last_batch = o_.last_batch == "keep" ? LastBatch::keep : LastBatch::drop;
+  options.last_batch = o_.last_batch == "keep" ? LastBatch::keep : o_.last_batch == "pad" ? LastBatch::pad : LastBatch::drop;
+  options.weights = o_.weights;
   options.batch = batch_;
   options.seed = seed_;
   options.checkpoints.folder = o_.checkpoint_dir;
@@ -231,13 +239,13 @@ Status TrainingJob::read_data() {
   HEDDLE_TRY(options.best, best());
   options.on_step = [this](const TrainingStep& step) { return take_step(step); };
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
-  HEDDLE_TRY(auto data, read_array_files("--data", o_.data, session_->inputs(), o_.samples, seed_, limits_));
+  HEDDLE_TRY(auto data, read_array_files("--data", o_.data, inputs_of_data(*session_), o_.samples, seed_, limits_));
   samples_ = data->samples();
   between_ = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, total_steps() / 10);
   options.evaluate_every = between_;
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
   if (o_.test_data.empty()) return resume();
-  HEDDLE_TRY(auto tests, read_array_files("--test-data", o_.test_data, test_->inputs(), o_.samples, seed_ + 1, limits_));
+  HEDDLE_TRY(auto tests, read_array_files("--test-data", o_.test_data, inputs_of_data(*test_), o_.samples, seed_ + 1, limits_));
   HEDDLE_CHECK(trainer_->test_with(*test_, std::move(tests)), "while --test-data was read");
   return resume();
 }

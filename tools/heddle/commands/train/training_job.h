@@ -27,7 +27,7 @@ struct TrainArguments {
   LimitOptions limits;
   CommitOption commit;
   MemoryLimitOption memory_limit;
-  std::string last_batch = "drop";
+  std::string last_batch = "drop", weights;
   int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
   std::optional<uint64_t> seed;  // not given: that of the checkpoint, else 0
   std::string checkpoint_dir;
@@ -56,6 +56,7 @@ class TrainingJob {
  private:
   bool has_net(const std::string& name) const;
   Status add_training(const std::string& name);
+  std::vector<PortInfo> inputs_of_data(const Session& net) const;
   int64_t total_steps() const;
   int64_t batch_of(const std::vector<PortInfo>& inputs) const;
   Status check_files() const;
