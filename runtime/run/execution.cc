@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 #include <utility>
 
+#include "base/element.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
@@ -196,6 +198,7 @@ bool Execution::tail_begins(void* self) {
   if (execution.devices_) execution.devices_->answers().end_aborts(false);
   execution.check_update_indices();
   if (execution.devices_ && !execution.plan_->joins_tail) execution.check_faults(execution.plan_->graph.tail_begin);
+  if (!execution.plan_->joins_tail && execution.finite_outputs_ != 0) execution.check_finite_outputs();
   if (!heddle::stop_requested(execution.scope_.control())) execution.have_variables_alone();
   if (heddle::stop_requested(execution.scope_.control())) return false;
   // Where the tail joins on devices nothing is known here of the work there.
@@ -225,6 +228,27 @@ void Execution::have_variables_alone() noexcept {
   if (devices_) forget_entered_device();
   if (known && alone.ok()) return;
   request_stop(scope_.control().stop, alone.code() == Code::deadline_exceeded ? stop_deadline : stop_cancelled);
+}
+
+// Called when all steps but the updates are done: an output that is not finite ends the run before it updates anything.
+void Execution::check_finite_outputs() noexcept {
+  for (size_t i = 0; i < std::min<size_t>(plan_->outputs.size(), 64); ++i) {
+    if ((finite_outputs_ >> i & 1) == 0) continue;
+    const ValueId id = plan_->outputs[i];
+    const heddle_tensor& value = view(id);
+    if (value.space != HEDDLE_SPACE_HOST || !value.data) continue;
+    const TensorView number = {static_cast<DType>(value.dtype), Shape(value.dims, value.rank), value.data};
+    if (number.shape.element_count() != 1 || !is_float(number.dtype) || std::isfinite(element(number, 0))) continue;
+    uint32_t step = 0;  // the one that makes it
+    for (uint32_t s = 0; s < plan_->graph.tail_begin; ++s)
+      for (const Operand& out : plan_->steps[s].outputs)
+        if (out.value == id) step = s;
+    without_exceptions([&] {
+      failures_.note_cause(step, {Code::numerics, fmt::format("its output is {}", element(number, 0)), "no variable was updated"});
+    });
+    failures_.report(step, HEDDLE_ERROR_INVALID);
+    request_stop(scope_.control().stop, stop_failed);
+  }
 }
 
 bool Execution::may_be_updating(void* self) {
@@ -295,6 +319,7 @@ void Execution::begin(const RunSettings& settings, uint64_t deadline) {
   if (pending_.any()) pending_.begin();
   steps_.begin(scope_.deadline_ticks());
   observer_ = settings.observer;
+  finite_outputs_ = settings.finite_outputs;
   refused_ = {};
   scope_.control().observe = settings.observer ? observe : nullptr;
   if (may_leave()) subnets_.begin(!settings.observer);

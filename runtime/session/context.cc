@@ -182,6 +182,7 @@ RunSettings Context::State::settings(const RunOptions& options) {
   made.deadline_ns = options.deadline_ns;
   if (made.deadline_ns > 0) made.asked_ticks = ticks();
   made.cancelled = &async->cancelled;
+  made.finite_outputs = options.finite_outputs;
   made.streams = {options.streams, options.stream_count};
   return made;
 }

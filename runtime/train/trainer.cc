@@ -7,6 +7,7 @@
 
 #include "base/element.h"
 #include "base/exceptions.h"
+#include "base/numerics_check.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
 #include "session/session_impl.h"
@@ -91,9 +92,11 @@ Status Trainer::State::step(TrainingStep* of) {
   HEDDLE_TRY(Context* const context, learner.prepare(memory));
   RunOptions run;
   run.seed = options.seed;
+  run.finite_outputs = finite_outputs();
   const uint64_t before = ticks();
   Status status = cancellation.run(*context, run);
   if (status.code() == Code::cancelled) return status;
+  if (status.code() == Code::numerics) return explain(*context, std::move(status));
   if (!status.ok()) return learner.with_samples(std::move(status), fmt::format("in step {}", of->step));
   of->run_ns = ns_since(before);
   const std::optional<double> value = number(*context, loss);
@@ -111,16 +114,61 @@ Status Trainer::State::step(TrainingStep* of) {
 }
 
 Status Trainer::State::check_finite(const TrainingStep& of) const {
-  if (!std::isfinite(of.loss)) {
-    const std::string data = learner.not_finite_text();
-    return {Code::numerics, fmt::format("the loss of step {} is {}{}{}", of.step, of.loss, data.empty() ? "" : ": ", data),
-            data.empty() ? "take a smaller learning rate, or clip gradients" : "mend the data"};
-  }
-  // A factor that is not finite would make the gradients not finite, and so all later weights.
-  if (of.gradient_norm && !std::isfinite(*of.gradient_norm))
-    return {Code::numerics, fmt::format("the norm of the gradients of step {} is {}", of.step, *of.gradient_norm),
-            "take a smaller learning rate, limit each number of the gradients too, or compute in a wider dtype"};
+  if (!std::isfinite(of.loss)) return not_finite(of.step, "loss", of.loss);
+  // A factor that is not finite makes the gradients not finite, and so all later weights.
+  if (of.gradient_norm && !std::isfinite(*of.gradient_norm)) return not_finite(of.step, "norm of the gradients", *of.gradient_norm);
   return {};
+}
+
+Status Trainer::State::not_finite(int64_t step, const char* what, double value) const {
+  const std::string data = learner.not_finite_text();
+  return {Code::numerics, fmt::format("the {} of step {} is {}{}{}", what, step, value, data.empty() ? "" : ": ", data),
+          data.empty() ? "take a smaller learning rate, limit each number of the gradients, or compute in a wider dtype" : "mend the data"};
+}
+
+// Returns the outputs that must be finite if a step is to update variables, as RunOptions has them.
+uint64_t Trainer::State::finite_outputs() const {
+  uint64_t bits = 0;
+  for (const std::optional<size_t>& output : {loss, norm})
+    if (output && *output < 64) bits |= uint64_t{1} << *output;
+  return bits;
+}
+
+// Returns the name of a variable with a number that is not finite; empty: all are finite.
+std::string Trainer::State::variable_not_finite() const {
+  for (const std::string& name : learner.session().variables()) {
+    const Result<Tensor> value = learner.session().read_variable(name);
+    if (!value.ok() || !is_float(value->dtype())) continue;
+    for (int64_t i = 0; i < value->shape().element_count(); ++i)
+      if (!std::isfinite(element(value->view(), i))) return name;
+  }
+  return {};
+}
+
+// Runs the step once more, which updates nothing again, to find the operator that makes the first number that is not finite.
+Status Trainer::State::explain(Context& context, Status found) {
+  TrainingStep of;
+  of.step = made + 1;
+  of.loss = number(context, loss).value_or(0);
+  of.gradient_norm = number(context, norm);
+  Status said = check_finite(of);
+  if (said.ok()) return found;  // a number of the net that is neither
+  if (!learner.not_finite_text().empty()) return said;
+  NumericsCheck check;
+  const std::shared_ptr<const PlanInfo> plan = context.plan();
+  const StepObserver look = [&](StepView& view) { return check.look(*plan, view); };
+  RunOptions run;
+  run.seed = options.seed;
+  run.finite_outputs = finite_outputs();
+  run.observer = &look;
+  const Status again = plan ? cancellation.run(context, run) : Status();
+  const Diagnostic& first = again.diagnostic();
+  if (again.code() == Code::numerics && first.message != found.diagnostic().message)
+    said.diagnostic().message +=
+        fmt::format(": {} ({}) is the first operator that makes such a number, {}", quoted(first.node), first.type, first.message);
+  else if (const std::string variable = variable_not_finite(); !variable.empty())
+    said.diagnostic().message += fmt::format(": variable {} is not finite since the update of an earlier step", quoted(variable));
+  return said;
 }
 
 Status Trainer::State::evaluate(Evaluation* of) {

@@ -30,6 +30,10 @@ struct Trainer::State {
   bool is_stopped_early() const { return options.best.patience > 0 && since_best >= options.best.patience; }
   bool is_due(int64_t every) const { return (every > 0 && made % every == 0) || made == total_steps(); }
   Status check_finite(const TrainingStep& made) const;
+  uint64_t finite_outputs() const;
+  Status explain(Context& context, Status found);
+  std::string variable_not_finite() const;
+  Status not_finite(int64_t step, const char* what, double number) const;
   Status no_loss() const;
 
   // Checkpoints and the best evaluation.

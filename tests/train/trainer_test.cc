@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <thread>
 #include <vector>
@@ -192,19 +193,50 @@ TEST(Trainer, ACancelledOneHasMadeWholeStepsAndContinues) {
   }
 }
 
-TEST(Trainer, ALossThatIsNoNumberNamesTheSample) {
+TEST(Trainer, ALossThatIsNoNumberNamesTheSampleAndUpdatesNothing) {
+  for (const bool late : {true, false}) {
+    Points points(6);
+    points.x[9] = std::numeric_limits<float>::quiet_NaN();  // of sample 4
+    SessionOptions how;
+    how.commit_late = late;
+    const LineSession session(how);
+    TrainerOptions options = options_of(9, 3);
+    options.shuffle = false;
+    std::map<std::string, std::string> after_first;
+    options.on_step = [&](const TrainingStep& step) {
+      if (step.step == 1) after_first = contents(session.all);
+      return Status();
+    };
+    Trainer trainer = session.trainer(points.dataset(), options);
+    const Status status = trainer.run();
+    EXPECT_EQ(status.code(), Code::numerics);
+    EXPECT_EQ(status.diagnostic().message, R"(the loss of step 2 is nan: input "x" has nan in sample 4)");
+    EXPECT_EQ(contents(session.all) == after_first, late) << "an update that is made early is made before the loss is looked at";
+    EXPECT_EQ(trainer.steps(), late ? 1 : 2);
+  }
+}
+
+TEST(Trainer, ALossThatIsNoNumberNamesTheOperatorOrTheVariable) {
   Points points(6);
-  points.x[9] = std::numeric_limits<float>::quiet_NaN();  // of sample 4
+  points.y[4] = 1e30F;  // its square is infinite
   const LineSession session;
   TrainerOptions options = options_of(9, 3);
   options.shuffle = false;
-  double last = 0;
-  options.on_step = [&](const TrainingStep& step) { return last = step.loss, Status(); };
   Trainer trainer = session.trainer(points.dataset(), options);
   const Status status = trainer.run();
   EXPECT_EQ(status.code(), Code::numerics);
-  EXPECT_EQ(status.diagnostic().message, R"(the loss of step 2 is nan: input "x" has nan in sample 4)");
-  EXPECT_TRUE(std::isnan(last)) << "the step was made";
+  const std::string& message = status.diagnostic().message;
+  EXPECT_EQ(message.rfind("the loss of step 2 is inf: \"", 0), 0u) << message;
+  EXPECT_NE(message.find("is the first operator that makes such a number, element 1 of its output is inf"), std::string::npos) << message;
+  EXPECT_EQ(trainer.steps(), 1);
+  EXPECT_EQ(trainer.run().diagnostic().message, message) << "nothing has changed";
+  const float infinite[2] = {1, std::numeric_limits<float>::infinity()};
+  Session all = session.all;
+  ASSERT_TRUE(all.write_variable("w", {DType::f32, Shape{2, 1}, const_cast<float*>(infinite)}).ok());
+  points.y[4] = 1;
+  const Status poisoned = trainer.run();
+  EXPECT_EQ(poisoned.code(), Code::numerics);
+  EXPECT_NE(poisoned.text().find("variable \"w\" is not finite"), std::string::npos) << poisoned.text();
 }
 
 TEST(Trainer, MismatchesOfNetAndDataAreNamed) {

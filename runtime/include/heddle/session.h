@@ -115,6 +115,10 @@ struct RunOptions {
   std::optional<uint64_t> seed;            // for this run's random operators; none: the session's seed
   Profile* profile = nullptr;              // receives the time that each step took; null: no measurement
   const StepObserver* observer = nullptr;  // sees each step; must outlive the run; null: none
+  // Outputs without axes that must be finite if the run is to update variables: output i, of the first 64, is bit i. Where one of them is
+  // not, the run ends with Code::numerics after all steps but the updates, and variables keep their values. Not examined where updates are
+  // made early (SessionOptions::commit_late), or begin on devices without a look of the host.
+  uint64_t finite_outputs = 0;
   // An array of `stream_count` streams of the program (heddle/caller_stream.h). For each stream, the work of the run on that stream's
   // device waits for all work that was enqueued on the stream before the run was called. The array must stay valid until the run is over.
   // A stream of a device that the plan does not use is an error (invalid_argument).

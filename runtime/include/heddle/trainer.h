@@ -106,7 +106,9 @@ class HEDDLE_API Trainer {
   Status run();
   // Makes one step, also beyond options.steps, and calls on_step. Where a step fails, variables are as they were before it
   // (SessionOptions::commit_late). Errors: those of Context::run and Dataset::read, with the step and its samples; numerics (the loss or
-  // the norm of the gradients is not finite; this step has updated the variables); unknown_name (the loss is not one number); cancelled.
+  // the norm of the gradients is not finite; the error names the sample, operator or variable that is first so; where RunOptions::
+  // finite_outputs is examined, the step does not count and variables are as they were before it); unknown_name (the loss is not one
+  // number); cancelled.
   Result<TrainingStep> step();
   // Runs the test net with all of its samples, and calls on_evaluation. Errors: those of Context::run and Dataset::read; invalid_argument
   // (there is no test net); unknown_name (no mean is called options.best.mean); cancelled.

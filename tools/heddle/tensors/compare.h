@@ -1,4 +1,4 @@
-// Compares tensors and finds numbers that are not finite.
+// Compares tensors.
 #pragma once
 
 #include <optional>
@@ -35,15 +35,5 @@ Comparison compare(const TensorView& actual, const TensorView& expected, double 
 // For results of random operators: dtype and shape as above; mean and spread as close as that many numbers of one distribution are (six
 // standard errors). The numbers themselves are not compared.
 Comparison compare_moments(const TensorView& actual, const TensorView& expected);
-
-// Checks the steps of a run one after the other, and remembers which values are not finite.
-class NumericsCheck {
- public:
-  // Code::numerics when the step has made nan or inf from finite inputs.
-  Status look(const PlanInfo& plan, StepView& view);
-
- private:
-  std::vector<bool> not_finite_;  // by value
-};
 
 }  // namespace heddle::tool

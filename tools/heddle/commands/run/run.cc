@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/numerics_check.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
 #include "commands/commands.h"
@@ -173,7 +174,12 @@ Status Runner::check_files() {
 
 // Called after each step of a traced run.
 Status Runner::observe(StepView& view) {
-  if (o_.check_numerics) HEDDLE_CHECK(numerics_.look(*plan_, view));
+  if (o_.check_numerics) {
+    Status seen = numerics_.look(*plan_, view);
+    if (seen.code() == Code::numerics)
+      seen.diagnostic().hint = fmt::format("look at its inputs with --dump DIR --only {}", word(plan_->steps[view.step()].name));
+    HEDDLE_CHECK(std::move(seen));
+  }
   return o_.dump_dir.empty() ? Status() : dump_.write(view);
 }
 
