@@ -235,7 +235,7 @@ class Execution final : public OutstandingWork::Kept {
   RunState state_;
   FairSharedMutex::Hold turn_;                                 // the turn with the variables of the run that is under way
   Interruption until_;                                         // what ends its waits
-  uint64_t finite_outputs_ = 0;                                   // RunSettings::finite_outputs, likewise
+  uint64_t finite_outputs_ = 0;                                // RunSettings::finite_outputs, likewise
   const std::function<Status(uint32_t)>* observer_ = nullptr;  // RunSettings::observer of the run that is under way
   Status refused_;                                             // by the observer, which is not called again
 };

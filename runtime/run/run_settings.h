@@ -24,7 +24,7 @@ struct RunSettings {
   // cancelled.
   const std::atomic<bool>* cancelled = nullptr;
   std::span<const CallerStream> streams;  // on which the caller produces the run's inputs; borrowed until the run is over
-  uint64_t finite_outputs = 0;  // RunOptions::finite_outputs
+  uint64_t finite_outputs = 0;            // RunOptions::finite_outputs
   // For dumps, numeric checks and comparisons: the steps run serially and this is called after each; a failing status ends the run.
   const std::function<Status(uint32_t step)>* observer = nullptr;
   // Returns the deadline in ticks; 0: none.
