@@ -244,15 +244,28 @@ Status VariableStore::overwrite(size_t i, const void* source, const Interruption
   return {};
 }
 
-Result<PendingSnapshot> VariableStore::begin_snapshot(const Interruption& until) const {
+std::vector<std::shared_ptr<const Blob>> VariableStore::snapshot_memory() const {
+  std::vector<std::shared_ptr<const Blob>> memory;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    std::byte* place = nullptr;
+    memory.push_back(is_replica(i) ? nullptr : Blob::allocate(dtype(i), shape(i), &place));
+  }
+  return memory;
+}
+
+Result<PendingSnapshot> VariableStore::begin_snapshot(const Interruption& until,
+                                                      std::span<const std::shared_ptr<const Blob>> memory) const {
   auto made = std::make_shared<Snapshot>();
-  for (const Entry& e : entries_) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
     Snapshot::Part& part = made->parts.emplace_back();
-    if (is_replica(made->parts.size() - 1)) {
+    if (is_replica(i)) {
       part.state = Snapshot::State::done;
-      continue;
+    } else if (i < memory.size() && memory[i] && memory[i].use_count() == 1) {
+      part.blob = memory[i];
+      part.place = const_cast<std::byte*>(part.blob->data);  // it was allocated for a snapshot
+    } else {
+      part.blob = Blob::allocate(dtype(i), shape(i), &part.place);
     }
-    part.blob = Blob::allocate(e.blob->dtype, e.blob->shape, &part.place);
   }
   FairSharedMutex::Hold turn;
   HEDDLE_CHECK(enter(turn, FairSharedMutex::Use::shared, until));

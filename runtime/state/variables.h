@@ -73,8 +73,11 @@ class VariableStore : public std::enable_shared_from_this<VariableStore> {
   Status read(size_t i, void* destination, const Interruption& until = {}) const;
   Status write(size_t i, const void* source, const Interruption& until = {});
 
-  // Begins a snapshot of all variables, which fixes the point between updates. Errors: those of read(); hazard, naming one that is torn.
-  Result<PendingSnapshot> begin_snapshot(const Interruption& until = {}) const;
+  // Begins a snapshot of all variables, which fixes the point between updates. `memory`: contents of an earlier snapshot, or those of
+  // snapshot_memory(), whose memory is used again where no one else shares it. Errors: those of read(); hazard, naming one that is torn.
+  Result<PendingSnapshot> begin_snapshot(const Interruption& until = {}, std::span<const std::shared_ptr<const Blob>> memory = {}) const;
+  // Allocates memory for a snapshot, so that the runs that copy a variable for one need not wait for the system to find its pages.
+  std::vector<std::shared_ptr<const Blob>> snapshot_memory() const;
   // Returns copies of all variables, as they are at one point between updates, null for replicas. Errors: those of begin_snapshot() and
   // PendingSnapshot::finish().
   Result<std::vector<std::shared_ptr<const Blob>>> snapshot(const Interruption& until = {}) const;

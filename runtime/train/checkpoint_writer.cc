@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
 
 #include "base/exceptions.h"
 #include "base/file.h"
@@ -18,28 +17,42 @@ CheckpointWriter::~CheckpointWriter() {
   if (thread_.joinable()) thread_.join();
 }
 
+void CheckpointWriter::prepare() {
+  if (is_prepared_ || options_.folder.empty()) return;
+  is_prepared_ = true;
+  start([this]() -> Status {
+    without_exceptions([this] { memory_ = store_->snapshot_memory(); });  // else each checkpoint makes its own
+    return {};
+  });
+}
+
 Status CheckpointWriter::begin(CheckpointInfo info) {
   HEDDLE_CHECK(wait());
   info.path = (std::filesystem::path(options_.folder) / checkpoint_name(info.step)).string();
-  HEDDLE_TRY(PendingSnapshot begun, store_->begin_snapshot());
-  newest_ = info.step;
-  const auto snapshot = std::make_shared<PendingSnapshot>(std::move(begun));
-  ended_.store(false);
-  const auto work = [this, snapshot, info = std::move(info)]() noexcept {
+  HEDDLE_TRY(PendingSnapshot begun, store_->begin_snapshot({}, memory_));
+  memory_.clear();
+  const int64_t step = info.step;
+  start([this, snapshot = std::make_shared<PendingSnapshot>(std::move(begun)), info = std::move(info)] { return write(*snapshot, info); });
+  newest_ = step;
+  return {};
+}
+
+void CheckpointWriter::start(std::function<Status()> work) {
+  const auto run = [this, work = std::move(work)]() noexcept {
     try {
-      result_ = write(*snapshot, info);
+      result_ = work();
     } catch (...) {
       result_ = status_of_exception();
     }
     ended_.store(true);
   };
+  ended_.store(false);
   try {
     const SignalsBlocked blocked;
-    thread_ = std::thread(work);
-  } catch (const std::system_error&) {  // there is no thread: the training waits
-    work();
+    thread_ = std::thread(run);
+  } catch (...) {  // there is no thread, or no memory for one: the training waits
+    run();
   }
-  return {};
 }
 
 Status CheckpointWriter::poll() {
@@ -52,10 +65,10 @@ Status CheckpointWriter::wait() {
   return std::exchange(result_, Status());
 }
 
-Status CheckpointWriter::write(PendingSnapshot& snapshot, const CheckpointInfo& info) const {
+Status CheckpointWriter::write(PendingSnapshot& snapshot, const CheckpointInfo& info) {
   const std::string doing = fmt::format("while the checkpoint of step {} was written", info.step);
-  HEDDLE_TRY(const std::vector<std::shared_ptr<const Blob>> contents, snapshot.finish(), doing);
-  HEDDLE_CHECK(write_checkpoint(*store_, contents, info, info.path), doing);
+  HEDDLE_TRY(memory_, snapshot.finish(), doing);
+  HEDDLE_CHECK(write_checkpoint(*store_, memory_, info, info.path), doing);
   return remove_old(info).during(doing);
 }
 

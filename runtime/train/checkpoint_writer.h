@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "heddle/trainer.h"
 #include "state/checkpoint_file.h"
@@ -18,6 +20,8 @@ class CheckpointWriter {
   CheckpointWriter(std::shared_ptr<VariableStore> store, const CheckpointOptions& options) : store_(std::move(store)), options_(options) {}
   // Waits for the thread.
   ~CheckpointWriter();
+  // Lets the thread make the memory for the copy of the variables, which is kept from checkpoint to checkpoint.
+  void prepare();
   // Begins to write the variables as they are now, after waiting for the checkpoint before, so that there is at most one copy of the
   // variables. Errors: those of the checkpoint before; those of VariableStore::begin_snapshot().
   Status begin(CheckpointInfo info);
@@ -29,14 +33,17 @@ class CheckpointWriter {
   void set_newest(int64_t step) { newest_ = step; }
 
  private:
-  Status write(PendingSnapshot& snapshot, const CheckpointInfo& info) const;
+  void start(std::function<Status()> work);
+  Status write(PendingSnapshot& snapshot, const CheckpointInfo& info);
   Status remove_old(const CheckpointInfo& newest) const;
 
   std::shared_ptr<VariableStore> store_;
   const CheckpointOptions options_;
   std::thread thread_;
   std::atomic<bool> ended_{true};
-  Status result_;  // written by the thread before ended_
+  Status result_;  // written by the thread before ended_, as is memory_
+  std::vector<std::shared_ptr<const Blob>> memory_;
+  bool is_prepared_ = false;
   int64_t newest_ = -1;
 };
 

@@ -77,6 +77,7 @@ Status Trainer::State::read(int64_t step) {
 }
 
 Status Trainer::State::prepare() {
+  writer.prepare();
   HEDDLE_CHECK(read(made));
   return learner.prepare(memory).status();
 }
@@ -208,6 +209,7 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
 }
 
 Status Trainer::State::run() {
+  writer.prepare();
   for (;;) {
     if (evaluation_due && tester) {
       Evaluation of;

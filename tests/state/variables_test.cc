@@ -138,5 +138,37 @@ TEST(WriteVariable, TakesTheShapeOfTheVariableAndNoOther) {
   EXPECT_TRUE(session.write_variable("w", {DType::f32, Shape{2, 3}, six.data()}).ok());
 }
 
+// Memory of an earlier snapshot is used again, unless its contents are still held.
+TEST(Snapshots, UseTheMemoryThatTheyAreGiven) {
+  const Runtime r = runtime();
+  Session session = open(r, counter());
+  const std::shared_ptr<VariableStore> store = Internals::of(session).variables;
+  const std::vector<float> ones(wide, 1);
+  const std::vector<TensorView> inputs = {{DType::f32, Shape{wide}, const_cast<float*>(ones.data())}};
+  const auto take = [&](const std::vector<std::shared_ptr<const Blob>>& memory) {
+    auto begun = store->begin_snapshot({}, memory);
+    EXPECT_TRUE(begun.ok());
+    EXPECT_TRUE(session.run(inputs).ok()) << "which is not in the snapshot";
+    auto contents = begun->finish();
+    EXPECT_TRUE(contents.ok());
+    return std::move(*contents)[0];
+  };
+  const auto number = [](const std::shared_ptr<const Blob>& blob) { return *reinterpret_cast<const float*>(blob->data); };
+  std::vector<std::shared_ptr<const Blob>> memory = store->snapshot_memory();
+  const std::byte* const place = memory[0]->data;
+  ASSERT_TRUE(session.run(inputs).ok());
+  std::shared_ptr<const Blob> content = take(memory);
+  EXPECT_EQ(content->data, place);
+  EXPECT_EQ(number(content), 1);
+  memory = {content};
+  const std::shared_ptr<const Blob> other = take(memory);
+  EXPECT_NE(other->data, place) << "it is still held";
+  EXPECT_EQ(number(content), 1);
+  EXPECT_EQ(number(other), 2);
+  content.reset();
+  EXPECT_EQ(number(take(memory)), 3);
+  EXPECT_EQ(number(memory[0]), 3);
+}
+
 }  // namespace
 }  // namespace heddle

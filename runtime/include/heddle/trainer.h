@@ -45,7 +45,7 @@ struct Evaluation {
 };
 
 // Where run() writes checkpoints (heddle/checkpoint.h), and when. A checkpoint is of one step; it is written beside the steps that follow,
-// and the next one waits until it is complete, so that there is at most one copy of the variables.
+// and the next one waits until it is complete: there is one copy of the variables, whose memory is made when the training begins and kept.
 struct CheckpointOptions {
   std::string folder;  // exists already; empty: no checkpoints
   int64_t every = 0;   // steps between checkpoints; 0: one whenever an evaluation is due. There is one after the last step too
