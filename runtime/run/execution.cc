@@ -235,14 +235,15 @@ void Execution::check_finite_outputs() noexcept {
   for (size_t i = 0; i < std::min<size_t>(plan_->outputs.size(), 64); ++i) {
     if ((finite_outputs_ >> i & 1) == 0) continue;
     const ValueId id = plan_->outputs[i];
+    uint32_t step = plan_->graph.count;  // the one that makes it
+    for (uint32_t s = 0; s < plan_->graph.tail_begin; ++s)
+      for (const Operand& out : plan_->steps[s].outputs)
+        if (out.value == id) step = s;
+    if (step == plan_->graph.count) continue;  // it is made of variables that are yet to be updated
     const heddle_tensor& value = view(id);
     if (value.space != HEDDLE_SPACE_HOST || !value.data) continue;
     const TensorView number = {static_cast<DType>(value.dtype), Shape(value.dims, value.rank), value.data};
     if (number.shape.element_count() != 1 || !is_float(number.dtype) || std::isfinite(element(number, 0))) continue;
-    uint32_t step = 0;  // the one that makes it
-    for (uint32_t s = 0; s < plan_->graph.tail_begin; ++s)
-      for (const Operand& out : plan_->steps[s].outputs)
-        if (out.value == id) step = s;
     without_exceptions([&] {
       failures_.note_cause(step, {Code::numerics, fmt::format("its output is {}", element(number, 0)), "no variable was updated"});
     });

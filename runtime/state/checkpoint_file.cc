@@ -32,6 +32,7 @@ TextPairs metadata_of(const CheckpointInfo& info) {
                      {key("version"), info.version},
                      {key("step"), fmt::to_string(info.step)},
                      {key("loss"), shortest(info.loss)},
+                     {key("best"), info.best},
                      {key("best_step"), fmt::to_string(info.best_step)},
                      {key("best_mean"), shortest(info.best_mean)},
                      {key("evaluations_since_best"), fmt::to_string(info.evaluations_since_best)},
@@ -117,12 +118,17 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
   HEDDLE_TRY(info.net, text_of(pairs, "net"));
   HEDDLE_CHECK(read_number(pairs, "step", &info.step));
   HEDDLE_CHECK(read_number(pairs, "loss", &info.loss));
+  HEDDLE_TRY(info.best, text_of(pairs, "best"));
   HEDDLE_CHECK(read_number(pairs, "best_step", &info.best_step));
   HEDDLE_CHECK(read_number(pairs, "best_mean", &info.best_mean));
   HEDDLE_CHECK(read_number(pairs, "evaluations_since_best", &info.evaluations_since_best));
   HEDDLE_CHECK(read_number(pairs, "seed", &info.seed));
   HEDDLE_CHECK(read_number(pairs, "samples", &info.samples));
   HEDDLE_CHECK(read_number(pairs, "batch", &info.batch));
+  const bool in_range = info.step >= 0 && info.step < INT64_MAX && info.best_step >= -1 && info.best_step <= info.step &&
+                        info.evaluations_since_best >= 0 && info.evaluations_since_best <= info.step && info.samples >= 1 &&
+                        info.batch >= 1;
+  if (!in_range) return damaged("the checkpoint has a number that is out of range");
   HEDDLE_TRY(const std::string_view last_batch, text_of(pairs, "last_batch"));
   HEDDLE_TRY(const std::string_view shuffle, text_of(pairs, "shuffle"));
   const auto* const found = std::find(std::begin(last_batch_names), std::end(last_batch_names), last_batch);
@@ -220,8 +226,9 @@ Result<CheckpointList> list_checkpoints(const std::string& folder) try {
     Result<CheckpointInfo> info = read_checkpoint_info((std::filesystem::path(folder) / name).string());
     if (info.ok())
       list.complete.push_back(std::move(*info));
-    else if (info.status().code() == Code::out_of_memory)
-      return std::move(info).status();
+    else if (info.status().code() != Code::file_corrupt && info.status().code() != Code::file_truncated &&
+             info.status().code() != Code::invalid_argument)
+      return std::move(info).status();  // it may be whole: of another version, or not readable now
     else
       list.damaged.push_back(info.status().diagnostic());
   }

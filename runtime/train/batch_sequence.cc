@@ -27,7 +27,8 @@ BatchRequest BatchSequence::request(int64_t number) {
 void BatchSequence::make_order(int64_t epoch) {
   epoch_ = -1;  // until it is complete
   const auto samples = static_cast<size_t>(options_.samples);
-  order_.resize(std::max(samples, static_cast<size_t>(batches_ * options_.batch)));  // with the room that padding needs
+  const bool pads = options_.last_batch == LastBatch::pad;
+  order_.resize(pads ? std::max(samples, static_cast<size_t>(batches_ * options_.batch)) : samples);
   std::iota(order_.begin(), order_.end(), 0);
   const plugin::Philox philox(options_.seed, order_stream, static_cast<uint64_t>(epoch));
   for (size_t i = samples; options_.shuffle && i > 1; --i) {  // Fisher and Yates

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
 
+#include "base/element.h"
 #include "base/exceptions.h"
 #include "base/file.h"
 #include "base/text/text.h"
@@ -68,8 +70,23 @@ Status CheckpointWriter::wait() {
 Status CheckpointWriter::write(PendingSnapshot& snapshot, const CheckpointInfo& info) {
   const std::string doing = fmt::format("while the checkpoint of step {} was written", info.step);
   HEDDLE_TRY(memory_, snapshot.finish(), doing);
+  HEDDLE_CHECK(check_numbers(), doing);
   HEDDLE_CHECK(write_checkpoint(*store_, memory_, info, info.path), doing);
   return remove_old(info).during(doing);
+}
+
+// A training could only continue from such a checkpoint to end at once.
+Status CheckpointWriter::check_numbers() const {
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    if (!memory_[i] || learned_.count(store_->name(i)) == 0) continue;
+    const TensorView view = {memory_[i]->dtype, memory_[i]->shape, const_cast<std::byte*>(memory_[i]->data)};
+    for (int64_t k = 0; is_float(view.dtype) && k < view.shape.element_count(); ++k)
+      if (std::isnan(element(view, k)))
+        return {Code::numerics,
+                fmt::format("variable {} holds what is no number: there is no checkpoint of this step", quoted(store_->name(i))),
+                "take a smaller learning rate, or clip gradients"};
+  }
+  return {};
 }
 
 // Removes all but the newest ones and the best one. Files of later steps, which a training that was continued from an older checkpoint has
@@ -84,7 +101,7 @@ Status CheckpointWriter::remove_old(const CheckpointInfo& newest) const {
   for (size_t i = static_cast<size_t>(options_.keep); i < steps.size(); ++i) {
     if (steps[i] == newest.best_step) continue;
     const std::filesystem::path path = std::filesystem::path(options_.folder) / checkpoint_name(steps[i]);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != EISDIR)
       return {Code::file_unwritable, fmt::format("could not remove {}: {}", quoted(path.native()), errno_text(errno)),
               "look at the folder"};
   }

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,7 +19,9 @@ namespace heddle {
 // Writes one checkpoint at a time, on a thread of its own. Threads: one at a time.
 class CheckpointWriter {
  public:
-  CheckpointWriter(std::shared_ptr<VariableStore> store, const CheckpointOptions& options) : store_(std::move(store)), options_(options) {}
+  // `learned`: the variables that the training updates, which must hold numbers.
+  CheckpointWriter(std::shared_ptr<VariableStore> store, const CheckpointOptions& options, std::set<std::string> learned)
+      : store_(std::move(store)), options_(options), learned_(std::move(learned)) {}
   // Waits for the thread.
   ~CheckpointWriter();
   // Lets the thread make the memory for the copy of the variables, which is kept from checkpoint to checkpoint.
@@ -35,10 +39,12 @@ class CheckpointWriter {
  private:
   void start(std::function<Status()> work);
   Status write(PendingSnapshot& snapshot, const CheckpointInfo& info);
+  Status check_numbers() const;
   Status remove_old(const CheckpointInfo& newest) const;
 
   std::shared_ptr<VariableStore> store_;
   const CheckpointOptions options_;
+  const std::set<std::string> learned_;
   std::thread thread_;
   std::atomic<bool> ended_{true};
   Status result_;  // written by the thread before ended_, as is memory_

@@ -4,17 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/element.h"
 #include "base/exceptions.h"
 #include "base/numerics_check.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "train/trainer_state.h"
 
 namespace heddle {
 namespace {
+
+constexpr int64_t max_batch = INT32_MAX, max_ahead = 1024;
 
 int64_t ns_since(uint64_t begin) {
   return static_cast<int64_t>(ticks_to_ns(ticks() - begin));
@@ -31,8 +35,21 @@ Status check(const TrainerOptions& options) {
                                                      {"best.patience", options.best.patience}};
   for (const auto& [name, number] : numbers)
     if (number < 0) return {Code::invalid_argument, fmt::format("{} is {}", name, number), "give 0, or more"};
+  const std::pair<const char*, std::pair<int64_t, int64_t>> bounded[] = {{"batch", {options.batch, max_batch}},
+                                                                         {"reader_threads", {options.reader_threads, max_threads}},
+                                                                         {"read_ahead", {options.read_ahead, max_ahead}}};
+  for (const auto& [name, number] : bounded)
+    if (number.first > number.second)
+      return {Code::invalid_argument, fmt::format("{} is {}", name, number.first), fmt::format("give at most {}", number.second)};
   if (options.batch < 1) return {Code::invalid_argument, fmt::format("batch is {}", options.batch), "give 1, or more"};
   return {};
+}
+
+std::set<std::string> updated_variables(const Net& net) {
+  std::set<std::string> names;
+  for (const Variable& variable : net.variables)
+    if (variable.first != variable.last) names.insert(variable.name);
+  return names;
 }
 
 // Returns the output's number after a run; none: there is no such output, or it is not one number.
@@ -49,7 +66,7 @@ Trainer::State::State(FedNet net, std::shared_ptr<const Dataset> data, const Tra
       options(asked),
       batches_of_epoch(order.batches_of_epoch()),
       reader(std::move(data), order, asked.reader_threads, asked.read_ahead, total_steps()),
-      writer(Internals::of(learner.session()).variables, asked.checkpoints),
+      writer(Internals::of(learner.session()).variables, asked.checkpoints, updated_variables(Internals::of(learner.session()).net)),
       commits_late(Internals::of(learner.session()).options.commit_late) {}
 
 Status Trainer::State::no_loss() const {
@@ -107,11 +124,13 @@ Status Trainer::State::step(TrainingStep* of) {
   of->gradient_norm = number(*context, norm);
   made = of->step;
   last_loss = of->loss;
-  evaluation_due = is_due(options.evaluate_every);
-  saving_due =
-      !options.checkpoints.folder.empty() && is_due(options.checkpoints.every > 0 ? options.checkpoints.every : options.evaluate_every);
+  Status finite = check_finite(*of);
+  if (finite.ok()) {  // else its variables are worth nothing
+    evaluation_due = is_due(options.evaluate_every);
+    saving_due = has_folder() && is_due(options.checkpoints.every > 0 ? options.checkpoints.every : options.evaluate_every);
+  }
   if (options.on_step) HEDDLE_CHECK(options.on_step(*of));
-  return check_finite(*of);
+  return finite;
 }
 
 Status Trainer::State::check_finite(const TrainingStep& of) const {
@@ -179,9 +198,16 @@ Status Trainer::State::evaluate(Evaluation* of) {
   for (int64_t first = 0; first < of->samples; first += options.batch) HEDDLE_CHECK(evaluate_batch(first, of));
   evaluation_due = false;
   ++evaluations;
+  if (has_folder() && writer.newest() == made && evaluated.step != made) {  // its checkpoint lacks this evaluation
+    writer.set_newest(-1);
+    saving_due = true;
+  }
   evaluated = *of;
   HEDDLE_CHECK(note_best(*of));
-  return options.on_evaluation ? options.on_evaluation(*of) : Status();
+  // The best is saved whatever the caller makes of it, but after the caller was told.
+  Status told = options.on_evaluation ? options.on_evaluation(*of) : Status();
+  if (best_due) HEDDLE_CHECK(save_checkpoint());
+  return told;
 }
 
 Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
@@ -274,6 +300,9 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
   order.seed = options.seed;
   order.tests = true;
   state_->test_reader = std::make_unique<BatchReader>(std::move(data), BatchSequence(order), options.reader_threads, options.read_ahead);
+  if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean))
+    return {Code::unknown_name, fmt::format("net {} has no output {}", quoted(net.name()), quoted(mean)),
+            "name one of its outputs without axes"};
   state_->tester.emplace(std::move(tester));
   return {};
 } catch (...) {
@@ -334,6 +363,10 @@ std::optional<std::pair<int64_t, double>> Trainer::best() const {
 
 bool Trainer::is_stopped_early() const {
   return state_->is_stopped_early();
+}
+
+std::string Trainer::net_checksum() const {
+  return or_empty("no memory for the checksum of a net", [&] { return state_->net_checksum(); });
 }
 
 int64_t Trainer::total_steps() const {

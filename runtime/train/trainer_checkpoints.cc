@@ -25,13 +25,13 @@ Status Trainer::State::note_best(const Evaluation& of) {
       !std::isnan(found->second) && (best_step < 0 || (options.best.largest ? found->second > best_mean : found->second < best_mean));
   if (!is_better && made != judged_step) ++since_best;
   judged_step = made;
-  if (is_stopped_early()) saving_due = !options.checkpoints.folder.empty();
+  if (is_stopped_early()) saving_due = has_folder();
   if (!is_better) return {};
   best_step = made;
   best_mean = found->second;
   since_best = 0;
-  saving_due = !options.checkpoints.folder.empty();
-  if (saving_due) return {};
+  best_due = has_folder();
+  if (best_due) return {};
   HEDDLE_TRY(best_contents, Internals::of(learner.session()).variables->snapshot());
   return {};
 }
@@ -39,15 +39,37 @@ Status Trainer::State::note_best(const Evaluation& of) {
 Status Trainer::State::restore_best() {
   if (best_step < 0) return {Code::invalid_argument, "there is no best evaluation", "name a mean in TrainerOptions::best, and test"};
   if (best_step == made) return {};
-  if (options.checkpoints.folder.empty()) {
-    HEDDLE_CHECK(Internals::of(learner.session()).variables->replace(best_contents));
-    made = best_step;
-    since_best = 0;
-    return {};
-  }
   const int64_t step = best_step;
-  HEDDLE_CHECK(resume((std::filesystem::path(options.checkpoints.folder) / checkpoint_name(step)).string()).status());
+  const double mean = best_mean;
+  if (has_folder()) {
+    HEDDLE_CHECK(resume(path_of(step)).status());
+  } else {
+    if (best_contents.empty())
+      return {Code::invalid_argument, fmt::format("the variables of step {}, the best, are in another folder", step),
+              "resume with its folder"};
+    HEDDLE_CHECK(Internals::of(learner.session()).variables->replace(best_contents));
+    made = step;
+    evaluated = {};
+    evaluation_due = saving_due = best_due = false;
+  }
+  best_step = judged_step = step;
+  best_mean = mean;
+  since_best = 0;
   return {};
+}
+
+std::string Trainer::State::path_of(int64_t step) const {
+  return (std::filesystem::path(options.checkpoints.folder) / checkpoint_name(step)).string();
+}
+
+// Returns what decides which evaluation is the best, as checkpoints have it.
+std::string Trainer::State::best_rule() const {
+  return options.best.mean.empty() ? std::string() : fmt::format("{}={}", options.best.mean, options.best.largest ? "max" : "min");
+}
+
+std::string Trainer::State::net_checksum() const {
+  const std::string text = print(Internals::of(learner.session()).net);
+  return hex(checksum(std::as_bytes(std::span(text.data(), text.size()))));
 }
 
 CheckpointInfo Trainer::State::checkpoint_info() const {
@@ -55,6 +77,7 @@ CheckpointInfo Trainer::State::checkpoint_info() const {
   info.step = made;
   info.loss = last_loss;
   if (evaluated.step == made) info.means = evaluated.means;
+  info.best = best_rule();
   info.best_step = best_step;
   info.best_mean = best_mean;
   info.evaluations_since_best = since_best;
@@ -64,21 +87,21 @@ CheckpointInfo Trainer::State::checkpoint_info() const {
   info.last_batch = options.last_batch;
   info.shuffles = options.shuffle;
   info.version = library_version();
-  const std::string text = print(Internals::of(learner.session()).net);
-  info.net = hex(checksum(std::as_bytes(std::span(text.data(), text.size()))));
+  info.net = net_checksum();
   return info;
 }
 
 Status Trainer::State::save_checkpoint() {
-  if (options.checkpoints.folder.empty())
-    return {Code::invalid_argument, "there is no folder for checkpoints", "name one in TrainerOptions::checkpoints"};
-  saving_due = false;
-  return writer.newest() == made ? Status() : take(writer.begin(checkpoint_info()));
+  if (!has_folder()) return {Code::invalid_argument, "there is no folder for checkpoints", "name one in TrainerOptions::checkpoints"};
+  // An error here is that of the one before: this one is still due.
+  if (writer.newest() != made) HEDDLE_CHECK(writer.begin(checkpoint_info()));
+  saving_due = best_due = false;
+  return {};
 }
 
 // Takes note of what the writer says: a last checkpoint that has failed is still due.
 Status Trainer::State::take(Status of_writer) {
-  if (!of_writer.ok()) saving_due = is_over();
+  if (!of_writer.ok()) saving_due = saving_due || is_over();
   return of_writer;
 }
 
@@ -97,6 +120,19 @@ Status Trainer::State::check_order(const CheckpointInfo& of) const {
   return {};
 }
 
+// Takes what a checkpoint says of the best evaluation, if it was judged by the same mean and its variables are there.
+void Trainer::State::take_best(const CheckpointInfo& of) {
+  best_contents.clear();
+  judged_step = of.means.empty() ? -1 : of.step;
+  std::error_code none;
+  const bool is_same = of.best == best_rule() && of.best_step >= 0 &&
+                       (of.best_step == of.step || (has_folder() && std::filesystem::exists(path_of(of.best_step), none)));
+  best_step = is_same ? of.best_step : -1;
+  best_mean = is_same ? of.best_mean : 0;
+  since_best = is_same || of.best == best_rule() ? of.evaluations_since_best : 0;
+  if (best_step == of.step && !has_folder()) best_step = -1;  // its variables are in no memory
+}
+
 Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
   HEDDLE_CHECK(writer.wait());
   const Session::Impl& session = Internals::of(learner.session());
@@ -107,15 +143,16 @@ Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
   HEDDLE_CHECK(session.variables->replace(read.contents));
   made = read.info.step;
   last_loss = read.info.loss;
-  best_step = read.info.best_step;
-  best_mean = read.info.best_mean;
-  since_best = read.info.evaluations_since_best;
   evaluated = {};
+  if (!read.info.means.empty()) evaluated = {made, 0, read.info.means};
   evaluation_due = is_due(options.evaluate_every) && read.info.means.empty();
-  saving_due = false;
+  saving_due = best_due = false;
+  const std::filesystem::path file(path);
   std::error_code none;
-  const bool is_in_folder = std::filesystem::equivalent(std::filesystem::path(path).parent_path() / ".", options.checkpoints.folder, none);
+  const bool is_in_folder =
+      file.filename() == checkpoint_name(made) && std::filesystem::equivalent(file.parent_path() / ".", options.checkpoints.folder, none);
   writer.set_newest(is_in_folder ? made : -1);
+  take_best(read.info);
   if (!same_net) {
     const std::string text = fmt::format(
         "checkpoint {} was written by another form of net {}: on other devices, by another version, or changed since; the variables are "

@@ -44,6 +44,11 @@ struct Trainer::State {
   Status check_order(const CheckpointInfo& of) const;
   Status note_best(const Evaluation& of);
   Status restore_best();
+  void take_best(const CheckpointInfo& of);
+  std::string best_rule() const;
+  std::string path_of(int64_t step) const;
+  std::string net_checksum() const;
+  bool has_folder() const { return !options.checkpoints.folder.empty(); }
 
   FedNet learner;
   std::optional<FedNet> tester;
@@ -53,14 +58,14 @@ struct Trainer::State {
   std::unique_ptr<BatchReader> test_reader;
   CheckpointWriter writer;
   const bool commits_late;
-  SharedMemory memory;                              // of both nets, which take turns
-  std::optional<size_t> loss, rate, norm;           // outputs of the net that learns
-  int64_t made = 0;                                 // steps
-  double last_loss = 0;                             // of the last one
-  int64_t evaluations = 0;                          // that were completed
-  Evaluation evaluated;                             // the last one
-  bool evaluation_due = false, saving_due = false;  // after the last step
-  int64_t best_step = -1;                           // of the best evaluation; -1: there was none
+  SharedMemory memory;                                                // of both nets, which take turns
+  std::optional<size_t> loss, rate, norm;                             // outputs of the net that learns
+  int64_t made = 0;                                                   // steps
+  double last_loss = 0;                                               // of the last one
+  int64_t evaluations = 0;                                            // that were completed
+  Evaluation evaluated;                                               // the last one
+  bool evaluation_due = false, saving_due = false, best_due = false;  // after the last step
+  int64_t best_step = -1;                                             // of the best evaluation; -1: there was none
   double best_mean = 0;
   int64_t since_best = 0;                                  // evaluations that were no better
   int64_t judged_step = -1;                                // of the last evaluation that was compared

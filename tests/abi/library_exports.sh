@@ -11,6 +11,13 @@ count=$(nm -DC --defined-only "$1" | grep -c 'heddle::')
   echo "exports only $count symbols: is HEDDLE_API missing?"
   exit 1
 }
+# A program derives from these.
+for what in 'vtable for heddle::Dataset' 'typeinfo for heddle::Dataset' 'typeinfo for heddle::Executor'; do
+  nm -DC --defined-only "$1" | grep -q " $what\$" || {
+    echo "does not export the $what"
+    exit 1
+  }
+done
 readelf -d "$1" | grep -q 'SONAME.*\[libheddle\.so\.0\]' || {
   echo "SONAME is not libheddle.so.0"
   exit 1

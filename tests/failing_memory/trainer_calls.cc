@@ -188,6 +188,7 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
     }
     return {t.trainer.restore_best()};
   });
+  on_trainer(calls, "Trainer::net_checksum", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.net_checksum().size() == 16}; });
   on_trainer(calls, "Trainer::best", true, false, [](Trained& t) -> Answer { return {{}, !t.trainer.best()}; });
   on_trainer(calls, "Trainer::is_stopped_early", true, false, [](Trained& t) -> Answer { return {{}, !t.trainer.is_stopped_early()}; });
   on_trainer(calls, "Trainer::cancel", true, false, [](Trained& t) -> Answer {

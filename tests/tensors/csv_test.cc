@@ -44,6 +44,7 @@ TEST_F(Csv, ColumnsAreNumbers) {
 TEST_F(Csv, SpreadsheetsAreRead) {
   EXPECT_EQ(show("\xef\xbb\xbfx,y\r\n1,2\r\n\r\n3,4"), "i64[2, 2] 1 2 3 4") << "a byte order mark, other line ends, an empty line";
   EXPECT_EQ(show("\"x, in m\",\"a \"\"name\"\"\"\n\"1\",2\n", "a \"name\""), "i64[1] 2");
+  EXPECT_EQ(show("x,y\n\"1\" ,+2\n"), "i64[1, 2] 1 2");
   EXPECT_EQ(show("name,x\n\"two\nlines\",1\nb,2\n", "x"), "i64[2] 1 2") << "text in columns that are not wanted";
 }
 
@@ -53,6 +54,7 @@ TEST_F(Csv, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(show("x,y\n1,\n"), "line 2, column \"y\": \"\" is no number");
   EXPECT_EQ(show("x,y\n\"a\nb\",1\n2,c\n", "y"), "line 4, column \"y\": \"c\" is no number");
   EXPECT_EQ(show("x\n\"1\n"), "line 2: a quotation mark has no end");
+  EXPECT_EQ(show("x\n\"0\"1\n"), "line 2: something follows a quotation mark that ends a cell");
   EXPECT_EQ(show(""), "there is no header");
   EXPECT_EQ(show("x,y\n1,2\n", "z"), "there is no column \"z\"");
   EXPECT_EQ(show("x,y\n1,2\n", "x,x"), "column \"x\" is named twice");
@@ -72,7 +74,7 @@ TEST_F(Csv, TakesTheFormOfAnInput) {
   EXPECT_EQ(as("x,n", DType::f32, Shape{-1, 2}), "f32[2, 2]");
   EXPECT_EQ(as("x", DType::f32, Shape{-1}), "f32[2]");
   EXPECT_EQ(as("x", DType::f32, Shape{-1, 1}), "f32[2, 1]");
-  EXPECT_EQ(as("n", DType::i32, Shape{-1}), "i32[2]");
+  EXPECT_EQ(as("n", DType::i32, Shape{-1}), "i64[2]") << "numbers may be too large for it";
   EXPECT_EQ(as("n", DType::f64, Shape{-1}), "f64[2]");
   EXPECT_EQ(as("x", DType::i64, Shape{-1}), "f64[2]") << "fractions are not lost without a word";
 }

@@ -136,10 +136,43 @@ TEST(Best, AMeanThatIsNoNumberIsNotTheBest) {
   EXPECT_TRUE(turning.trainer->is_stopped_early());
   EXPECT_EQ(turning.trainer->steps(), 6);
   options.best.mean = "accuracy";
-  Turning unknown(options);
-  const Status status = unknown.trainer->run();
+  Trainer unknown = turning.session.trainer(turning.points.dataset(), options);
+  const Status status = unknown.test_with(turning.session.line, turning.points.dataset());
   EXPECT_EQ(status.code(), Code::unknown_name);
   EXPECT_NE(status.text().find("\"accuracy\""), std::string::npos) << status.text();
+}
+
+// A program with a loop of its own, whose callback fails where the best is.
+TEST(Best, IsKeptByALoopOfItsOwn) {
+  const TemporaryFolder folder;
+  Turning turning(options_of(60, folder.path().string()));
+  for (int64_t step = 1; step <= 60; ++step) {
+    ASSERT_TRUE(turning.trainer->step().ok());
+    if (step % 2 == 0) {
+      ASSERT_TRUE(turning.trainer->evaluate().ok());
+    }
+  }
+  ASSERT_TRUE(turning.trainer->restore_best().ok());
+  EXPECT_EQ(contents(turning.session.all), turning.at[turning.smallest()]);
+  EXPECT_EQ(turning.trainer->best()->first, turning.smallest());
+}
+
+// Without a folder the best of an earlier training is gone: nothing is restored in its place.
+TEST(Best, OfAnotherTrainingIsNotRestored) {
+  const TemporaryFolder folder;
+  TrainerOptions options = options_of(40, folder.path().string());
+  Turning first(options);
+  ASSERT_TRUE(first.trainer->run().ok());
+  options.checkpoints.folder.clear();
+  Turning second(options);
+  ASSERT_TRUE(second.trainer->resume(list_checkpoints(folder.path().string())->complete[0].path).ok());
+  EXPECT_EQ(second.trainer->restore_best().code(), Code::invalid_argument);
+  // Nor is one that was judged by another rule.
+  options.checkpoints.folder = folder.path().string();
+  options.best.largest = true;
+  Turning third(options);
+  ASSERT_TRUE(third.trainer->resume(list_checkpoints(folder.path().string())->complete[0].path).ok());
+  EXPECT_FALSE(third.trainer->best());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -16,6 +17,7 @@
 #include "load/temporary_folder.h"
 #include "points.h"
 #include "session/session_impl.h"
+#include "state/checkpoint_file.h"
 #include "weights/safetensors.h"
 
 namespace heddle::testing_train {
@@ -316,6 +318,50 @@ TEST(Checkpoint, NetsTakeWhatItHas) {
   const Status other = sgd.take_checkpoint(file_of(folder, 4));
   EXPECT_EQ(other.code(), Code::unknown_name);
   EXPECT_NE(other.text().find("\"w.velocity\""), std::string::npos) << other.text();
+}
+
+// The checksums of a file can be made to match: its numbers are looked at all the same.
+TEST(Checkpoint, NumbersOutOfRangeAreRefused) {
+  const Points points(10);
+  const TemporaryFolder folder;
+  const LineSession session;
+  const TrainerOptions options = options_in(folder, 3, 3);
+  Trainer trainer = session.trainer(points.dataset(), options);
+  ASSERT_TRUE(trainer.run().ok());
+  const VariableStore& store = *Internals::of(session.all).variables;
+  const auto contents_now = store.snapshot();
+  ASSERT_TRUE(contents_now.ok());
+  const auto good = read_checkpoint_info(file_of(folder, 3));
+  ASSERT_TRUE(good.ok());
+  const auto refused = [&](const std::function<void(CheckpointInfo&)>& change) {
+    CheckpointInfo info = *good;
+    change(info);
+    const std::string file = (folder / "forged.safetensors").string();
+    EXPECT_TRUE(write_checkpoint(store, *contents_now, info, file).ok());
+    return trainer.resume(file).status().code() == Code::file_corrupt;
+  };
+  EXPECT_FALSE(refused([](CheckpointInfo&) {}));
+  EXPECT_TRUE(refused([](CheckpointInfo& info) { info.step = -1; }));
+  EXPECT_TRUE(refused([](CheckpointInfo& info) { info.step = INT64_MAX; }));
+  EXPECT_TRUE(refused([](CheckpointInfo& info) { info.best_step = 4; }));
+  EXPECT_TRUE(refused([](CheckpointInfo& info) { info.evaluations_since_best = INT64_MAX; }));
+  EXPECT_TRUE(refused([](CheckpointInfo& info) { info.batch = 0; }));
+}
+
+// A loss that is finite, with gradients that are not: there is no checkpoint from which one could only fail again.
+TEST(Checkpoint, VariablesWithoutNumbersAreNotWritten) {
+  const Points points(10);
+  const TemporaryFolder folder;
+  const LineSession session;
+  TrainerOptions options = options_in(folder, 3, 1);
+  Session all = session.all;
+  options.on_step = [&](const TrainingStep& step) {
+    const float none[2] = {1, std::numeric_limits<float>::quiet_NaN()};
+    return step.step == 2 ? all.write_variable("w", {DType::f32, Shape{2, 1}, const_cast<float*>(none)}) : Status();
+  };
+  const Status status = session.trainer(points.dataset(), options).run();
+  EXPECT_EQ(status.code(), Code::numerics);
+  EXPECT_EQ(steps_in(folder), std::vector<int64_t>{1});
 }
 
 }  // namespace

@@ -249,6 +249,12 @@ TEST(Trainer, MismatchesOfNetAndDataAreNamed) {
   EXPECT_EQ(refused(points.dataset(), options_of(1, 5)).diagnostic().message, "there are 4 samples, fewer than a batch of 5");
   EXPECT_EQ(refused(points.dataset(), options_of(1, 0)).code(), Code::invalid_argument);
   EXPECT_EQ(refused(points.dataset(), options_of(-1, 2)).code(), Code::invalid_argument);
+  TrainerOptions huge = options_of(1, INT64_MAX);
+  huge.last_batch = LastBatch::keep;
+  EXPECT_EQ(refused(points.dataset(), huge).code(), Code::invalid_argument);
+  huge.batch = 2;
+  huge.read_ahead = INT32_MAX;
+  EXPECT_EQ(refused(points.dataset(), huge).code(), Code::invalid_argument);
   TrainerOptions options = options_of(1, 2);
   options.loss = "guess";
   EXPECT_EQ(session.trainer(points.dataset(), options).run().code(), Code::unknown_name) << "a batch has many of it";

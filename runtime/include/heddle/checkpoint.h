@@ -25,7 +25,8 @@ struct CheckpointInfo {
   double loss = 0;   // of the last one
   // The means of the evaluation after that step; empty: there was none.
   std::vector<std::pair<std::string, double>> means;
-  // The best evaluation until then (TrainerOptions::best), and how many came since that were no better.
+  // The best evaluation until then (TrainerOptions::best), by "NAME=min" or "NAME=max", and how many came since that were no better.
+  std::string best;
   int64_t best_step = -1;  // none
   double best_mean = 0;
   int64_t evaluations_since_best = 0;
@@ -47,7 +48,8 @@ struct CheckpointList {
   std::vector<CheckpointInfo> complete;  // the one of the most steps first
   std::vector<Diagnostic> damaged;       // files with the name of a checkpoint that can not be read, with the reason
 };
-// A folder without checkpoints is no error. Errors: file_unreadable (the folder).
+// A folder without checkpoints is no error. Errors: file_unreadable (the folder); those of read_checkpoint_info() that do not mean that a
+// file is damaged, such as file_version.
 HEDDLE_API Result<CheckpointList> list_checkpoints(const std::string& folder);
 
 }  // namespace heddle

@@ -137,6 +137,8 @@ class HEDDLE_API Trainer {
   bool is_stopped_early() const;
   // Returns the number of steps after which the training is over; -1: never.
   int64_t total_steps() const;
+  // Returns the checksum of the text of the net that learns, as CheckpointInfo::net.
+  std::string net_checksum() const;
   // Returns the plan of the last step, or, before the first one, that of prepare(). Null: none yet, or no memory to describe it.
   std::shared_ptr<const PlanInfo> plan() const;
 

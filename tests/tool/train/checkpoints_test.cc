@@ -117,6 +117,49 @@ TEST(ToolCheckpoints, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(object["train"]["resumed_from"], 10);
 }
 
+// One bit of a tensor is found when it is read; the checkpoint before it is taken, and none is written over if none can be read.
+TEST(ToolCheckpoints, ADamagedOneGivesWayToTheOneBefore) {
+  const Checkpoints here;
+  const std::string whole = here.file("whole.json"), resumed = here.file("resumed.json");
+  ASSERT_EQ(heddle(here.train_in("whole", "30", {"-o", whole})).status, 0);
+  ASSERT_EQ(heddle(here.train_in("a", "20")).status, 0);
+  const auto damage = [&](const char* name) {
+    std::string bytes = read_text(here.file(name));
+    bytes[bytes.size() - 1] = static_cast<char>(bytes.back() ^ 1);
+    write_text(here.file(name), bytes);
+  };
+  damage("a/step-000000020.safetensors");
+  const Json object = heddle_json(here.train_in("a", "30", {"--resume", "-o", resumed}));
+  EXPECT_EQ(codes(object), Words{"file-corrupt"});
+  EXPECT_EQ(object["diagnostics"][0]["severity"], "warning");
+  EXPECT_EQ(object["train"]["resumed_from"], 10);
+  EXPECT_EQ(read_text(resumed), read_text(whole));
+  const Words all = {"a/step-000000010.safetensors", "a/step-000000020.safetensors", "a/step-000000030.safetensors"};
+  for (const std::string& name : all) damage(name.c_str());
+  EXPECT_EQ(heddle(here.train_in("a", "40", {"--resume"})).status, 3);
+  for (const std::string& name : all) write_text(here.file(name.c_str()), "no checkpoint");
+  EXPECT_EQ(heddle(here.train_in("a", "40", {"--resume"})).status, 3);
+  EXPECT_EQ(heddle(here.train_in("a", "40")).status, 2);
+  for (const std::string& name : all) EXPECT_EQ(read_text(here.file(name.c_str())), "no checkpoint");
+}
+
+// A log that is full ends the training, whose steps are not lost.
+TEST(ToolCheckpoints, AreWrittenWhereTheLogFails) {
+  const Checkpoints here;
+  ASSERT_EQ(heddle(here.train_in("a", "300", {"--checkpoint-every", "200", "--log", "/dev/full"})).status, 3);
+  EXPECT_EQ(checkpoints_in(here.file("a")), Words{"step-000000001.safetensors"});
+}
+
+// Another --best does not take the numbers of the one before for its own.
+TEST(ToolCheckpoints, AnotherBestBeginsAnew) {
+  const Checkpoints here;
+  ASSERT_EQ(heddle(here.train_in("a", "20", {"--best", "loss=min"})).status, 0);
+  const Json largest = heddle_json(here.train_in("a", "40", {"--resume", "--best", "loss=max"}));
+  EXPECT_EQ(largest["train"]["best"]["step"], 30);
+  const Outcome none = heddle(here.train_in("a", "50", {"--resume"}));
+  EXPECT_EQ(none.out.find("is the best"), std::string::npos) << none.out;
+}
+
 TEST(ToolCheckpoints, AreShownByInspect) {
   const Checkpoints here;
   ASSERT_EQ(heddle(here.train_in("a", "25", {"--seed", "7", "--checkpoint-every", "10"})).status, 0);

@@ -28,7 +28,8 @@ struct PredictorArguments {
 
 // Returns the file of --checkpoint: of a folder the newest.
 Result<std::string> checkpoint_file(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return path;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return path;
   HEDDLE_TRY(const CheckpointList list, list_checkpoints(path));
   if (!list.complete.empty()) return list.complete[0].path;
   return Status(Code::file_not_found, fmt::format("--checkpoint: {} has no complete checkpoint", quoted(path)), "see heddle inspect");

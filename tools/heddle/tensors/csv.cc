@@ -62,7 +62,10 @@ class CsvReader {
         ++at_;
       } else {
         ++at_;
-        return cell;
+        at_ = std::min(text_.find_first_not_of(" \t", at_), text_.size());
+        if (at_ == text_.size() || std::string_view(",\r\n").find(text_[at_]) != std::string_view::npos) return cell;
+        return Status(Code::syntax, fmt::format("line {}: something follows a quotation mark that ends a cell", line_),
+                      "write \"\" for one within a cell");
       }
     }
     return Status(Code::syntax, fmt::format("line {}: a quotation mark has no end", line_), "write \"\" for one within a cell");
@@ -109,6 +112,7 @@ struct Numbers {
   std::vector<double> real;
   bool all_whole = true;
   bool add(std::string_view text) {
+    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
     const char* const end = text.data() + text.size();
     if (int64_t number = 0; all_whole) {
       const auto [last, error] = std::from_chars(text.data(), end, number);
@@ -163,7 +167,7 @@ bool is_csv(const std::string& text) {
 std::shared_ptr<const Blob> csv_for_input(const std::shared_ptr<const Blob>& blob, const PortInfo& input) {
   Shape shape = blob->shape;
   if (input.ranked && input.shape.rank() == 2 && shape.rank() == 1) shape.push_back(1);
-  const bool fits = input.dtype != DType::none && (is_float(input.dtype) || blob->dtype == DType::i64);
+  const bool fits = is_float(input.dtype);  // whole numbers may be too large for another dtype: their reader looks
   const std::shared_ptr<const Blob> numbers = fits && blob->dtype != input.dtype ? converted(*blob, input.dtype) : blob;
   return Blob::copy_of(numbers->dtype, shape, numbers->data);
 }

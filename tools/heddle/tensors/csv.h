@@ -17,7 +17,7 @@ namespace heddle::tool {
 // those of reading a file.
 Result<std::shared_ptr<const Blob>> read_csv(const std::string& file, const std::string& columns, const Limits& limits);
 
-// Returns the tensor of a CSV file as an input takes it: in its dtype, unless fractions would be lost, and one column as [rows, 1] for an
+// Returns the tensor of a CSV file as an input takes it: as floats, if it takes these, and one column as [rows, 1] for an
 // input with two axes.
 std::shared_ptr<const Blob> csv_for_input(const std::shared_ptr<const Blob>& blob, const PortInfo& input);
 

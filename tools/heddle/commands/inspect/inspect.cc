@@ -105,7 +105,8 @@ Status inspect_weights(const InspectArguments& o, Report& report) {
 }
 
 Status inspect(const InspectArguments& o, Report& report) {
-  if (std::filesystem::is_directory(o.file)) return inspect_folder(o, report);
+  std::error_code error;
+  if (std::filesystem::is_directory(o.file, error)) return inspect_folder(o, report);
   const std::string extension = std::filesystem::path(o.file).extension().string();
   if (extension == ".safetensors") return inspect_weights(o, report);
   if (extension == ".so") return inspect_plugin(o.file, o.only, report);

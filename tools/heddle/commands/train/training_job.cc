@@ -77,22 +77,26 @@ Status TrainingJob::look_for_checkpoint() {
   if (error)
     return {Code::file_unwritable, fmt::format("--checkpoint-dir: could not make {}: {}", quoted(o_.checkpoint_dir), error.message()),
             "name a folder, or a new one in a folder that exists"};
-  HEDDLE_TRY(const CheckpointList found, list_checkpoints(o_.checkpoint_dir));
-  if (!o_.resume && !found.complete.empty())
+  HEDDLE_TRY(CheckpointList found, list_checkpoints(o_.checkpoint_dir));
+  if (!o_.resume && !(found.complete.empty() && found.damaged.empty()))
     return {Code::invalid_argument,
-            fmt::format("--checkpoint-dir: {} has a checkpoint of step {} of an earlier training", quoted(o_.checkpoint_dir),
-                        found.complete[0].step),
+            fmt::format("--checkpoint-dir: {} has {} checkpoints of an earlier training", quoted(o_.checkpoint_dir),
+                        found.complete.size() + found.damaged.size()),
             "continue that training with --resume, or name another folder"};
   for (Diagnostic damaged : found.damaged) {
     damaged.severity = Severity::warning;
     report_.diagnose(damaged);
   }
   if (!o_.resume) return {};
+  if (found.complete.empty() && !found.damaged.empty())
+    return {Code::file_corrupt, fmt::format("--resume: no checkpoint of {} can be read", quoted(o_.checkpoint_dir)),
+            "name another folder to begin anew: these files stay as they are"};
   if (found.complete.empty()) {
     report_.say(fmt::format("{} has no checkpoint yet: the training begins", quoted(o_.checkpoint_dir)));
     return {};
   }
-  from_ = found.complete[0];
+  candidates_ = std::move(found.complete);
+  from_ = candidates_[0];
   seed_ = o_.seed.value_or(from_->seed);
   return {};
 }
@@ -103,8 +107,8 @@ Result<BestOptions> TrainingJob::best() const {
   if (o_.best.empty()) return made;
   const size_t at = o_.best.rfind('=');
   const std::string which = at == std::string::npos ? "" : o_.best.substr(at + 1);
-  if (which != "min" && which != "max")
-    return Status(Code::invalid_argument, fmt::format("--best {}: it says neither min nor max", quoted(o_.best)),
+  if ((which != "min" && which != "max") || at == 0)
+    return Status(Code::invalid_argument, fmt::format("--best {}: it is no name with min or max", quoted(o_.best)),
                   "write it like accuracy=max or loss=min");
   if (o_.test_data.empty())
     return Status(Code::invalid_argument, "--best: nothing is tested", "give the test net data with --test-data NAME=FILE");
@@ -115,7 +119,7 @@ Result<BestOptions> TrainingJob::best() const {
 
 // Takes back what the training did after the best test.
 Status TrainingJob::restore_best() {
-  const auto best = trainer_->best();
+  const auto best = o_.best.empty() ? std::nullopt : trainer_->best();
   if (!best) return {};
   const bool stopped = trainer_->is_stopped_early();
   const int64_t made = trainer_->steps();
@@ -129,7 +133,28 @@ Status TrainingJob::restore_best() {
 
 Status TrainingJob::resume() {
   if (!from_) return {};
-  HEDDLE_CHECK(trainer_->resume(from_->path).status());
+  // Only now their tensors are read: a damaged one gives way to the one before it.
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    const Status status = trainer_->resume(candidates_[i].path).status();
+    from_ = candidates_[i];
+    if (status.ok()) break;
+    const bool is_damaged = status.code() == Code::file_corrupt || status.code() == Code::file_truncated;
+    if (!is_damaged || i + 1 == candidates_.size()) return status;
+    Diagnostic warning = status.diagnostic();
+    warning.severity = Severity::warning;
+    report_.diagnose(warning);
+  }
+  if (from_->net != trainer_->net_checksum()) {
+    Diagnostic warning;
+    warning.severity = Severity::warning;
+    warning.code = Code::weights_mismatch;
+    warning.message = fmt::format(
+        "{} was written by another form of the net: on other devices, by another version, or changed since; its "
+        "variables are the same",
+        quoted(from_->path));
+    warning.hint = "nothing needs to be done if that is meant";
+    report_.diagnose(warning);
+  }
   report_.say(fmt::format("continues after step {}: {}", from_->step, quoted(from_->path)));
   return {};
 }
@@ -326,7 +351,7 @@ Status TrainingJob::run() {
   Status status = trainer_->run();
   if (status.code() == Code::cancelled && interrupting_signal() != 0) status = interruption();
   // Variables are as the last step left them, unless it has made them infinite. An error of a checkpoint would only come again.
-  const bool is_whole = status.code() != Code::numerics && status.code() != Code::file_unwritable;
+  const bool is_whole = status.code() != Code::numerics && (status.code() != Code::file_unwritable || log_.has_failed());
   if (!status.ok() && is_whole && !o_.checkpoint_dir.empty() && has_learned()) {
     const Status saved = trainer_->save_checkpoint();
     if (!saved.ok()) report_.diagnose(saved.diagnostic());
@@ -381,7 +406,7 @@ Status TrainingJob::save_nets_with_variables() {
 }
 
 Json TrainingJob::best_json() const {
-  const auto best = trainer_ ? trainer_->best() : std::nullopt;
+  const auto best = trainer_ && !o_.best.empty() ? trainer_->best() : std::nullopt;
   return best ? Json{{"step", best->first}, {"mean", number(best->second)}} : Json();
 }
 

@@ -84,7 +84,8 @@ class TrainingJob {
   std::optional<Session> session_, test_;
   std::optional<Trainer> trainer_;
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
-  std::optional<CheckpointInfo> from_;             // what it resumes from
+  std::vector<CheckpointInfo> candidates_;         // for --resume, the newest first
+  std::optional<CheckpointInfo> from_;             // the one that it resumes from
   uint64_t seed_ = 0;
   TrainingLog log_;
   int64_t batch_ = 0, samples_ = 0, between_ = 1;  // steps between two lines for people

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/file.h"
 #include "base/text/text.h"
@@ -30,9 +31,10 @@ size_t bytes_to_keep(std::string_view text, int64_t steps) {
 
 Status TrainingLog::open(const std::string& file, int64_t steps) {
   // Opening a pipe without a reader would block.
-  if (std::filesystem::is_fifo(file) && !FileDescriptor(::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).valid())
+  std::error_code error;
+  if (std::filesystem::is_fifo(file, error) && !FileDescriptor(::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).valid())
     return {Code::file_unwritable, fmt::format("{} is a pipe that no program reads", quoted(file)), "start its reader first"};
-  if (steps > 0 && std::filesystem::is_regular_file(file)) {
+  if (steps > 0 && std::filesystem::is_regular_file(file, error)) {
     HEDDLE_TRY(const FileBytes bytes, read_file(file, max_log_bytes));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
     HEDDLE_TRY(FileReplacement shorter, FileReplacement::create(file));

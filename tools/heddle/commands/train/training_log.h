@@ -17,6 +17,7 @@ class TrainingLog {
   Status open(const std::string& file, int64_t steps);
   // Writes a line and flushes it; nothing if no file was opened. Errors: file_unwritable.
   Status write(const Json& line);
+  bool has_failed() const { return !file_.empty() && !stream_; }
 
  private:
   std::string file_;
