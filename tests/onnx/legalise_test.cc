@@ -149,6 +149,22 @@ TEST(Legalise, DropoutOfInferenceIsIdentity) {
   EXPECT_EQ(imported(mask), "n/mask/shape = Shape/21(x)\nmask = ConstantOfShape/21(n/mask/shape) value=bool[1][1]\ny = Identity/21(x)\n");
 }
 
+TEST(Legalise, DropoutOfInferenceStaysForANetThatIsTrained) {
+  const auto kept = [](const ModelBuilder& model) {
+    ImportOptions options;
+    options.keep_dropouts = true;
+    return imported(model, options);
+  };
+  OneNode old(11, "Dropout");
+  set_float(old.node, "ratio", 0.25f);
+  EXPECT_EQ(kept(old), "n/ratio: f32[] = [0.25]\ny = Dropout/13(x, n/ratio)\n");
+  EXPECT_EQ(kept(OneNode(13, "Dropout")), "y = Dropout/13(x)\n");
+  OneNode mask(13, "Dropout");  // a mask of ones is no mask of a training
+  mask.node->add_output("mask");
+  mask.graph.output("mask");
+  EXPECT_EQ(kept(mask), imported(mask));
+}
+
 TEST(Legalise, BatchNormalisationByItsOutputs) {
   const Names inputs = {"x", "s", "s", "s", "s"};
   OneNode inference(6, "BatchNormalization", inputs);

@@ -135,8 +135,8 @@ struct ModelBuilder {
 };
 
 // Returns the imported net as text, without the first line (name and ports) and the names of nodes; or the error if it is refused.
-inline std::string imported(const ModelBuilder& model) {
-  const Result<Net> net = model.import();
+inline std::string imported(const ModelBuilder& model, const ImportOptions& options = {}) {
+  const Result<Net> net = model.import(options);
   if (!net.ok()) return net.status().text();
   const std::string text = print(*net);
   return std::regex_replace(text.substr(text.find('\n') + 1), std::regex(" # .*"), "");

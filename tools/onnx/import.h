@@ -16,7 +16,8 @@
 namespace heddle {
 
 struct ImportOptions {
-  Limits limits;                                             // file and tensor bytes, nodes, subnet depth, name bytes
+  Limits limits;               // file and tensor bytes, nodes, subnet depth, name bytes
+  bool keep_dropouts = false;  // for a net that is to be trained: a Dropout in inference mode stays one, unless its mask is read
   std::vector<std::filesystem::path>* files_read = nullptr;  // receives the files of the model's external data
 };
 

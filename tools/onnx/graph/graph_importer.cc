@@ -191,7 +191,7 @@ Status drop_new_attributes(OnnxNode& node) {
 }  // namespace
 
 Status GraphImporter::write(OnnxNode node, const ::onnx::NodeProto& proto) {
-  Rewrite rewrite(writer_, node);
+  Rewrite rewrite(writer_, node, model_.options.keep_dropouts);
   int32_t version = node.opset;
   if (node.domain.empty()) {
     rewrite.drop("consumed_inputs");

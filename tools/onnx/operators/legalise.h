@@ -26,11 +26,12 @@ struct OnnxNode {
 
 class Rewrite {
  public:
-  // `writer` and `node` must outlive it.
-  Rewrite(NetWriter& writer, OnnxNode& node) : writer_(writer), node_(node) {}
+  // `writer` and `node` must outlive it. `keeps_dropouts`: see ImportOptions.
+  Rewrite(NetWriter& writer, OnnxNode& node, bool keeps_dropouts) : writer_(writer), node_(node), keeps_dropouts_(keeps_dropouts) {}
 
   OnnxNode& node() { return node_; }
   int32_t opset() const { return node_.opset; }
+  bool keeps_dropouts() const { return keeps_dropouts_; }
   // Invalid id when absent.
   ValueId input(size_t i) const { return i < node_.inputs.size() ? node_.inputs[i] : ValueId(); }
   void set_input(size_t i, ValueId value);
@@ -69,6 +70,7 @@ class Rewrite {
 
   NetWriter& writer_;
   OnnxNode& node_;
+  const bool keeps_dropouts_;
   std::vector<std::pair<size_t, ValueId>> bound_;
 };
 

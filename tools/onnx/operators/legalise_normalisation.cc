@@ -81,12 +81,14 @@ Status dropout(Rewrite& r) {
   HEDDLE_TRY(const auto is_test, r.take_int("is_test"));
   HEDDLE_TRY(const auto ratio, r.take_float("ratio"));
   const bool training = r.opset() < 7 && is_test.value_or(0) == 0;
-  if (!training) return dropout_as_identity(r, r.opset() < 10 ? r.hint(r.input(0)).dtype : DType::boolean);
+  const bool stays = training || (r.keeps_dropouts() && !r.wants_output(1));
+  if (!stays) return dropout_as_identity(r, r.opset() < 10 ? r.hint(r.input(0)).dtype : DType::boolean);
   if (r.wants_output(1))
     return {Code::unsupported, "the mask of a training Dropout of opset 6 as an output", "export with opset 12 or newer"};
   const auto rate = static_cast<float>(ratio.value_or(0.5));
-  const bool yes = true;
   r.set_input(1, r.constant("ratio", Blob::copy_of(DType::f32, Shape{}, &rate)));
+  if (!training) return {};
+  const bool yes = true;
   r.set_input(2, r.constant("training_mode", Blob::copy_of(DType::boolean, Shape{}, &yes)));
   return {};
 }
@@ -95,7 +97,8 @@ Status dropout_modes(Rewrite& r) {
   const ValueId mode = r.input(2);
   const Blob* content = r.content(mode);
   const bool off = !mode.valid() || (content && content->shape.element_count() == 1 && content->data[0] == std::byte{0});
-  return off ? dropout_as_identity(r, DType::boolean) : Status();
+  const bool stays = !off || (r.keeps_dropouts() && !r.wants_output(1));
+  return !stays ? dropout_as_identity(r, DType::boolean) : Status();
 }
 
 // [num_groups] → [C]: every group's number repeated for each of its channels.
