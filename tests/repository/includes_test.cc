@@ -132,6 +132,7 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/plugin", {"base", "device", "infer", "load", "net", "operator_runner", "plugin", "resolve"}},
     {"tools/models", {"base", "net", "weights"}},
     {"tools/onnx", {"base", "net", "weights"}},
+    {"tools/trainable", {"base", "derive", "infer", "net", "plugin", "resolve"}},
 };
 
 TEST(Includes, OfToolsAreInstalledHeadersAndTheRoomsListed) {

@@ -39,6 +39,12 @@ inline std::string value(const std::string& name, const Dims& dims) {
   for (const int64_t dim : dims) shape += part(1, integer(1, static_cast<uint64_t>(dim)));
   return part(1, name) + part(2, part(1, integer(1, 1) + part(2, shape)));
 }
+// ValueInfoProto of f32 whose first dim is the symbol N.
+inline std::string batch(const std::string& name, const Dims& others) {
+  std::string shape = part(1, part(2, "N"));
+  for (const int64_t dim : others) shape += part(1, integer(1, static_cast<uint64_t>(dim)));
+  return part(1, name) + part(2, part(1, integer(1, 1) + part(2, shape)));
+}
 inline std::string node(const std::string& type, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                         const std::string& domain = "", const std::string& attributes = "") {
   std::string bytes;
@@ -49,6 +55,16 @@ inline std::string node(const std::string& type, const std::vector<std::string>&
 // An attribute of a node, with an integer.
 inline std::string int_attribute(const std::string& name, uint64_t number) {
   return part(5, part(1, name) + integer(3, number) + integer(20, 2));
+}
+
+inline std::string ints_attribute(const std::string& name, const std::vector<uint64_t>& numbers) {
+  std::string bytes = part(1, name) + integer(20, 7);
+  for (const uint64_t number : numbers) bytes += integer(8, number);
+  return part(5, bytes);
+}
+// An attribute of a node, with a graph: the bytes of a Graph.
+inline std::string graph_attribute(const std::string& name, const std::string& graph) {
+  return part(5, part(1, name) + part(6, graph) + integer(20, 5));
 }
 
 // The parts of a graph, in any order; model() makes the file.

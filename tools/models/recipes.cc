@@ -6,6 +6,7 @@
 
 #include "base/text/text.h"
 #include "models/builders.h"
+#include "trainable/weight_choice.h"
 #include "weights/safetensors.h"
 
 namespace heddle::models {
@@ -38,13 +39,6 @@ bool is_weight(const Value& value) {
 
 bool is_floating(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
-}
-
-// Whether an input holds no parameter whatever its name: the running mean and variance of a normalisation, the region and factors of a
-// resizing.
-bool holds_no_parameter(const Node& node, size_t input) {
-  if (!node.domain.empty()) return false;
-  return (node.type == "BatchNormalization" && (input == 3 || input == 4)) || (node.type == "Resize" && (input == 1 || input == 2));
 }
 
 }  // namespace
@@ -84,7 +78,7 @@ int64_t parameter_count(const Net& net) {
   int64_t count = 0;
   for (const Node& node : net.nodes) {
     for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i].valid() && holds_no_parameter(node, i)) excluded[node.inputs[i].index] = 1;
+      if (node.inputs[i].valid() && trainable::holds_no_parameter(node, i)) excluded[node.inputs[i].index] = 1;
     for (const Attribute& attribute : node.attributes)
       if (const auto* subnet = std::get_if<std::shared_ptr<const Net>>(&attribute.value)) count += parameter_count(**subnet);
   }

@@ -51,8 +51,8 @@ Result<Net> build(const std::string& name, const RecipeOptions& options);
 Status write_weights(const Net& net, const std::filesystem::path& file);
 
 // Counts the parameters of a net: elements of all floating-point constants and variables that are not scalars, those of subnets included,
-// whatever their names. Not counted are running statistics of BatchNormalization, the factors of Resize, and, where some variables are
-// trainable, those that are not: they are an optimizer's.
+// whatever their names. Not counted are running statistics, factors, bounds and the like (trainable/weight_choice.h), and, where some
+// variables are trainable, those that are not: they are an optimizer's.
 int64_t parameter_count(const Net& net);
 
 }  // namespace heddle::models

@@ -2,18 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/text/text.h"
+#include "trainable/losses.h"
+#include "trainable/training_mode.h"
 
 namespace heddle::models {
 namespace {
-
-bool is_running_statistic(const Node& node, size_t input) {
-  return node.domain.empty() && node.type == "BatchNormalization" && (input == 3 || input == 4);
-}
 
 // Weights are called <layer>.<part>; other constants have no dot in their names.
 bool is_parameter(const Value& value) {
@@ -29,61 +26,18 @@ class Form {
   Net& net() { return b_.net(); }
 
   void use_variables() {
-    std::vector<char> statistics(net().values.size(), 0);
-    for (const Node& node : net().nodes)
-      for (size_t i = 0; i < node.inputs.size(); ++i)
-        if (node.inputs[i].valid() && is_running_statistic(node, i)) statistics[node.inputs[i].index] = 1;
-    const size_t count = net().values.size();
-    for (size_t i = 0; i < count; ++i) {
-      if (!is_parameter(net().values[i])) continue;
-      Value& value = net().values[i];
-      Variable variable;
-      variable.name = value.name;
-      variable.type = value.type;
-      variable.initial = std::move(value.content);
-      variable.trainable = statistics[i] == 0;
-      variable.first = variable.last = ValueId(i);
-      value.content = {};
-      value.kind = Value::Kind::variable;
-      value.variable = VariableId(net().variables.size());
-      net().variables.push_back(std::move(variable));
-    }
+    std::vector<char> marked;
+    for (const Value& value : net().values) marked.push_back(is_parameter(value) ? 1 : 0);
+    trainable::use_variables(net(), marked);
   }
 
   void use_symbol() {
     for (const ValueId input : net().inputs) net()[input].type.dims[0] = Dim::named("N");
   }
 
-  void train_dropouts() {
-    const bool yes = true;
-    ValueId mode;
-    const size_t count = net().nodes.size();
-    for (size_t n = 0; n < count; ++n) {
-      if (net().nodes[n].type != "Dropout") continue;
-      if (!mode.valid()) mode = b_.constant("training", Blob::copy_of(DType::boolean, Shape{}, &yes));
-      net().nodes[n].inputs.resize(3);
-      net().nodes[n].inputs[2] = mode;
-    }
-  }
-
-  // Makes normalisations use the batch, and update the running statistics.
-  void train_normalisations() {
-    const size_t count = net().nodes.size();
-    for (size_t n = 0; n < count; ++n) {
-      if (net().nodes[n].type != "BatchNormalization") continue;
-      net().nodes[n].attributes.push_back({"training_mode", int64_t{1}});
-      for (const int which : {1, 2}) {
-        Value output;
-        output.name = fmt::format("{}.{}", net().nodes[n].name, which == 1 ? "next_mean" : "next_var");
-        output.producer = NodeId(n);
-        output.output = static_cast<uint32_t>(which);
-        net().nodes[n].outputs.emplace_back(net().values.size());
-        net().values.push_back(std::move(output));
-        const ValueId running = net().nodes[n].inputs[static_cast<size_t>(which) + 2];
-        const std::string name = net()[running].name + ".update";
-        b_.updates(b_.add1("Assign", name, {running, net().nodes[n].outputs.back()}, {}, "heddle"), running);
-      }
-    }
+  void use_training_mode() {
+    trainable::train_normalisations(b_);
+    trainable::train_dropouts(b_);
   }
 
   void add_loss(bool with_accuracy) {
@@ -100,9 +54,8 @@ class Form {
     }
     net().outputs = {loss};
     if (!with_accuracy) return;
-    const ValueId is_right = score.valid() ? click_is_right(score, labels) : class_is_right(logits[0], labels);
-    const ValueId right = b_.add1("Cast", "right", {is_right}, {{"to", to_f32}});
-    net().outputs.push_back(b_.add1("ReduceMean", "accuracy", {right}, {{"keepdims", int64_t{0}}}));
+    net().outputs.push_back(score.valid() ? trainable::part_that_is_true(b_, "accuracy", click_is_right(score, labels))
+                                          : trainable::class_accuracy(b_, "accuracy", logits[0], labels, -1));
     net().outputs.push_back(logits[0]);
   }
 
@@ -120,19 +73,11 @@ class Form {
   ValueId cross_entropy(const std::string& name, ValueId logits, ValueId labels) {
     if (labels_ == Labels::of_elements)
       logits = b_.add1("Transpose", name + ".logits", {logits}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
-    return b_.add1("SoftmaxCrossEntropyLoss", name, {logits, labels});
+    return trainable::cross_entropy(b_, name, logits, labels);
   }
 
-  ValueId class_is_right(ValueId logits, ValueId labels) {
-    const ValueId chosen = b_.add1("ArgMax", "chosen", {logits}, {{"axis", int64_t{-1}}, {"keepdims", int64_t{0}}});
-    return b_.add1("Equal", "is_right", {chosen, labels});
-  }
-  // -log of the probability that sigmoid(score) gives the label.
   ValueId click_loss(ValueId score, ValueId labels) {
-    const ValueId clicks = b_.add1("Cast", "clicks", {labels}, {{"to", to_f32}});
-    const ValueId of_clicks = b_.add1("Mul", "score_of_clicks", {score, clicks});
-    const ValueId losses = b_.add1("Sub", "losses", {b_.add1("Softplus", "softplus", {score}), of_clicks});
-    return b_.add1("ReduceMean", "loss", {losses}, {{"keepdims", int64_t{0}}});
+    return trainable::binary_cross_entropy(b_, "loss", score, b_.add1("Cast", "clicks", {labels}, {{"to", to_f32}}));
   }
   ValueId click_is_right(ValueId score, ValueId labels) {
     const ValueId expected = b_.add1("Greater", "expected", {score, b_.constant_float("even", 0)});
@@ -164,8 +109,7 @@ Result<TrainingForm> training_form(const std::string& recipe, const RecipeOption
     Form form(std::move(net), found.labels);
     form.use_variables();
     form.use_symbol();
-    if (trains) form.train_normalisations();
-    if (trains) form.train_dropouts();
+    if (trains) form.use_training_mode();
     form.add_loss(!trains);
     form.net().name = trains ? "train" : "test";
     (trains ? made.train : made.test) = std::move(form.net());

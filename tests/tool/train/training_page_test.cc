@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "tool/onnx_bytes.h"
 #include "tool/tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -97,6 +98,32 @@ void write_array(const std::filesystem::path& file, const std::string& type, con
   write_text(file, npy_of(type, shape, data.data(), data.size()));
 }
 
+// Returns the model that the page lets PyTorch export, with other weights.
+std::string exported_model() {
+  namespace onnx = onnx_bytes;
+  const auto weight = [](const std::string& name, const onnx::Dims& dims, size_t count) {
+    return onnx::tensor(name, dims, std::vector<float>(count, 0.125F));
+  };
+  const Words statistics = {"0", "1.weight", "1.bias", "1.running_mean", "1.running_var"};
+  const std::string halves = onnx::ints_attribute("kernel_shape", {2, 2}) + onnx::ints_attribute("strides", {2, 2});
+  onnx::Graph graph = onnx::Graph()
+                          .input(onnx::batch("image", {1, 8, 8}))
+                          .output(onnx::batch("logits", {10}))
+                          .constant(weight("0.weight", {16, 1, 3, 3}, 144))
+                          .constant(weight("6.weight", {10, 256}, 2560))
+                          .constant(weight("6.bias", {10}, 10))
+                          .constant(weight("ratio", {}, 1));
+  for (size_t i = 1; i < statistics.size(); ++i) graph.constant(weight(statistics[i], {16}, 16));
+  graph.node(onnx::node("Conv", {"image", "0.weight"}, {"0"}, "", onnx::ints_attribute("pads", {1, 1, 1, 1})))
+      .node(onnx::node("BatchNormalization", statistics, {"1"}))
+      .node(onnx::node("Relu", {"1"}, {"2"}))
+      .node(onnx::node("MaxPool", {"2"}, {"3"}, "", halves))
+      .node(onnx::node("Flatten", {"3"}, {"4"}))
+      .node(onnx::node("Dropout", {"4", "ratio"}, {"5"}))
+      .node(onnx::node("Gemm", {"5", "6.weight", "6.bias"}, {"logits"}, "", onnx::int_attribute("transB", 1)));
+  return graph.model(17);
+}
+
 TEST(TrainingPages, TrainingShowsWhatItsCommandsPrint) {
   const TemporaryFolder folder;
   for (const std::string part : {"train", "test"}) {
@@ -105,7 +132,8 @@ TEST(TrainingPages, TrainingShowsWhatItsCommandsPrint) {
   }
   write_array(folder / "points.npy", "<f4", {80, 2}, 0);
   write_array(folder / "ring.npy", "<i8", {80}, 2);
-  run_page(folder.path(), "training.md", 9);
+  write_text(folder / "net.onnx", exported_model());
+  run_page(folder.path(), "training.md", 12);
 }
 
 TEST(TrainingPages, GradientsShowsWhatItsCommandsPrint) {

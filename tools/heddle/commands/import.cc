@@ -1,4 +1,4 @@
-// import: an ONNX model becomes a net.
+// import: an ONNX model becomes a net, or two nets that train and test it.
 #include "onnx/import.h"
 
 #include <fmt/format.h>
@@ -13,47 +13,96 @@
 #include "options/limit_options.h"
 #include "plugin/search.h"
 #include "resolve/resolve.h"
+#include "trainable/imported_form.h"
 
 namespace heddle::tool {
 namespace {
 
-Status import_model(const std::string& model, const std::string& output, const LimitOptions& limits, Report& report) {
+struct ImportArguments {
+  std::string model, output, loss;
+  std::vector<std::string> patterns;  // of --trainable; may be empty texts
+  bool trainable = false;
+  LimitOptions limits;
+};
+
+// Says which variables learn: a pattern may choose others than were meant.
+void report_weights(const std::vector<std::string>& weights, Report& report) {
+  constexpr size_t shown = 6;
+  report.json["trainable"] = weights;
+  std::vector<std::string> first(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(std::min(shown, weights.size())));
+  report.say(fmt::format("{} weights learn: {}{}", weights.size(), all_quoted(first), weights.size() > shown ? ", ..." : ""));
+}
+
+Status save_imported_form(const ImportArguments& o, Net net, const std::shared_ptr<const RegistrySnapshot>& registry,
+                          const SaveOptions& save, Report& report) {
+  HEDDLE_TRY(const trainable::LossChoice loss, trainable::LossChoice::parse(o.loss));
+  HEDDLE_TRY(const trainable::ImportedForm form, trainable::imported_form(std::move(net), o.patterns, loss, registry, save.limits),
+             fmt::format("while importing {}", quoted(o.model)));
+  HEDDLE_CHECK(save_nets(std::vector<Net>{form.train, form.test}, o.output, save));
+  report_training_form(form.train, form.test, form.parameters, o.output, report);
+  report_weights(form.weights, report);
+  return {};
+}
+
+Status check_together(const ImportArguments& o) {
+  if (o.trainable == !o.loss.empty()) return {};
+  if (o.trainable)
+    return {Code::invalid_argument, "--trainable: nothing says what the net is to learn",
+            "add --loss cross_entropy:LOGITS,labels, or mse or bce"};
+  return {Code::invalid_argument, "--loss: without --trainable the weights are constants", "add --trainable, or leave --loss out"};
+}
+
+Status import_model(const ImportArguments& o, Report& report) {
+  HEDDLE_CHECK(check_together(o));
+  if (o.trainable) HEDDLE_CHECK(trainable::LossChoice::parse(o.loss).status());
   Registry plugins;
   HEDDLE_CHECK(load_plugins(plugins, runtime_options(report.common)));
   ImportOptions import;
-  HEDDLE_TRY(import.limits, limits.limits());
+  HEDDLE_TRY(import.limits, o.limits.limits());
+  import.keep_dropouts = o.trainable;
   FileRoles roles;
-  roles.reads(model);
-  HEDDLE_CHECK(writes_net(roles, output));
+  roles.reads(o.model);
+  HEDDLE_CHECK(writes_net(roles, o.output));
   std::vector<std::filesystem::path> external;
   import.files_read = &external;
-  HEDDLE_TRY(const Net net, import_onnx(model, import));
+  HEDDLE_TRY(Net net, import_onnx(o.model, import));
   FileRoles of_data;  // known only after the import
   for (const std::filesystem::path& file : external) of_data.reads(file);
-  HEDDLE_CHECK(writes_net(of_data, output));
+  HEDDLE_CHECK(writes_net(of_data, o.output));
   // Operators that no loaded plugin has are reported now, all of them, rather than when the net is run.
-  HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(model)));
+  HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(o.model)));
   SaveOptions save;
   save.limits = import.limits;
-  HEDDLE_CHECK(save_net(net, output, save));
-  report_net(net, output, report);
+  if (o.trainable) return save_imported_form(o, std::move(net), plugins.snapshot(), save, report);
+  HEDDLE_CHECK(save_net(net, o.output, save));
+  report_net(net, o.output, report);
   return {};
 }
 
 Run declare_import(CLI::App& app) {
-  auto model = std::make_shared<std::string>(), output = std::make_shared<std::string>();
-  app.add_option("model", *model, fmt::format("an ONNX model of opset {} to {}", importer::oldest_opset, importer::newest_opset))
+  auto o = std::make_shared<ImportArguments>();
+  app.add_option("model", o->model, fmt::format("an ONNX model of opset {} to {}", importer::oldest_opset, importer::newest_opset))
       ->required()
       ->type_name("MODEL");
-  app.add_option("-o,--output", *output, "the net; weights go to NET.safetensors beside it")->required()->type_name("NET.heddle");
-  auto limits = std::make_shared<LimitOptions>();
-  limits->declare(app);
-  return [=](Report& report) { return report.finish_with(import_model(*model, *output, *limits, report)); };
+  app.add_option("-o,--output", o->output, "the net; weights go to NET.safetensors beside it")->required()->type_name("NET.heddle");
+  CLI::Option* const trainable = app.add_option("--trainable", o->patterns,
+                                                "weights learn: those that match one of the patterns (* is any text), or all; needs --loss")
+                                     ->type_name("PATTERN,...")
+                                     ->expected(0, 1)
+                                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--loss", o->loss,
+                 "what learns: cross_entropy:LOGITS,LABELS, mse:OUTPUT,TARGET or bce:LOGITS,TARGET; the second is a new input")
+      ->type_name("KIND:VALUE,INPUT");
+  o->limits.declare(app);
+  return [=](Report& report) {
+    o->trainable = o->trainable || trainable->count() > 0;
+    return report.finish_with(import_model(*o, report));
+  };
 }
 
 }  // namespace
 
 const Command import_command = {
-    "import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import, {{"import", {"net"}}}};
+    "import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import, {{"import", {"net", "trainable"}}}};
 
 }  // namespace heddle::tool

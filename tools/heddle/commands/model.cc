@@ -32,13 +32,7 @@ Status save_training_form(const ModelArguments& o, Report& report) {
   nets.push_back(std::move(trains));
   nets.push_back(std::move(form.test));
   HEDDLE_CHECK(save_nets(nets, o.output));
-  report.json["net"] = {{"file", o.output},
-                        {"operators", nets[0].nodes.size()},
-                        {"inputs", nets[0].inputs.size()},
-                        {"outputs", nets[0].outputs.size()},
-                        {"parameters", form.parameters}};
-  report.say(fmt::format("{}: nets \"train\" of {} operators and \"test\" of {}, {} parameters", quoted(o.output), nets[0].nodes.size(),
-                         nets[1].nodes.size(), form.parameters));
+  report_training_form(nets[0], nets[1], form.parameters, o.output, report);
   return {};
 }
 

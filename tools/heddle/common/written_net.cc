@@ -19,6 +19,16 @@ void report_net(const Net& net, const std::string& file, Report& report) {
   report.say(fmt::format("{}: {} operators, {} parameters", quoted(file), net.nodes.size(), parameters));
 }
 
+void report_training_form(const Net& train, const Net& test, int64_t parameters, const std::string& file, Report& report) {
+  report.json["net"] = {{"file", file},
+                        {"operators", train.nodes.size()},
+                        {"inputs", train.inputs.size()},
+                        {"outputs", train.outputs.size()},
+                        {"parameters", parameters}};
+  report.say(fmt::format("{}: nets \"train\" of {} operators and \"test\" of {}, {} parameters", quoted(file), train.nodes.size(),
+                         test.nodes.size(), parameters));
+}
+
 Status writes_net(FileRoles& roles, const std::string& output) {
   HEDDLE_CHECK(roles.writes("the net", output));
   return roles.writes("the weights of the net", weights_path(output));

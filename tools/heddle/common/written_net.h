@@ -12,6 +12,9 @@ namespace heddle::tool {
 // Reports the object "net" of the command's JSON, and a line for people.
 void report_net(const Net& net, const std::string& file, Report& report);
 
+// Reports a training form in that object: `parameters` are the elements of its trainable variables.
+void report_training_form(const Net& train, const Net& test, int64_t parameters, const std::string& file, Report& report);
+
 // Registers the net `output` and the weights beside it as written: an error when the command reads one of them.
 Status writes_net(FileRoles& roles, const std::string& output);
 // Checks that both can be written, before the work whose result they are. Errors: those of FileReplacement::create.
