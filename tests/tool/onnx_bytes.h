@@ -62,6 +62,9 @@ inline std::string ints_attribute(const std::string& name, const std::vector<uin
   for (const uint64_t number : numbers) bytes += integer(8, number);
   return part(5, bytes);
 }
+inline std::string tensor_attribute(const std::string& name, const std::string& tensor) {
+  return part(5, part(1, name) + part(5, tensor) + integer(20, 4));
+}
 // An attribute of a node, with a graph: the bytes of a Graph.
 inline std::string graph_attribute(const std::string& name, const std::string& graph) {
   return part(5, part(1, name) + part(6, graph) + integer(20, 5));

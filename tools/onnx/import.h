@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/text/limit_names.h"
@@ -18,6 +19,7 @@ namespace heddle {
 struct ImportOptions {
   Limits limits;               // file and tensor bytes, nodes, subnet depth, name bytes
   bool keep_dropouts = false;  // for a net that is to be trained: a Dropout in inference mode stays one, unless its mask is read
+  std::vector<std::string>* initializers = nullptr;          // receives the names of the constants that the main graph has as initializers
   std::vector<std::filesystem::path>* files_read = nullptr;  // receives the files of the model's external data
 };
 

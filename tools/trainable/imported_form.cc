@@ -12,7 +12,6 @@
 #include "trainable/losses.h"
 #include "trainable/training_mode.h"
 #include "trainable/value_types.h"
-#include "trainable/weight_choice.h"
 
 namespace heddle::trainable {
 namespace {
@@ -76,13 +75,23 @@ Status part_statistics(Net& net) {
   return {};
 }
 
+std::vector<std::pair<std::string, std::string>> copies_of_weights(const Net& net) {
+  std::vector<std::pair<std::string, std::string>> copies;
+  for (const Node& node : net.nodes) {
+    if (!node.domain.empty() || node.type != "Identity") continue;
+    const Value& read = net[node.inputs[0]];
+    if (read.kind == Value::Kind::variable && net[read.variable].trainable) copies.emplace_back(net[node.outputs[0]].name, read.name);
+  }
+  return copies;
+}
+
 class Forms {
  public:
   Forms(const Net& net, const LossChoice& loss, DeclaredType labels) : net_(net), loss_(loss), labels_(std::move(labels)) {}
 
   // Chooses the variables that all nets have.
-  Status choose(const std::vector<std::string>& patterns) {
-    HEDDLE_TRY(const std::vector<char> weights, choose_weights(net_, patterns));
+  Status choose(const WeightRequest& request) {
+    HEDDLE_TRY(const std::vector<char> weights, choose_weights(net_, request));
     const std::vector<char> statistics = running_statistics(net_);
     for (size_t i = 0; i < weights.size(); ++i)
       if (weights[i] || statistics[i]) variables_.insert(net_.values[i].name);
@@ -154,7 +163,7 @@ class Forms {
 
 }  // namespace
 
-Result<ImportedForm> imported_form(Net net, const std::vector<std::string>& patterns, const LossChoice& loss,
+Result<ImportedForm> imported_form(Net net, const WeightRequest& request, const LossChoice& loss,
                                    const std::shared_ptr<const RegistrySnapshot>& registry, const Limits& limits) {
   HEDDLE_CHECK(check_names(net, loss));
   HEDDLE_CHECK(check_subnets(net));
@@ -163,7 +172,7 @@ Result<ImportedForm> imported_form(Net net, const std::vector<std::string>& patt
   HEDDLE_TRY(DeclaredType labels, labels_type(loss, value));
   HEDDLE_CHECK(part_statistics(net));
   Forms forms(net, loss, std::move(labels));
-  HEDDLE_CHECK(forms.choose(patterns));
+  HEDDLE_CHECK(forms.choose(request));
   ImportedForm made;
   HEDDLE_TRY(made.train, forms.train());
   HEDDLE_TRY(made.test, forms.test());
@@ -172,6 +181,7 @@ Result<ImportedForm> imported_form(Net net, const std::vector<std::string>& patt
     made.weights.push_back(variable.name);
     made.parameters += variable.type.fixed_shape().value_or(Shape{}).element_count();
   }
+  made.copies = copies_of_weights(made.train);
   if (made.weights.empty())
     return Status(Code::invalid_argument, fmt::format("--trainable: {} depends on none of the weights that it chooses", quoted(loss.value)),
                   "choose others, or another value for the loss");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "base/text/text.h"
@@ -48,21 +49,22 @@ std::vector<std::string> split(const std::vector<std::string>& lists) {
 
 class Choice {
  public:
-  explicit Choice(const Net& net) : net_(net), read_(net.values.size(), 0), excluded_(net.values.size(), 0) {
+  Choice(const Net& net, const std::vector<std::string>& initializers)
+      : net_(net), read_(net.values.size(), 0), excluded_(net.values.size(), 0), weights_(net.values.size(), 0) {
     for (const Node& node : net.nodes)
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (!node.inputs[i].valid()) continue;
         read_[node.inputs[i].index] = 1;
         if (holds_no_parameter(node, i)) excluded_[node.inputs[i].index] = 1;
       }
+    const std::set<std::string> given(initializers.begin(), initializers.end());
+    for (size_t i = 0; i < weights_.size(); ++i) weights_[i] = has_axes(i) && given.contains(net.values[i].name) ? 1 : 0;
+    if (std::any_of(weights_.begin(), weights_.end(), [](char weight) { return weight != 0; })) return;
+    for (size_t i = 0; i < weights_.size(); ++i) weights_[i] = has_axes(i) ? 1 : 0;
   }
 
-  // Whether the value is a constant that can be trained: of floats, read as a parameter.
-  bool can_learn(size_t i) const {
-    const Value& value = net_.values[i];
-    return value.kind == Value::Kind::constant && is_floating(value.type.dtype) && read_[i] && !excluded_[i] && count(value) > 0;
-  }
-  bool is_number(size_t i) const { return net_.values[i].type.dims.empty(); }
+  // Marks, by value, the weights.
+  const std::vector<char>& weights() const { return weights_; }
 
   // Marks what the pattern takes.
   Status take(const std::string& pattern, std::vector<char>& marked) const {
@@ -77,7 +79,7 @@ class Choice {
         return {Code::unsupported,
                 fmt::format("--trainable {}: {} is {}, and only floats are trained", quoted(pattern), quoted(value.name), to_string(dtype)),
                 "export the model before it is quantised, or name other weights"};
-      if (!can_learn(i) || (is_number(i) && !is_name)) continue;
+      if (!weights_[i] && !(is_name && can_learn(i))) continue;
       marked[i] = 1;
       taken = true;
     }
@@ -85,11 +87,18 @@ class Choice {
     if (!taken)
       return {Code::invalid_argument,
               fmt::format("--trainable {}: it matches constants that no operator takes as a weight", quoted(pattern)),
-              "running statistics, bounds and factors are not trained; a number without axes is, if its whole name is given"};
+              "running statistics, bounds and factors are not trained; a number is, if its whole name is given"};
     return {};
   }
 
  private:
+  // Whether the value is a constant that can be trained: of floats, read as a parameter.
+  bool can_learn(size_t i) const {
+    const Value& value = net_.values[i];
+    return value.kind == Value::Kind::constant && is_floating(value.type.dtype) && read_[i] && !excluded_[i] && count(value) > 0;
+  }
+  bool has_axes(size_t i) const { return can_learn(i) && !net_.values[i].type.dims.empty(); }
+
   static int64_t count(const Value& value) {
     const std::optional<Shape> shape = value.type.fixed_shape();
     return shape ? shape->element_count() : 0;
@@ -99,7 +108,7 @@ class Choice {
     constexpr size_t shown = 8;
     std::vector<std::string> names;
     for (size_t i = 0; i < net_.values.size(); ++i)
-      if (can_learn(i)) names.push_back(net_.values[i].name);
+      if (weights_[i]) names.push_back(net_.values[i].name);
     std::string bare = pattern;
     std::erase(bare, '*');
     const std::string near = suggestion(bare, names);
@@ -112,7 +121,7 @@ class Choice {
   }
 
   const Net& net_;
-  std::vector<char> read_, excluded_;  // by value
+  std::vector<char> read_, excluded_, weights_;  // by value
 };
 
 }  // namespace
@@ -129,12 +138,11 @@ bool holds_no_parameter(const Node& node, size_t input) {
          });
 }
 
-Result<std::vector<char>> choose_weights(const Net& net, const std::vector<std::string>& patterns) {
-  const Choice choice(net);
-  std::vector<char> marked(net.values.size(), 0);
-  const std::vector<std::string> each = split(patterns);
-  for (const std::string& pattern : each) HEDDLE_CHECK(choice.take(pattern, marked));
-  for (size_t i = 0; i < marked.size() && each.empty(); ++i) marked[i] = choice.can_learn(i) && !choice.is_number(i) ? 1 : 0;
+Result<std::vector<char>> choose_weights(const Net& net, const WeightRequest& request) {
+  const Choice choice(net, request.initializers);
+  const std::vector<std::string> patterns = split(request.patterns);
+  std::vector<char> marked = patterns.empty() ? choice.weights() : std::vector<char>(net.values.size(), 0);
+  for (const std::string& pattern : patterns) HEDDLE_CHECK(choice.take(pattern, marked));
   if (std::none_of(marked.begin(), marked.end(), [](char mark) { return mark != 0; }))
     return Status(Code::invalid_argument, "--trainable: the model has no weights: no operator takes a constant of floats with axes",
                   "name a number that is to learn, or check the export");

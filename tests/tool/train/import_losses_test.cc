@@ -88,6 +88,24 @@ TEST(ToolImportLosses, PatternsChooseTheWeights) {
   EXPECT_EQ(called(model.net("train")["values"], "fc1.weight")["kind"], "constant");
 }
 
+// Exporters write numbers of their own as Constant nodes: the ones and zeros of a normalisation without parameters.
+TEST(ToolImportLosses, ConstantNodesAreNoWeightsBesideInitializers) {
+  const auto constant = [](const char* name, const std::vector<float>& values) {
+    return onnx::node("Constant", {}, {name}, "", onnx::tensor_attribute("value", onnx::tensor("", {2}, values)));
+  };
+  onnx::Graph graph = scaled().node(constant("ones", {1, 1})).node(onnx::node("Mul", {"y", "ones"}, {"z"}));
+  const Model model(graph);
+  EXPECT_EQ(model.import("mse:z,t")["trainable"], Json({"w"}));
+  EXPECT_EQ(model.import("mse:z,t", {"*"})["trainable"], Json({"w"}));
+  EXPECT_EQ(model.import("mse:z,t", {"*,ones"})["trainable"], Json({"w", "ones"}));
+  const Model none(onnx::Graph()
+                       .input(onnx::batch("x", {2}))
+                       .output(onnx::batch("z", {2}))
+                       .node(constant("ones", {1, 1}))
+                       .node(onnx::node("Mul", {"x", "ones"}, {"z"})));
+  EXPECT_EQ(none.import("mse:z,t")["trainable"], Json({"ones"})) << "a model that has no others";
+}
+
 TEST(ToolImportLosses, OneOptionWithoutTheOtherIsRefused) {
   const Model model(normalised());
   const Words neither = {"import", model.file("m.onnx"), "-o", model.file("net.json")};

@@ -120,7 +120,10 @@ TEST(ToolImportTrainable, NormalisationsThatShareStatisticsGetTheirOwn) {
                           .node(onnx::node("Identity", {"zero"}, {"copy"}))
                           .node(onnx::node("BatchNormalization", {"x", "one", "zero", "zero", "one"}, {"y"}))
                           .node(onnx::node("BatchNormalization", {"y", "one", "zero", "copy", "one"}, {"logits"}));
+  graph.node(onnx::node("Identity", {"one"}, {"one.copy"})).node(onnx::node("Mul", {"logits", "one.copy"}, {"more"}));
   const Model model(graph);
+  const Outcome told = heddle(model.words("mse:more,target", {""}));
+  EXPECT_NE(told.out.find("\"one.copy\" is a copy of \"one\": they learn as one"), std::string::npos) << told.out << told.err;
   model.import("mse:logits,target");
   Words statistics;
   const Json train = model.net("train");

@@ -20,7 +20,7 @@ namespace {
 
 struct ImportArguments {
   std::string model, output, loss;
-  std::vector<std::string> patterns;  // of --trainable; may be empty texts
+  trainable::WeightRequest weights;  // patterns of --trainable may be empty texts
   bool trainable = false;
   LimitOptions limits;
 };
@@ -30,17 +30,20 @@ void report_weights(const std::vector<std::string>& weights, Report& report) {
   constexpr size_t shown = 6;
   report.json["trainable"] = weights;
   std::vector<std::string> first(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(std::min(shown, weights.size())));
-  report.say(fmt::format("{} weights learn: {}{}", weights.size(), all_quoted(first), weights.size() > shown ? ", ..." : ""));
+  report.say(fmt::format("{}: {}{}", weights.size() == 1 ? std::string("1 weight learns") : fmt::format("{} weights learn", weights.size()),
+                         all_quoted(first), weights.size() > shown ? ", ..." : ""));
 }
 
-Status save_imported_form(const ImportArguments& o, Net net, const std::shared_ptr<const RegistrySnapshot>& registry,
-                          const SaveOptions& save, Report& report) {
+Status save_imported_form(const ImportArguments& o, const trainable::WeightRequest& weights, Net net,
+                          const std::shared_ptr<const RegistrySnapshot>& registry, const SaveOptions& save, Report& report) {
   HEDDLE_TRY(const trainable::LossChoice loss, trainable::LossChoice::parse(o.loss));
-  HEDDLE_TRY(const trainable::ImportedForm form, trainable::imported_form(std::move(net), o.patterns, loss, registry, save.limits),
+  HEDDLE_TRY(const trainable::ImportedForm form, trainable::imported_form(std::move(net), weights, loss, registry, save.limits),
              fmt::format("while importing {}", quoted(o.model)));
   HEDDLE_CHECK(save_nets(std::vector<Net>{form.train, form.test}, o.output, save));
   report_training_form(form.train, form.test, form.parameters, o.output, report);
   report_weights(form.weights, report);
+  for (const auto& [copy, weight] : form.copies)
+    report.say(fmt::format("{} is a copy of {}: they learn as one", quoted(copy), quoted(weight)));
   return {};
 }
 
@@ -65,6 +68,8 @@ Status import_model(const ImportArguments& o, Report& report) {
   HEDDLE_CHECK(writes_net(roles, o.output));
   std::vector<std::filesystem::path> external;
   import.files_read = &external;
+  trainable::WeightRequest weights = o.weights;
+  import.initializers = &weights.initializers;
   HEDDLE_TRY(Net net, import_onnx(o.model, import));
   FileRoles of_data;  // known only after the import
   for (const std::filesystem::path& file : external) of_data.reads(file);
@@ -73,7 +78,7 @@ Status import_model(const ImportArguments& o, Report& report) {
   HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(o.model)));
   SaveOptions save;
   save.limits = import.limits;
-  if (o.trainable) return save_imported_form(o, std::move(net), plugins.snapshot(), save, report);
+  if (o.trainable) return save_imported_form(o, weights, std::move(net), plugins.snapshot(), save, report);
   HEDDLE_CHECK(save_net(net, o.output, save));
   report_net(net, o.output, report);
   return {};
@@ -85,19 +90,20 @@ Run declare_import(CLI::App& app) {
       ->required()
       ->type_name("MODEL");
   app.add_option("-o,--output", o->output, "the net; weights go to NET.safetensors beside it")->required()->type_name("NET.heddle");
-  CLI::Option* const trainable = app.add_option("--trainable", o->patterns,
-                                                "weights learn: those that match one of the patterns (* is any text), or all; needs --loss")
-                                     ->type_name("PATTERN,...")
-                                     ->expected(0, 1)
-                                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  const auto choose = [o](const std::vector<std::string>& patterns) {  // called without a pattern too
+    o->trainable = true;
+    o->weights.patterns = patterns;
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--trainable", choose, "weights learn: those that match one of the patterns (* is any text), or all; needs --loss")
+      ->type_name("PATTERN,...")
+      ->expected(0, 1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--loss", o->loss,
                  "what learns: cross_entropy:LOGITS,LABELS, mse:OUTPUT,TARGET or bce:LOGITS,TARGET; the second is a new input")
       ->type_name("KIND:VALUE,INPUT");
   o->limits.declare(app);
-  return [=](Report& report) {
-    o->trainable = o->trainable || trainable->count() > 0;
-    return report.finish_with(import_model(*o, report));
-  };
+  return [=](Report& report) { return report.finish_with(import_model(*o, report)); };
 }
 
 }  // namespace

@@ -57,7 +57,9 @@ Status GraphImporter::import_initializers(const ::onnx::GraphProto& graph) {
     if (initializer.name().empty()) return {Code::syntax, "an initializer of the graph has no name", "export the model again"};
     HEDDLE_TRY(auto blob, content_of(initializer, model_.external, model_.options.limits));
     HEDDLE_CHECK(define(initializer.name(), writer_.constant(initializer.name(), std::move(blob))));
-    if (&graph == model_.main_graph) model_.main_graph->mutable_initializer(i)->clear_raw_data();  // avoids a second copy in memory
+    if (&graph != model_.main_graph) continue;
+    if (model_.options.initializers) model_.options.initializers->push_back(initializer.name());
+    model_.main_graph->mutable_initializer(i)->clear_raw_data();  // avoids a second copy in memory
   }
   return {};
 }

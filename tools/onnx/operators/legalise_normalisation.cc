@@ -38,7 +38,8 @@ Status batch_normalisation_inference(Rewrite& r) {
             "export the model with opset 9 or newer, which has no such form"};
   if (is_test.value_or(0) != 0) r.node().outputs.resize(1);
   if (r.wants_output(3) || r.wants_output(4))
-    return {Code::unsupported, "BatchNormalization with saved statistics as outputs", "export the model for inference"};
+    return {Code::unsupported, "BatchNormalization with saved statistics as outputs",
+            "export the model for inference, or with opset 14 or newer"};
   r.node().outputs.resize(std::min<size_t>(r.node().outputs.size(), 3));
   if (r.wants_output(1) || r.wants_output(2)) r.set("training_mode", int64_t{1});
   return {};
