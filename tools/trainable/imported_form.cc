@@ -75,6 +75,14 @@ Status part_statistics(Net& net) {
   return {};
 }
 
+// Whether training alone makes the value: statistics of the batch, or a mask.
+bool is_of_training(const Net& net, ValueId id) {
+  const Value& value = net[id];
+  if (value.kind != Value::Kind::node_output || value.output == 0) return false;
+  const Node& producer = net[value.producer];
+  return producer.domain.empty() && (producer.type == "BatchNormalization" || producer.type == "Dropout");
+}
+
 std::vector<std::pair<std::string, std::string>> copies_of_weights(const Net& net) {
   std::vector<std::pair<std::string, std::string>> copies;
   for (const Node& node : net.nodes) {
@@ -109,7 +117,8 @@ class Forms {
 
   Result<Net> test() const {
     std::vector<std::string> outputs;
-    for (const ValueId output : net_.outputs) outputs.push_back(net_[output].name);
+    for (const ValueId output : net_.outputs)
+      if (!is_of_training(net_, output)) outputs.push_back(net_[output].name);
     std::vector<std::string> computed = outputs;
     if (std::find(outputs.begin(), outputs.end(), loss_.value) == outputs.end()) computed.push_back(loss_.value);
     HEDDLE_TRY(NetBuilder builder, over_variables("test", computed));

@@ -17,7 +17,7 @@ namespace heddle::trainable {
 
 struct ImportedForm {
   Net train;                         // output "loss"; BatchNormalization and Dropout train
-  Net test;                          // outputs "loss", for classes "accuracy", and the model's own, in inference mode; the same variables
+  Net test;                          // outputs "loss", for classes "accuracy", and the model's own; the same variables, in inference mode
   std::vector<std::string> weights;  // the variables of "train" that learn, in the net's order
   int64_t parameters = 0;            // their elements
   // Results of Identity, each with the weight that it copies: parameters that were equal when the exporter wrote them, and learn as one.

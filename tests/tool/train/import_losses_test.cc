@@ -173,19 +173,36 @@ TEST(ToolImportLosses, QuantisedWeightsAreRefused) {
   EXPECT_EQ(Model(graph).import("mse:r,t")["trainable"], Json({"w"}));
 }
 
-TEST(ToolImportLosses, ABranchThatNormalisesIsRefused) {
-  const auto branch = [](const std::string& type, const Words& inputs) {
-    return onnx::Graph().node(onnx::node(type, inputs, {"b"})).output(onnx::value("b", {2, 2})).bytes + onnx::part(2, type);
+// scaled(), and an If whose first branch is one operator over values outside of it.
+onnx::Graph with_branch(const std::string& type, const Words& inputs) {
+  const auto branch = [](const std::string& of, const Words& read) {
+    return onnx::Graph().node(onnx::node(of, read, {"b"})).output(onnx::batch("b", {2})).bytes + onnx::part(2, of);
   };
-  const std::string branches = onnx::graph_attribute("then_branch", branch("BatchNormalization", {"y", "w", "w", "w", "w"})) +
-                               onnx::graph_attribute("else_branch", branch("Relu", {"y"}));
-  const onnx::Graph graph = onnx::Graph(scaled())
-                                .node(onnx::node("ReduceMax", {"x"}, {"most"}, "", onnx::int_attribute("keepdims", 0)))
-                                .node(onnx::node("Cast", {"most"}, {"is_any"}, "", onnx::int_attribute("to", 9)))
-                                .node(onnx::node("If", {"is_any"}, {"z"}, "", branches));
-  const Json refused = Model(graph).refusal("mse:z,t");
+  const std::string branches =
+      onnx::graph_attribute("then_branch", branch(type, inputs)) + onnx::graph_attribute("else_branch", branch("Relu", {"y"}));
+  return onnx::Graph(scaled())
+      .constant(onnx::tensor("inner", {2}, {3, 4}))
+      .node(onnx::node("ReduceMax", {"x"}, {"most"}, "", onnx::int_attribute("keepdims", 0)))
+      .node(onnx::node("Cast", {"most"}, {"is_any"}, "", onnx::int_attribute("to", 9)))
+      .node(onnx::node("If", {"is_any"}, {"z"}, "", branches));
+}
+
+TEST(ToolImportLosses, ABranchThatNormalisesIsRefused) {
+  const Json refused = Model(with_branch("BatchNormalization", {"y", "w", "w", "w", "w"})).refusal("mse:z,t");
   EXPECT_EQ(refused["code"], "unsupported") << refused;
   EXPECT_EQ(refused["operator"], "z") << refused;
+}
+
+TEST(ToolImportLosses, WeightsThatABranchReadsLearn) {
+  const Model model(with_branch("Mul", {"y", "inner"}));
+  EXPECT_EQ(model.import("mse:z,target")["trainable"], Json({"w", "inner"}));
+  write_text(model.file("x.npy"), npy_of("<f4", "2, 2", xs, sizeof(xs)));
+  write_text(model.file("t.npy"), npy_of("<f4", "2, 2", targets, sizeof(targets)));
+  heddle_json({"train", model.file("net.json"), "--optimizer", "sgd", "--learning-rate", "0.001", "--batch", "2", "--steps", "3", "--data",
+               "x=" + model.file("x.npy"), "--data", "target=" + model.file("t.npy"), "-o", model.file("trained.json")});
+  for (const char* name : {"w", "inner"})
+    EXPECT_NE(called(model.net("train", "trained.json")["variables"], name)["data"], called(model.net("train")["variables"], name)["data"])
+        << name;
 }
 
 }  // namespace

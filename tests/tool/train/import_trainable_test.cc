@@ -89,10 +89,10 @@ TEST(ToolImportTrainable, DropoutIsActiveInTrainAlone) {
 TEST(ToolImportTrainable, AModelInTrainingModeIsTestedInInferenceMode) {
   const bool yes = true;
   const std::string mode = onnx::integer(2, 9) + onnx::part(8, "mode") + onnx::part(9, {reinterpret_cast<const char*>(&yes), 1});
-  const Words statistics = {"bn.weight", "bn.bias", "bn.mean", "bn.var"};
   const Model model(onnx::Graph()
                         .input(onnx::batch("x", {2}))
                         .output(onnx::batch("logits", {2}))
+                        .output(onnx::value("m", {2}))
                         .constant(onnx::tensor("bn.weight", {2}, {1, 1}))
                         .constant(onnx::tensor("bn.bias", {2}, {0, 0}))
                         .constant(onnx::tensor("bn.mean", {2}, {0, 0}))
@@ -104,6 +104,7 @@ TEST(ToolImportTrainable, AModelInTrainingModeIsTestedInInferenceMode) {
                         .node(onnx::node("Dropout", {"y", "ratio", "mode"}, {"logits"})),
                     15);
   model.import("cross_entropy:logits,labels");
+  EXPECT_EQ(names_of(model.net("test"), "outputs"), (Words{"loss", "accuracy", "logits"}));
   EXPECT_EQ(node_of(model.net("train"), "BatchNormalization")["outputs"].size(), 3u);
   EXPECT_EQ(node_of(model.net("test"), "BatchNormalization")["outputs"].size(), 1u);
   EXPECT_EQ(node_of(model.net("train"), "Dropout")["inputs"].size(), 3u);
