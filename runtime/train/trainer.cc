@@ -299,11 +299,12 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
   order.shuffle = false;
   order.seed = options.seed;
   order.tests = true;
-  state_->test_reader = std::make_unique<BatchReader>(std::move(data), BatchSequence(order), options.reader_threads, options.read_ahead);
   if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean))
     return {Code::unknown_name, fmt::format("net {} has no output {}", quoted(net.name()), quoted(mean)),
             "name one of its outputs without axes"};
+  auto reader = std::make_unique<BatchReader>(std::move(data), BatchSequence(order), options.reader_threads, options.read_ahead);
   state_->tester.emplace(std::move(tester));
+  state_->test_reader = std::move(reader);
   return {};
 } catch (...) {
   return status_of_exception();

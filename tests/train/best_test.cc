@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "load/temporary_folder.h"
 #include "points.h"
@@ -40,6 +41,17 @@ struct Turning {
   std::map<int64_t, double> losses;                          // of evaluations, by step
   std::map<int64_t, std::map<std::string, std::string>> at;  // variables then
   std::optional<Trainer> trainer;
+};
+
+// There is nothing to test with.
+class NoSamples final : public Dataset {
+ public:
+  const std::vector<std::string>& names() const override { return names_; }
+  int64_t samples() const override { return 0; }
+  Status read(const BatchRequest&, Batch&) const override { return {}; }
+
+ private:
+  const std::vector<std::string> names_ = {"x", "y"};
 };
 
 TrainerOptions options_of(int64_t steps, const std::string& folder = "") {
@@ -140,6 +152,13 @@ TEST(Best, AMeanThatIsNoNumberIsNotTheBest) {
   const Status status = unknown.test_with(turning.session.line, turning.points.dataset());
   EXPECT_EQ(status.code(), Code::unknown_name);
   EXPECT_NE(status.text().find("\"accuracy\""), std::string::npos) << status.text();
+  options.best.mean = "loss";
+  Trainer tested = turning.session.trainer(turning.points.dataset(), options);
+  ASSERT_TRUE(tested.test_with(turning.session.line, turning.points.dataset()).ok());
+  const auto before = tested.evaluate();
+  ASSERT_TRUE(before.ok());
+  EXPECT_FALSE(tested.test_with(turning.session.line, std::make_shared<NoSamples>()).ok());
+  EXPECT_EQ(tested.evaluate()->means, before->means) << "what was refused has changed nothing";
 }
 
 // A program with a loop of its own, whose callback fails where the best is.

@@ -364,7 +364,9 @@ Status TrainingJob::run() {
 void TrainingJob::note_host_steps() {
   std::map<std::string, int> types;
   int count = 0;
-  for (const Diagnostic& said : trainer_->plan()->warnings)
+  const std::shared_ptr<const PlanInfo> plan = trainer_->plan();
+  if (!plan) return;  // there is no memory to describe it
+  for (const Diagnostic& said : plan->warnings)
     if (said.code == Code::no_kernel) ++types[said.type], ++count;
   if (count == 0) return;
   std::vector<std::string> texts;
