@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "load/temporary_folder.h"
 #include "points.h"
@@ -41,17 +40,6 @@ struct Turning {
   std::map<int64_t, double> losses;                          // of evaluations, by step
   std::map<int64_t, std::map<std::string, std::string>> at;  // variables then
   std::optional<Trainer> trainer;
-};
-
-// There is nothing to test with.
-class NoSamples final : public Dataset {
- public:
-  const std::vector<std::string>& names() const override { return names_; }
-  int64_t samples() const override { return 0; }
-  Status read(const BatchRequest&, Batch&) const override { return {}; }
-
- private:
-  const std::vector<std::string> names_ = {"x", "y"};
 };
 
 TrainerOptions options_of(int64_t steps, const std::string& folder = "") {
@@ -152,13 +140,6 @@ TEST(Best, AMeanThatIsNoNumberIsNotTheBest) {
   const Status status = unknown.test_with(turning.session.line, turning.points.dataset());
   EXPECT_EQ(status.code(), Code::unknown_name);
   EXPECT_NE(status.text().find("\"accuracy\""), std::string::npos) << status.text();
-  options.best.mean = "loss";
-  Trainer tested = turning.session.trainer(turning.points.dataset(), options);
-  ASSERT_TRUE(tested.test_with(turning.session.line, turning.points.dataset()).ok());
-  const auto before = tested.evaluate();
-  ASSERT_TRUE(before.ok());
-  EXPECT_FALSE(tested.test_with(turning.session.line, std::make_shared<NoSamples>()).ok());
-  EXPECT_EQ(tested.evaluate()->means, before->means) << "what was refused has changed nothing";
 }
 
 // A program with a loop of its own, whose callback fails where the best is.
@@ -192,6 +173,26 @@ TEST(Best, OfAnotherTrainingIsNotRestored) {
   Turning third(options);
   ASSERT_TRUE(third.trainer->resume(list_checkpoints(folder.path().string())->complete[0].path).ok());
   EXPECT_FALSE(third.trainer->best());
+}
+
+// A net without that mean is refused, and evaluations stay what they were.
+TEST(Best, ATestNetWithoutTheMeanChangesNothing) {
+  const Points points(12);
+  const LineSession line;
+  Nets nets = line.nets;
+  PredictorOptions guess;
+  guess.outputs = {"guess"};
+  ASSERT_TRUE(nets.add_predictor("line", guess).ok());
+  const Session all = testing_line::open(line.runtime, nets);
+  Trainer trainer = LineSession::value_of(Trainer::create(*all.net("train"), points.dataset(), options_of(8)));
+  ASSERT_TRUE(trainer.test_with(*all.net("line"), points.dataset()).ok());
+  const auto before = trainer.evaluate();
+  ASSERT_TRUE(before.ok());
+  const auto inputs = Dataset::of_arrays({{"x", testing_nets::view(points.x.data(), DType::f32, Shape{12, 2})}});
+  EXPECT_EQ(trainer.test_with(*all.net("predict"), *inputs).code(), Code::unknown_name);
+  const auto after = trainer.evaluate();
+  ASSERT_TRUE(after.ok()) << after.status().text();
+  EXPECT_EQ(after->means, before->means);
 }
 
 }  // namespace
