@@ -54,4 +54,28 @@ bool is_float(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
 
+namespace {
+
+template <class T>
+int64_t first_not_finite_of(const TensorView& tensor, int64_t first) {
+  const auto* const data = static_cast<const std::byte*>(tensor.data);
+  for (int64_t i = first, count = tensor.shape.element_count(); i < count; ++i) {
+    T value;
+    std::memcpy(&value, data + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    if (!std::isfinite(value)) return i;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int64_t first_not_finite(const TensorView& tensor, int64_t first) {
+  if (!is_float(tensor.dtype) || !tensor.data) return -1;
+  if (tensor.dtype == DType::f32) return first_not_finite_of<float>(tensor, first);
+  if (tensor.dtype == DType::f64) return first_not_finite_of<double>(tensor, first);
+  for (int64_t i = first, count = tensor.shape.element_count(); i < count; ++i)
+    if (!std::isfinite(element(tensor, i))) return i;
+  return -1;
+}
+
 }  // namespace heddle

@@ -45,7 +45,7 @@ class BatchReader {
   struct Slot {
     State state = State::free;
     int64_t number = -1;
-    bool is_wanted = false;  // false: whoever reads it drops it
+    bool is_wanted = false;  // false: what is read is dropped
     SampleBatch read;
     Status status;
   };

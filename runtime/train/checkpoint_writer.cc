@@ -15,6 +15,7 @@
 #include "base/threads/signals.h"
 
 namespace heddle {
+
 CheckpointWriter::~CheckpointWriter() {
   if (thread_.joinable()) thread_.join();
 }
@@ -80,8 +81,9 @@ Status CheckpointWriter::check_numbers() const {
   for (size_t i = 0; i < memory_.size(); ++i) {
     if (!memory_[i] || learned_.count(store_->name(i)) == 0) continue;
     const TensorView view = {memory_[i]->dtype, memory_[i]->shape, const_cast<std::byte*>(memory_[i]->data)};
-    for (int64_t k = 0; is_float(view.dtype) && k < view.shape.element_count(); ++k)
-      if (std::isnan(element(view, k)))
+    // Infinity may be meant, as where a least number begins with it.
+    for (int64_t at = first_not_finite(view); at >= 0; at = first_not_finite(view, at + 1))
+      if (std::isnan(element(view, at)))
         return {Code::numerics,
                 fmt::format("variable {} holds what is no number: there is no checkpoint of this step", quoted(store_->name(i))),
                 "take a smaller learning rate, or clip gradients"};

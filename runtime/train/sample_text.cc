@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/element.h"
 #include "base/text/text.h"
@@ -32,14 +31,11 @@ std::string samples_text(const ReadBatch& read) {
 std::string not_finite_text(const ReadBatch& read) {
   const std::vector<TensorView>& values = read.batch.values();
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!is_float(values[i].dtype)) continue;
-    for (int64_t k = 0; k < values[i].shape.element_count(); ++k) {
-      const double number = element(values[i], k);
-      if (std::isfinite(number)) continue;
-      const std::string sample = name_of_sample(read, i, k);
-      return fmt::format("input {} has {}{}", quoted(read.data.names()[i]), number,
-                         sample.empty() ? "" : fmt::format(" in sample {}", sample));
-    }
+    const int64_t at = first_not_finite(values[i]);
+    if (at < 0) continue;
+    const std::string sample = name_of_sample(read, i, at);
+    return fmt::format("input {} has {}{}", quoted(read.data.names()[i]), element(values[i], at),
+                       sample.empty() ? "" : fmt::format(" in sample {}", sample));
   }
   return {};
 }

@@ -158,9 +158,7 @@ uint64_t Trainer::State::finite_outputs() const {
 std::string Trainer::State::variable_not_finite() const {
   for (const std::string& name : learner.session().variables()) {
     const Result<Tensor> value = learner.session().read_variable(name);
-    if (!value.ok() || !is_float(value->dtype())) continue;
-    for (int64_t i = 0; i < value->shape().element_count(); ++i)
-      if (!std::isfinite(element(value->view(), i))) return name;
+    if (value.ok() && first_not_finite(value->view()) >= 0) return name;
   }
   return {};
 }

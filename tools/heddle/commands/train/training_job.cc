@@ -17,13 +17,6 @@
 namespace heddle::tool {
 namespace {
 
-bool is_finite(const TensorView& view) {
-  if (!is_float(view.dtype)) return true;
-  for (int64_t i = 0; i < view.shape.element_count(); ++i)
-    if (!std::isfinite(element(view, i))) return false;
-  return true;
-}
-
 // "2 h 5 min", "12 s"
 std::string duration_text(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
@@ -389,7 +382,7 @@ Result<std::set<std::string>> TrainingJob::not_finite() const {
   std::set<std::string> names;
   for (const std::string& name : session_->variables()) {
     HEDDLE_TRY(const Tensor value, session_->read_variable(name));
-    if (!is_finite(value.view())) names.insert(name);
+    if (first_not_finite(value.view()) >= 0) names.insert(name);
   }
   return names;
 }
