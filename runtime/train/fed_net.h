@@ -1,35 +1,17 @@
 // FedNet: a net that runs on the samples of a dataset.
 #pragma once
 
-#include <atomic>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/threads/mutex.h"
 #include "heddle/dataset.h"
 #include "heddle/session.h"
 #include "train/batch_reader.h"
 
 namespace heddle {
-
-// Lets another thread end a run whose context it does not know.
-class RunCancellation {
- public:
-  // [any thread] Ends the run in progress, else the next one. `at_once` false: a run in progress is completed, and the one after it ends.
-  void cancel(bool at_once);
-  // Returns Code::cancelled once for each cancel().
-  Status take();
-  // Runs the context, unless it was cancelled before.
-  Status run(Context& context, const RunOptions& options);
-
- private:
-  std::atomic<bool> cancelled_{false};
-  Mutex mutex_;
-  Context* running_ HEDDLE_GUARDED_BY(mutex_) = nullptr;
-};
 
 class FedNet {
  public:
@@ -39,6 +21,7 @@ class FedNet {
 
   const Session& session() const { return session_; }
   const Dataset& data() const { return *data_; }
+  const std::shared_ptr<const Dataset>& shared_data() const { return data_; }
   const std::vector<PortInfo>& outputs() const { return outputs_; }
   // Returns the number of the output of that name; none: there is none.
   std::optional<size_t> output(const std::string& name) const;

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
+#include "base/checksum.h"
 #include "base/element.h"
 #include "base/exceptions.h"
 #include "base/numerics_check.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "net/print.h"
 #include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "train/trainer_state.h"
@@ -25,23 +28,22 @@ int64_t ns_since(uint64_t begin) {
 }
 
 Status check(const TrainerOptions& options) {
-  const std::pair<const char*, int64_t> numbers[] = {{"steps", options.steps},
-                                                     {"epochs", options.epochs},
-                                                     {"evaluate_every", options.evaluate_every},
-                                                     {"checkpoints.every", options.checkpoints.every},
-                                                     {"checkpoints.keep", options.checkpoints.keep},
-                                                     {"reader_threads", options.reader_threads},
-                                                     {"read_ahead", options.read_ahead},
-                                                     {"best.patience", options.best.patience}};
-  for (const auto& [name, number] : numbers)
-    if (number < 0) return {Code::invalid_argument, fmt::format("{} is {}", name, number), "give 0, or more"};
-  const std::pair<const char*, std::pair<int64_t, int64_t>> bounded[] = {{"batch", {options.batch, max_batch}},
-                                                                         {"reader_threads", {options.reader_threads, max_threads}},
-                                                                         {"read_ahead", {options.read_ahead, max_ahead}}};
-  for (const auto& [name, number] : bounded)
-    if (number.first > number.second)
-      return {Code::invalid_argument, fmt::format("{} is {}", name, number.first), fmt::format("give at most {}", number.second)};
-  if (options.batch < 1) return {Code::invalid_argument, fmt::format("batch is {}", options.batch), "give 1, or more"};
+  struct Range {
+    const char* name;
+    int64_t number, least, most;
+  };
+  const Range ranges[] = {{"steps", options.steps, 0, INT64_MAX},
+                          {"epochs", options.epochs, 0, INT64_MAX},
+                          {"batch", options.batch, 1, max_batch},
+                          {"evaluate_every", options.evaluate_every, 0, INT64_MAX},
+                          {"checkpoints.every", options.checkpoints.every, 0, INT64_MAX},
+                          {"checkpoints.keep", options.checkpoints.keep, 0, INT64_MAX},
+                          {"reader_threads", options.reader_threads, 0, max_threads},
+                          {"read_ahead", options.read_ahead, 0, max_ahead},
+                          {"best.patience", options.best.patience, 0, INT64_MAX}};
+  for (const auto& [name, number, least, most] : ranges)
+    if (number < least || number > most)
+      return {Code::invalid_argument, fmt::format("{} is {}", name, number), fmt::format("give a number from {} to {}", least, most)};
   return {};
 }
 
@@ -50,6 +52,12 @@ std::set<std::string> updated_variables(const Net& net) {
   for (const Variable& variable : net.variables)
     if (variable.first != variable.last) names.insert(variable.name);
   return names;
+}
+
+// Returns the checksum of the net as text, in hexadecimal digits.
+std::string checksum_of_text(const Net& net) {
+  const std::string text = print(net);
+  return hex(checksum(std::as_bytes(std::span(text.data(), text.size()))));
 }
 
 // Returns the output's number after a run; none: there is no such output, or it is not one number.
@@ -61,13 +69,14 @@ std::optional<double> number(const Context& context, const std::optional<size_t>
 
 }  // namespace
 
-Trainer::State::State(FedNet net, std::shared_ptr<const Dataset> data, const TrainerOptions& asked, const BatchSequence& order)
+Trainer::State::State(FedNet net, const TrainerOptions& asked, const BatchSequence& order)
     : learner(std::move(net)),
       options(asked),
       batches_of_epoch(order.batches_of_epoch()),
-      reader(std::move(data), order, asked.reader_threads, asked.read_ahead, total_steps()),
+      reader(learner.shared_data(), order, asked.reader_threads, asked.read_ahead, total_steps()),
       writer(Internals::of(learner.session()).variables, asked.checkpoints, updated_variables(Internals::of(learner.session()).net)),
-      commits_late(Internals::of(learner.session()).options.commit_late) {}
+      commits_late(Internals::of(learner.session()).options.commit_late),
+      net_checksum(checksum_of_text(Internals::of(learner.session()).net)) {}
 
 Status Trainer::State::no_loss() const {
   return {Code::unknown_name,
@@ -254,7 +263,7 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Dataset> data, const TrainerOptions& options) try {
   HEDDLE_CHECK(check(options));
-  HEDDLE_TRY(FedNet learner, FedNet::create(net, data, options.weights));
+  HEDDLE_TRY(FedNet learner, FedNet::create(net, std::move(data), options.weights));
   const int64_t samples = learner.data().samples();
   if (options.last_batch == LastBatch::pad && !learner.has_weights())
     return Status(Code::invalid_argument,
@@ -272,7 +281,7 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
   order.last_batch = options.last_batch;
   order.shuffle = options.shuffle;
   order.seed = options.seed;
-  auto state = std::make_unique<State>(std::move(learner), std::move(data), options, BatchSequence(order));
+  auto state = std::make_unique<State>(std::move(learner), options, BatchSequence(order));
   state->loss = state->learner.output(options.loss);
   state->rate = state->learner.output("learning_rate");
   state->norm = state->learner.output("gradient_norm");
@@ -286,11 +295,11 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
 }
 
 Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> data) try {
-  HEDDLE_TRY(FedNet tester, FedNet::create(net, data, state_->options.weights));
-  if (data->samples() == 0) return {Code::invalid_argument, "there are no samples to test with", "give some"};
+  HEDDLE_TRY(FedNet tester, FedNet::create(net, std::move(data), state_->options.weights));
+  if (tester.data().samples() == 0) return {Code::invalid_argument, "there are no samples to test with", "give some"};
   const TrainerOptions& options = state_->options;
   BatchSequence::Options order;
-  order.samples = data->samples();
+  order.samples = tester.data().samples();
   order.batch = options.batch;
   // A net without weights would count what pads.
   order.last_batch = options.last_batch == LastBatch::pad && tester.has_weights() ? LastBatch::pad : LastBatch::keep;
@@ -300,7 +309,7 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
   if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean))
     return {Code::unknown_name, fmt::format("net {} has no output {}", quoted(net.name()), quoted(mean)),
             "name one of its outputs without axes"};
-  auto reader = std::make_unique<BatchReader>(std::move(data), BatchSequence(order), options.reader_threads, options.read_ahead);
+  auto reader = std::make_unique<BatchReader>(tester.shared_data(), BatchSequence(order), options.reader_threads, options.read_ahead);
   state_->tester.emplace(std::move(tester));
   state_->test_reader = std::move(reader);
   return {};
@@ -365,7 +374,7 @@ bool Trainer::is_stopped_early() const {
 }
 
 std::string Trainer::net_checksum() const {
-  return or_empty("no memory for the checksum of a net", [&] { return state_->net_checksum(); });
+  return or_empty("no memory for the checksum of a net", [&] { return state_->net_checksum; });
 }
 
 int64_t Trainer::total_steps() const {

@@ -2,13 +2,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <span>
 
-#include "base/checksum.h"
 #include "base/library_version.h"
 #include "base/text/text.h"
-#include "net/print.h"
-#include "plugin/host.h"
 #include "session/session_impl.h"
 #include "train/trainer_state.h"
 
@@ -67,11 +63,6 @@ std::string Trainer::State::best_rule() const {
   return options.best.mean.empty() ? std::string() : fmt::format("{}={}", options.best.mean, options.best.largest ? "max" : "min");
 }
 
-std::string Trainer::State::net_checksum() const {
-  const std::string text = print(Internals::of(learner.session()).net);
-  return hex(checksum(std::as_bytes(std::span(text.data(), text.size()))));
-}
-
 CheckpointInfo Trainer::State::checkpoint_info() const {
   CheckpointInfo info;
   info.step = made;
@@ -87,7 +78,7 @@ CheckpointInfo Trainer::State::checkpoint_info() const {
   info.last_batch = options.last_batch;
   info.shuffles = options.shuffle;
   info.version = library_version();
-  info.net = net_checksum();
+  info.net = net_checksum;
   return info;
 }
 
@@ -129,7 +120,7 @@ void Trainer::State::take_best(const CheckpointInfo& of) {
                        (of.best_step == of.step || (has_folder() && std::filesystem::exists(path_of(of.best_step), none)));
   best_step = is_same ? of.best_step : -1;
   best_mean = is_same ? of.best_mean : 0;
-  since_best = is_same || of.best == best_rule() ? of.evaluations_since_best : 0;
+  since_best = of.best == best_rule() ? of.evaluations_since_best : 0;
   if (best_step == of.step && !has_folder()) best_step = -1;  // its variables are in no memory
 }
 
@@ -139,7 +130,6 @@ Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
   HEDDLE_CHECK(session.runtime->made.check());
   HEDDLE_TRY(ReadCheckpoint read, read_checkpoint(*session.variables, path, session.options.limits));
   HEDDLE_CHECK(check_order(read.info));
-  const bool same_net = read.info.net == checkpoint_info().net;
   HEDDLE_CHECK(session.variables->replace(read.contents));
   made = read.info.step;
   last_loss = read.info.loss;
@@ -153,13 +143,6 @@ Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
       file.filename() == checkpoint_name(made) && std::filesystem::equivalent(file.parent_path() / ".", options.checkpoints.folder, none);
   writer.set_newest(is_in_folder ? made : -1);
   take_best(read.info);
-  if (!same_net) {
-    const std::string text = fmt::format(
-        "checkpoint {} was written by another form of net {}: on other devices, by another version, or changed since; the variables are "
-        "the same",
-        quoted(path), quoted(learner.session().name()));
-    host_table()->log(HEDDLE_LOG_WARNING, text.data(), text.size());
-  }
   return std::move(read.info);
 }
 

@@ -12,11 +12,12 @@
 #include "train/batch_reader.h"
 #include "train/checkpoint_writer.h"
 #include "train/fed_net.h"
+#include "train/run_cancellation.h"
 
 namespace heddle {
 
 struct Trainer::State {
-  State(FedNet net, std::shared_ptr<const Dataset> data, const TrainerOptions& asked, const BatchSequence& order);
+  State(FedNet net, const TrainerOptions& asked, const BatchSequence& order);
 
   // Steps and evaluations.
   Status run();
@@ -47,7 +48,6 @@ struct Trainer::State {
   void take_best(const CheckpointInfo& of);
   std::string best_rule() const;
   std::string path_of(int64_t step) const;
-  std::string net_checksum() const;
   bool has_folder() const { return !options.checkpoints.folder.empty(); }
 
   FedNet learner;
@@ -58,6 +58,7 @@ struct Trainer::State {
   std::unique_ptr<BatchReader> test_reader;
   CheckpointWriter writer;
   const bool commits_late;
+  const std::string net_checksum;                                     // CheckpointInfo::net
   SharedMemory memory;                                                // of both nets, which take turns
   std::optional<size_t> loss, rate, norm;                             // outputs of the net that learns
   int64_t made = 0;                                                   // steps

@@ -118,9 +118,10 @@ class HEDDLE_API Trainer {
   // continues after an error.
   Status save_checkpoint();
   // Sets all variables of the session, and the number of steps, to those of a checkpoint: what follows is what would have followed without
-  // an interruption, bit for bit. All or nothing. If the net is not the one that wrote the checkpoint, or has other devices, but has the
-  // same variables, there is a warning. Errors: those of read_checkpoint_info() and Session::load_variables; invalid_argument (the order of
-  // samples would be another one: seed, batch, last_batch, shuffle or the number of samples differs).
+  // an interruption, bit for bit. All or nothing. A net of another form that has the same variables, as one on other
+  // devices, is no error: its net_checksum() is not that of the checkpoint. Errors: those of read_checkpoint_info() and
+  // Session::load_variables; invalid_argument (the order of samples would be another one: seed, batch, last_batch, shuffle or the number of
+  // samples differs).
   Result<CheckpointInfo> resume(const std::string& path);
   // Sets all variables of the session, and the number of steps, to those of the best evaluation. Errors: invalid_argument (there was none);
   // those of resume().
