@@ -29,19 +29,14 @@ using testing::write_text;
 using testing_line::contents;
 
 TrainerOptions options_in(const TemporaryFolder& folder, int64_t steps, int64_t every) {
-  TrainerOptions options;
-  options.steps = steps;
-  options.batch = 4;
+  TrainerOptions options = checkpoints_in(folder, steps, every);
   options.last_batch = LastBatch::keep;
   options.seed = 11;
-  options.checkpoints.folder = folder.path().string();
-  options.checkpoints.every = every;
-  options.checkpoints.keep = 0;
   return options;
 }
 
 std::string file_of(const TemporaryFolder& folder, int64_t step) {
-  return (folder / ("step-" + std::string(9 - std::to_string(step).size(), '0') + std::to_string(step) + ".safetensors")).string();
+  return (folder / checkpoint_name(step)).string();
 }
 
 std::vector<int64_t> steps_in(const TemporaryFolder& folder) {

@@ -26,27 +26,17 @@ LineSession on_device(const std::string& device, int threads = 2) {
   return {LineSession::value_of(Runtime::create(options)), how};
 }
 
-TrainerOptions options_in(const TemporaryFolder& folder) {
-  TrainerOptions options;
-  options.steps = steps;
-  options.batch = 4;
-  options.checkpoints.folder = folder.path().string();
-  options.checkpoints.every = 1;
-  options.checkpoints.keep = 0;
-  return options;
-}
-
 TEST(CheckpointsOfDevices, AreOfTheirStepAndReadWithoutDevices) {
   const Points points(10);
   const TemporaryFolder folder, of_host;
-  TrainerOptions options = options_in(of_host);
+  TrainerOptions options = checkpoints_in(of_host, steps, 1);
   std::map<int64_t, std::map<std::string, std::string>> at;
   const LineSession host = on_device("cpu:0", 1);
   options.on_step = [&](const TrainingStep& step) { return at[step.step] = contents(host.all), Status(); };
   ASSERT_TRUE(host.trainer(points.dataset(), options).run().ok());
   for (const int threads : {1, 3}) {
     const LineSession device = on_device("sim:0", threads);
-    const Status status = device.trainer(points.dataset(), options_in(folder)).run();
+    const Status status = device.trainer(points.dataset(), checkpoints_in(folder, steps, 1)).run();
     ASSERT_TRUE(status.ok()) << status.text();
     const auto list = list_checkpoints(folder.path().string());
     ASSERT_TRUE(list.ok());
@@ -64,12 +54,12 @@ TEST(CheckpointsOfDevices, AreOfTheirStepAndReadWithoutDevices) {
 TEST(CheckpointsOfDevices, ContinueAnywhere) {
   const Points points(10);
   const TemporaryFolder folder;
-  TrainerOptions options = options_in(folder);
+  TrainerOptions options = checkpoints_in(folder, steps, 1);
   options.checkpoints.every = 7;
   const LineSession whole = on_device("cpu:0");
   {
     const TemporaryFolder other;
-    ASSERT_TRUE(whole.trainer(points.dataset(), options_in(other)).run().ok());
+    ASSERT_TRUE(whole.trainer(points.dataset(), checkpoints_in(other, steps, 1)).run().ok());
   }
   int64_t until = 10;
   std::map<std::string, std::string> last;

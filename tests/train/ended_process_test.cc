@@ -53,17 +53,6 @@ namespace {
 using testing::TemporaryFolder;
 using testing_line::contents;
 
-TrainerOptions options_keeping_two(const TemporaryFolder& folder, int64_t steps, int64_t every) {
-  TrainerOptions options;
-  options.steps = steps;
-  options.batch = 4;
-  options.seed = 3;
-  options.checkpoints.folder = folder.path().string();
-  options.checkpoints.every = every;
-  options.checkpoints.keep = 2;
-  return options;
-}
-
 struct Learned {
   int64_t resumed_from = 0;
   std::map<std::string, std::string> variables;
@@ -120,14 +109,14 @@ TEST(EndedProcess, AtEachCallOfFiveCheckpointsLosesNothing) {
   const Points points(12);
   const Learned undisturbed = [&] {
     const TemporaryFolder folder;
-    return train(points, options_keeping_two(folder, 10, 2));
+    return train(points, checkpoints_in(folder, 10, 2, 2));
   }();
   int call = 1;
   std::map<int64_t, int> resumed;
   for (;; ++call) {
     SCOPED_TRACE("ended at call " + std::to_string(call));
     const TemporaryFolder folder;
-    const TrainerOptions options = options_keeping_two(folder, 10, 2);
+    const TrainerOptions options = checkpoints_in(folder, 10, 2, 2);
     const int end = end_of(start(points, options, call));
     if (end == 0) break;
     ASSERT_EQ(end, 9);
@@ -150,14 +139,14 @@ TEST(EndedProcess, AtRandomMomentsLosesNothing) {
   constexpr int64_t steps = 400;
   const Learned undisturbed = [&] {
     const TemporaryFolder folder;
-    return train(points, options_keeping_two(folder, steps, 7));
+    return train(points, checkpoints_in(folder, steps, 7, 2));
   }();
   std::mt19937 random(1);
   int kills = 0;
   std::map<int64_t, int> resumed;
   while (kills < 50) {
     const TemporaryFolder folder;
-    const TrainerOptions options = options_keeping_two(folder, steps, 7);
+    const TrainerOptions options = checkpoints_in(folder, steps, 7, 2);
     // It is killed again and again until it gets to its end.
     for (int end = 137; end == 137;) {
       const pid_t child = start(points, options, 0);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heddle/trainer.h"
+#include "load/temporary_folder.h"
 #include "session/line_net.h"
 
 namespace heddle::testing_train {
@@ -29,6 +30,17 @@ struct Points {
   }
   std::vector<float> x, y;
 };
+
+// Options of a training in batches of four with a checkpoint in the folder each `every` steps, of which the newest `keep` stay.
+inline TrainerOptions checkpoints_in(const testing::TemporaryFolder& folder, int64_t steps, int64_t every, int keep = 0) {
+  TrainerOptions options;
+  options.steps = steps;
+  options.batch = 4;
+  options.checkpoints.folder = folder.path().string();
+  options.checkpoints.every = every;
+  options.checkpoints.keep = keep;
+  return options;
+}
 
 // A session of "line" and "train", and its two nets.
 struct LineSession {
