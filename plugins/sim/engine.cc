@@ -106,7 +106,9 @@ void Engine::linger() {
 Job* Engine::take_job() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!idle_jobs_) return jobs_.emplace_back(std::make_unique<Job>()).get();
-  return std::exchange(idle_jobs_, idle_jobs_->next);
+  Job* const job = std::exchange(idle_jobs_, idle_jobs_->next);
+  job->awaits_next = false;  // what it last was may have waited in vain
+  return job;
 }
 
 void Engine::give_back(Job* job) {
