@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compile/plan_check/plan_check.h"
+#include "device/device_support.h"
 #include "device/plan_mutants.h"
 #include "learning_ranks.h"
 #include "mutant_tally.h"
@@ -66,11 +67,16 @@ Outputs run_together(const std::vector<Context*>& contexts) {
 // Ranks that run summing_net().
 struct SummingRanks {
   SummingRanks(const RanksKind& kind, int sums) : kind(kind), sums(sums), world(kind.size) {
-    for (size_t r = 0; r < static_cast<size_t>(kind.size); ++r) {
-      SessionOptions how;
-      how.streams = 3;
-      ranks.push_back(make_rank(kind, world, r, net("world"), how));
-    }
+    for (size_t r = 0; r < static_cast<size_t>(kind.size); ++r) ranks.push_back(make(r, "world"));
+  }
+  // Simulated devices draw how long their work takes, each rank's from a seed of its own: else the ranks of two runs that are to be in
+  // disorder would all choose the same order.
+  Rank make(size_t r, const std::string& communicator) const {
+    const testing_devices::Setting seed("HEDDLE_SIM_SEED", std::to_string(r + 1));
+    SessionOptions how;
+    how.streams = 3;
+    how.communicators = {world.communicator(static_cast<int>(r), communicator)};
+    return make_rank(kind, world, r, net(communicator), how);
   }
   Net net(const std::string& communicator) const { return summing_net(kind.device_name(), sums, communicator); }
   void prepare(uint64_t seed) {
@@ -208,10 +214,7 @@ void share_communicators(testing::MutantTally& tally) {
       contexts.clear();
       mutant.prepare(0);
       for (size_t r = 0; r < mutant.ranks.size(); ++r) {
-        SessionOptions how;
-        how.streams = 3;
-        how.communicators = {mutant.world.communicator(static_cast<int>(r), "other")};
-        others.push_back(make_rank(kind, mutant.world, r, mutant.net("other"), how));
+        others.push_back(mutant.make(r, "other"));
         others.back().x = mutant.ranks[r].x;
         others.back().prepare();
       }
