@@ -128,6 +128,12 @@ TEST(ToolPlugin, CheckPassesTheCpuPlugin) {
   }
 }
 
+TEST(ToolPlugin, CheckPassesTheImagePlugin) {
+  const Json operators = heddle_json({"plugin", "check", image_plugin, "--strict"})["operators"];
+  EXPECT_EQ(operators.size(), 6u);
+  for (const Json& one : operators) EXPECT_EQ(one["status"], "pass") << one;
+}
+
 // The loop's condition is a number of the input: with the random numbers of these seeds it would never end.
 TEST(ToolPlugin, CheckBoundsLoopsOnRandomInputs) {
   for (const char* seed : {"2", "7"})

@@ -35,12 +35,13 @@ using Words = std::vector<std::string>;
 
 inline const std::string tool_path = HEDDLE_BINARY_DIR "/bin/heddle";
 inline const std::string cpu_plugin = HEDDLE_BINARY_DIR "/lib/cpu.so";
+inline const std::string image_plugin = HEDDLE_BINARY_DIR "/lib/image.so";
 inline const std::string example_plugin = HEDDLE_BINARY_DIR "/lib/example.so";
 // Names of the plugins that come with Heddle, in the order in which they are loaded, each followed by a space.
 #ifdef HEDDLE_WITH_CUDA
-inline const std::string bundled_plugins = "cpu cuda sim ";
+inline const std::string bundled_plugins = "cpu cuda image sim ";
 #else
-inline const std::string bundled_plugins = "cpu sim ";
+inline const std::string bundled_plugins = "cpu image sim ";
 #endif
 inline std::string test_plugin(const std::string& name) {
   return HEDDLE_BINARY_DIR "/lib/test/" + name + ".so";

@@ -101,9 +101,9 @@ TEST(ToolTrain, LearnsFromATable) {
   const Json run =
       heddle_json({"run", from_table, "--net", "test", "--input", "x=" + file + ":x0,x1", "--input", "labels=" + file + ":label"});
   EXPECT_TRUE(run["outputs"].contains("loss"));
-  EXPECT_EQ(
-      codes(heddle_json({"train", samples.net, "--data", "x=" + file + ":x0,x1", "--data", "labels=" + file + ":name", "--steps", "1"}, 3)),
-      Words{"syntax"});
+  EXPECT_EQ(codes(heddle_json(
+                {"train", samples.net, "--data", "x=" + file + ":x0,name", "--data", "labels=" + file + ":label", "--steps", "1"}, 3)),
+            Words{"syntax"});
 }
 
 // Eight samples in batches of three are two steps of an epoch, or three with the last two samples.

@@ -16,29 +16,36 @@ namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<int64_t> allocation_count{0}, kept_count{0}, thread_count{0};
-// Addresses of oneDNN's code, read when counting begins.
-std::atomic<uintptr_t> onednn_begin{0}, onednn_end{0};
+// Libraries that allocate inside their own calls, whoever calls them. Their code's addresses are read when counting begins.
+struct Library {
+  const char* name;
+  std::atomic<uintptr_t> begin{0}, end{0};
+};
+Library allocating[] = {{"libdnnl"}, {"libjpeg"}, {"libpng"}};
 
-int find_onednn(dl_phdr_info* info, size_t, void*) {
-  if (!info->dlpi_name || !std::strstr(info->dlpi_name, "libdnnl")) return 0;
-  uintptr_t begin = UINTPTR_MAX, end = 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
-    const uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-    begin = std::min(begin, at);
-    end = std::max(end, at + info->dlpi_phdr[i].p_memsz);
+int find_libraries(dl_phdr_info* info, size_t, void*) {
+  for (Library& library : allocating) {
+    if (library.end != 0 || !info->dlpi_name || !std::strstr(info->dlpi_name, library.name)) continue;
+    uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+      const uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+      begin = std::min(begin, at);
+      end = std::max(end, at + info->dlpi_phdr[i].p_memsz);
+    }
+    library.begin = begin;
+    library.end = end;
   }
-  onednn_begin = begin;
-  onednn_end = end;
-  return 1;
+  return 0;
 }
 
 [[maybe_unused]] void note(const void* caller) {
   if (!counting.load(std::memory_order_relaxed)) return;
   kept_count.fetch_add(1, std::memory_order_relaxed);
   const auto at = reinterpret_cast<uintptr_t>(caller);
-  if (at < onednn_begin.load(std::memory_order_relaxed) || at >= onednn_end.load(std::memory_order_relaxed))
-    allocation_count.fetch_add(1, std::memory_order_relaxed);
+  for (const Library& library : allocating)
+    if (at >= library.begin.load(std::memory_order_relaxed) && at < library.end.load(std::memory_order_relaxed)) return;
+  allocation_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 [[maybe_unused]] void note_release(const void* memory) {
@@ -49,7 +56,7 @@ int find_onednn(dl_phdr_info* info, size_t, void*) {
 
 Counting::Counting(bool active) {
   if (!active) return;
-  if (onednn_end == 0) ::dl_iterate_phdr(find_onednn, nullptr);
+  ::dl_iterate_phdr(find_libraries, nullptr);  // plugins bring them when they are loaded
   counting = true;
 }
 

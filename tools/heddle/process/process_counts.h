@@ -10,7 +10,7 @@
 namespace heddle::tool {
 
 struct ProcessCounts {
-  int64_t allocations = 0;  // except those that oneDNN makes inside its own calls, recognised by the calling library
+  int64_t allocations = 0;  // except those of oneDNN, libjpeg and libpng, recognised by the calling library
   int64_t kept = 0;         // all allocations less releases
   int64_t threads = 0;      // started
 

@@ -160,6 +160,33 @@ Result<std::shared_ptr<const Blob>> read_csv(const std::string& file, const std:
   return blob;
 }
 
+Result<std::vector<std::string>> read_csv_column(const std::string& file, const std::string& column, const Limits& limits) {
+  HEDDLE_TRY(const FileBytes bytes, read_file(file, limits.weight_file_bytes, "weight_file_bytes"));
+  CsvReader reader({reinterpret_cast<const char*>(bytes.data.get()), bytes.size});
+  const std::string what = fmt::format("while reading {}", quoted(file));
+  HEDDLE_TRY(const std::vector<std::string> header, reader.row(), what);
+  HEDDLE_TRY(const std::vector<Column> columns, choose_columns(header, column), what);
+  if (columns.size() != 1) return Status(Code::unknown_name, "one column is wanted", "name it: FILE.csv:COLUMN").during(what);
+  std::vector<std::string> wanted;
+  for (;;) {
+    HEDDLE_TRY(std::vector<std::string> cells, reader.row(), what);
+    if (cells.empty()) return wanted;
+    if (cells.size() != header.size() || cells[columns[0].at].empty())
+      return Status(Code::syntax,
+                    fmt::format("line {} has {}", reader.line(),
+                                cells.size() == header.size() ? fmt::format("nothing in column {}", quoted(column))
+                                                              : fmt::format("{} cells, the header has {}", cells.size(), header.size())),
+                    "look for a comma too many or too few")
+          .during(what);
+    wanted.push_back(std::move(cells[columns[0].at]));
+  }
+}
+
+bool all_are_numbers(const std::vector<std::string>& cells) {
+  Numbers numbers;
+  return std::all_of(cells.begin(), cells.end(), [&](const std::string& cell) { return numbers.add(cell); });
+}
+
 bool is_csv(const std::string& text) {
   return file_of_tensor(text).ends_with(".csv");
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "heddle/limits.h"
 #include "heddle/session.h"
@@ -16,6 +17,11 @@ namespace heddle::tool {
 // another number of cells, a cell that is no number, quotation marks that do not end), unknown_name, duplicate_name (of wanted columns);
 // those of reading a file.
 Result<std::shared_ptr<const Blob>> read_csv(const std::string& file, const std::string& columns, const Limits& limits);
+
+// Reads the cells of one column as they are. Errors: those of read_csv; syntax (an empty cell).
+Result<std::vector<std::string>> read_csv_column(const std::string& file, const std::string& column, const Limits& limits);
+// Returns true if read_csv would take each of these cells.
+bool all_are_numbers(const std::vector<std::string>& cells);
 
 // Returns the tensor of a CSV file as an input takes it: as floats, if it takes these, and one column as [rows, 1] for an
 // input with two axes.

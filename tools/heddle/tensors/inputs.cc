@@ -185,7 +185,11 @@ Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<P
   for (const NameValue& given : files) {
     HEDDLE_TRY(const size_t position, position_of(inputs, "--input", given.first));
     if (is_picture(given.second)) {
-      HEDDLE_TRY(const Shape shape, shape_of(inputs[position], request, symbols));
+      PortInfo input = inputs[position];
+      const bool is_open = input.ranked && input.shape.rank() > 0 && input.shape[0] < 0;
+      if (is_open && std::none_of(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == input.symbols[0]; }))
+        input.shape[0] = 1;  // one picture is a batch of one, unless another one is asked for
+      HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
       HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
     } else {
       HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));

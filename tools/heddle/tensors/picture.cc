@@ -2,164 +2,197 @@
 
 #include <fmt/format.h>
 
-#include <csetjmp>
-#include <cstdio>
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <vector>
+#include <utility>
 
-// jpeglib.h needs FILE and size_t to be declared.
-#include <jpeglib.h>
-#include <png.h>
-
-#include <algorithm>
-
+#include "base/exceptions.h"
 #include "base/file.h"
 #include "base/text/text.h"
-#include "tensors/exif_orientation.h"
+#include "codec/encoded_picture.h"
+#include "heddle/op/philox.h"
+#include "pixels/color.h"
+#include "pixels/crop.h"
+#include "pixels/resize.h"
 
 namespace heddle::tool {
 namespace {
 
-constexpr int64_t max_pixels = int64_t{1} << 28;
+using pictures::Box;
+using pictures::Pixels;
+using pictures::Resizing;
 
-struct Pixels {
-  int64_t width = 0, height = 0;
-  std::vector<uint8_t> rgb;
+constexpr int64_t max_file_bytes = int64_t{1} << 30;
+constexpr uint32_t change_stream = 0x91c7;  // of random numbers: no operator of a net has this constant
+
+// Random numbers for one sample.
+class Draws {
+ public:
+  Draws(uint64_t seed, int64_t epoch, int64_t sample)
+      : philox_(seed, change_stream, static_cast<uint64_t>(epoch)), next_(static_cast<uint64_t>(sample) * most) {}
+  // Returns a number of [0, 1).
+  double next() {
+    const plugin::Philox::Block words = philox_.block(next_++);
+    return static_cast<double>((uint64_t{words[0]} << 21) ^ (words[1] >> 11)) * 0x1p-53;
+  }
+  double between(double low, double high) { return low + (high - low) * next(); }
+
+ private:
+  static constexpr uint64_t most = 64;  // draws of one sample
+  const plugin::Philox philox_;
+  uint64_t next_;
 };
 
-Status too_large(const std::string& file) {
-  return {Code::limit_exceeded, fmt::format("{} has more than 2^28 pixels", quoted(file)), "scale it down"};
+// Returns a part that is as random as torchvision's RandomResizedCrop takes it: of ten tries the first one that fits, else the middle.
+Box random_part(int64_t height, int64_t width, Draws& draws) {
+  const double area = static_cast<double>(height) * static_cast<double>(width);
+  for (int i = 0; i < 10; ++i) {
+    const double part = area * draws.between(0.08, 1), ratio = std::exp(draws.between(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const auto w = static_cast<int64_t>(std::nearbyint(std::sqrt(part * ratio)));
+    const auto h = static_cast<int64_t>(std::nearbyint(std::sqrt(part / ratio)));
+    const double down = draws.next(), across = draws.next();
+    if (w < 1 || h < 1 || w > width || h > height) continue;
+    return {static_cast<double>(pictures::begin_of_part(height, h, down)), static_cast<double>(pictures::begin_of_part(width, w, across)),
+            static_cast<double>(h), static_cast<double>(w)};
+  }
+  const int64_t side = std::min(height, width);
+  return {static_cast<double>((height - side) / 2), static_cast<double>((width - side) / 2), static_cast<double>(side),
+          static_cast<double>(side)};
 }
 
-struct JpegFailure {
-  jpeg_error_mgr manager;
-  std::jmp_buf back;
-  char text[JMSG_LENGTH_MAX] = "";
+// Memory that a thread uses from picture to picture.
+struct Memory {
+  std::vector<uint8_t> decoded, rows, resized, part;
+  Resizing resizing;
 };
 
-// libjpeg reports an error by a jump: no object with a destructor may live between here and setjmp.
-bool decode_jpeg(const unsigned char* data, size_t size, Pixels& pixels, int& orientation, JpegFailure& failure, bool& large) {
-  jpeg_decompress_struct jpeg = {};
-  jpeg.err = jpeg_std_error(&failure.manager);
-  failure.manager.error_exit = [](j_common_ptr info) {
-    auto* f = reinterpret_cast<JpegFailure*>(info->err);
-    info->err->format_message(info, f->text);
-    std::longjmp(f->back, 1);
-  };
-  failure.manager.output_message = [](j_common_ptr) {};
-  if (setjmp(failure.back)) {
-    jpeg_destroy_decompress(&jpeg);
-    return false;
-  }
-  jpeg_create_decompress(&jpeg);
-  jpeg_mem_src(&jpeg, data, size);
-  jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xFFFF);
-  jpeg_read_header(&jpeg, TRUE);
-  large = int64_t{jpeg.image_width} * jpeg.image_height > max_pixels;
-  if (large) {
-    jpeg_destroy_decompress(&jpeg);
-    return false;
-  }
-  // Takes the first marker that is EXIF's: others of this kind hold texts about the picture.
-  for (const jpeg_marker_struct* marker = jpeg.marker_list; marker && orientation == 1; marker = marker->next)
-    orientation = exif_orientation(marker->data, marker->data_length);
-  jpeg.out_color_space = JCS_RGB;
-  jpeg_start_decompress(&jpeg);
-  pixels.width = jpeg.output_width;
-  pixels.height = jpeg.output_height;
-  pixels.rgb.resize(static_cast<size_t>(pixels.width * pixels.height * 3));
-  while (jpeg.output_scanline < jpeg.output_height) {
-    JSAMPROW row = pixels.rgb.data() + size_t{jpeg.output_scanline} * static_cast<size_t>(pixels.width) * 3;
-    jpeg_read_scanlines(&jpeg, &row, 1);
-  }
-  jpeg_finish_decompress(&jpeg);
-  jpeg_destroy_decompress(&jpeg);
-  return true;
+// Points at `size` bytes.
+uint8_t* grown(std::vector<uint8_t>& memory, int64_t size) {
+  if (static_cast<int64_t>(memory.size()) < size) memory.resize(static_cast<size_t>(size));
+  return memory.data();
 }
 
-Status decode_png(const std::string& file, const FileBytes& bytes, Pixels& pixels) {
-  png_image image = {};
-  image.version = PNG_IMAGE_VERSION;
-  if (!png_image_begin_read_from_memory(&image, bytes.data.get(), bytes.size))
-    return {Code::file_corrupt, fmt::format("{}: {}", quoted(file), quoted(image.message))};
-  if (int64_t{image.width} * image.height > max_pixels) {
-    png_image_free(&image);
-    return too_large(file);
-  }
-  image.format = PNG_FORMAT_RGB;
-  pixels.width = image.width;
-  pixels.height = image.height;
-  pixels.rgb.resize(PNG_IMAGE_SIZE(image));
-  png_color black = {0, 0, 0};
-  if (!png_image_finish_read(&image, &black, pixels.rgb.data(), 0, nullptr))
-    return {Code::file_corrupt, fmt::format("{}: {}", quoted(file), quoted(image.message))};
-  return {};
+Pixels resized(const Pixels& from, const Box& box, int64_t height, int64_t width, Memory& memory) {
+  memory.resizing.plan(from.height, from.width, box, height, width);
+  uint8_t* const to = grown(memory.resized, height * width * from.channels);
+  memory.resizing.run(from, 0, height, grown(memory.rows, memory.resizing.memory_bytes(height, from.channels)), to);
+  return {to, height, width, from.channels};
 }
 
-Result<Pixels> decode(const std::string& file) {
-  HEDDLE_TRY(const FileBytes bytes, read_file(file, int64_t{1} << 30));
-  Pixels pixels;
-  if (bytes.size > 8 && std::memcmp(bytes.data.get(), "\x89PNG", 4) == 0) {
-    HEDDLE_CHECK(decode_png(file, bytes, pixels));
-    return pixels;
+// Scales the picture so that 7/8 of it, along the side that is shorter for the input, are the input's extent, and cuts out the middle.
+Pixels middle_of(const Pixels& from, int64_t height, int64_t width, Memory& memory) {
+  const bool is_wide = from.width * height >= from.height * width;  // its height is the shorter side
+  const int64_t wanted = is_wide ? height : width, has = is_wide ? from.height : from.width;
+  const auto shorter = static_cast<int64_t>(std::nearbyint(static_cast<double>(wanted) * 8 / 7));
+  const int64_t longer = std::max(is_wide ? width : height, shorter * (is_wide ? from.width : from.height) / has);
+  const int64_t h = is_wide ? shorter : longer, w = is_wide ? longer : shorter;
+  const Pixels whole = resized(from, {0, 0, static_cast<double>(from.height), static_cast<double>(from.width)}, h, w, memory);
+  uint8_t* const part = grown(memory.part, height * width * from.channels);
+  pictures::crop(whole, pictures::begin_of_middle(h, height), pictures::begin_of_middle(w, width), height, width, part);
+  return {part, height, width, from.channels};
+}
+
+Result<Pixels> decoded(const std::string& file, int64_t channels, Memory& memory) {
+  HEDDLE_TRY(const FileBytes bytes, read_file(file, max_file_bytes));
+  const pictures::EncodedPicture encoded = {reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size};
+  pictures::PictureHeader header;
+  plugin::Status status = pictures::read_header(encoded, &header);
+  if (status.ok()) {
+    const auto format = channels == 1 ? pictures::PixelFormat::grayscale : pictures::PixelFormat::rgb;
+    status = pictures::decode(encoded, header, format, grown(memory.decoded, header.pixels() * channels));
   }
-  JpegFailure failure;
-  bool large = false;
-  int orientation = 1;
-  if (!decode_jpeg(reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size, pixels, orientation, failure, large))
-    return large ? too_large(file)
-                 : Status(Code::file_corrupt, fmt::format("{} is no JPEG or PNG picture: {}", quoted(file), quoted(failure.text)));
-  turn_upright(orientation, &pixels.width, &pixels.height, &pixels.rgb);
-  return pixels;
+  if (!status.ok()) {
+    const bool is_large = header.width > 0 && header.height > pictures::max_pixels / header.width;
+    const Code code = is_large                                    ? Code::limit_exceeded
+                      : status.code == HEDDLE_ERROR_OUT_OF_MEMORY ? Code::out_of_memory
+                                                                  : Code::file_corrupt;
+    return Status(code, fmt::format("{}: {}", quoted(file), status.text), is_large ? "scale it down" : "look at the file");
+  }
+  return Pixels{memory.decoded.data(), header.height, header.width, channels};
 }
 
 }  // namespace
 
 bool is_picture(const std::string& file) {
-  const std::string extension = std::filesystem::path(file).extension().string();
+  std::string extension = std::filesystem::path(file).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; });
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
+PictureNumbers usual_numbers(int64_t channels) {
+  if (channels == 3) return {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+  return {{0}, {1}};
+}
+
+Result<PictureReader> PictureReader::create(int64_t channels, int64_t height, int64_t width, const PictureNumbers& numbers,
+                                            const PictureChanges& changes) {
+  if (channels != 1 && channels != 3)
+    return Status(Code::invalid_argument, fmt::format("pictures have 1 or 3 channels, the input has {}", channels),
+                  "give the input arrays instead");
+  const size_t count = numbers.means.size();
+  if (count != numbers.deviations.size() || (count != 1 && static_cast<int64_t>(count) != channels) ||
+      std::any_of(numbers.deviations.begin(), numbers.deviations.end(), [](float d) { return !(d > 0); }))
+    return Status(Code::invalid_argument,
+                  fmt::format("there are {} means and {} deviations for {} channels", count, numbers.deviations.size(), channels),
+                  "give a mean and a positive deviation for each channel, or one of both");
+  if (changes.color > 0 && channels != 3)
+    return Status(Code::invalid_argument, "pictures of one channel have no colours that could be changed", "leave color out");
+  if (height < 1 || width < 1 || height > pictures::max_pixels / width)
+    return Status(Code::limit_exceeded, fmt::format("an input of {} x {} pixels is too large for a picture", width, height),
+                  "use a smaller shape");
+  PictureReader made;
+  made.channels_ = channels;
+  made.height_ = height;
+  made.width_ = width;
+  made.numbers_ = pictures::Normalization(1.0f / 255, numbers.means, numbers.deviations);
+  made.changes_ = changes;
+  return made;
+}
+
+Status PictureReader::read(const std::string& file, uint64_t seed, int64_t epoch, int64_t sample, float* to) const try {
+  static thread_local Memory memory;
+  HEDDLE_TRY(Pixels picture, decoded(file, channels_, memory));
+  Draws draws(seed, epoch, sample);
+  if (changes_.crop)
+    picture = resized(picture, random_part(picture.height, picture.width, draws), height_, width_, memory);
+  else if (picture.height != height_ || picture.width != width_)
+    picture = middle_of(picture, height_, width_, memory);
+  if (changes_.flip && draws.next() < 0.5) {
+    uint8_t* const mirrored = grown(picture.data == memory.decoded.data() ? memory.part : memory.decoded, height_ * width_ * channels_);
+    pictures::mirror(picture, mirrored);
+    picture.data = mirrored;
+  }
+  if (changes_.color > 0) {
+    const double low = std::max(0.0, 1.0 - static_cast<double>(changes_.color)), high = 1.0 + static_cast<double>(changes_.color);
+    pictures::ColorFactors factors;
+    for (float* const factor : {&factors.brightness, &factors.contrast, &factors.saturation})
+      *factor = static_cast<float>(draws.between(low, high));
+    pictures::change_colors(picture, factors, const_cast<uint8_t*>(picture.data));  // it lies in `memory`
+  }
+  numbers_.write(picture, 0, height_, to);
+  return {};
+} catch (...) {
+  return status_of_exception();
+}
+
 Result<std::shared_ptr<const Blob>> read_picture(const std::string& file, const Shape& shape) {
-  if (shape.rank() != 4 || shape[1] != 3 || shape.element_count() == 0)
+  if (shape.rank() != 4 || (shape[1] != 3 && shape[1] != 1) || shape.element_count() == 0)
     return Status(Code::shape_mismatch, fmt::format("{} is a picture, the input has shape {}", quoted(file), shape.text()),
-                  "pictures are for inputs [batch, 3, height, width]");
+                  "pictures are for inputs [batch, 3, height, width], or 1 for grey");
   int64_t pixels_wanted = 1;
   for (const int dim : {0, 2, 3})
-    if (__builtin_mul_overflow(pixels_wanted, shape[dim], &pixels_wanted) || pixels_wanted > max_pixels)
+    if (__builtin_mul_overflow(pixels_wanted, shape[dim], &pixels_wanted) || pixels_wanted > pictures::max_pixels)
       return Status(Code::limit_exceeded, fmt::format("an input of shape {} is too large for a picture", shape.text()),
                     "use a smaller shape");
-  HEDDLE_TRY(const Pixels pixels, decode(file));
-  const int64_t height = shape[2], width = shape[3];
-  // Pixels of the picture per pixel of the input: the input shows the centre 7/8 of the shorter side.
-  const double scale = std::min(static_cast<double>(pixels.width) / static_cast<double>(width),
-                                static_cast<double>(pixels.height) / static_cast<double>(height)) *
-                       7 / 8;
-  static constexpr float mean[3] = {0.485f, 0.456f, 0.406f}, deviation[3] = {0.229f, 0.224f, 0.225f};
+  HEDDLE_TRY(const PictureReader reader, PictureReader::create(shape[1], shape[2], shape[3], usual_numbers(shape[1])));
   std::byte* data = nullptr;
   auto blob = Blob::allocate(DType::f32, shape, &data);
   auto* out = reinterpret_cast<float*>(data);
-  const auto at = [&](int64_t y, int64_t x, int64_t c) {
-    y = std::clamp<int64_t>(y, 0, pixels.height - 1);
-    x = std::clamp<int64_t>(x, 0, pixels.width - 1);
-    return static_cast<double>(pixels.rgb[static_cast<size_t>((y * pixels.width + x) * 3 + c)]);
-  };
-  for (int64_t c = 0; c < 3; ++c)
-    for (int64_t y = 0; y < height; ++y)
-      for (int64_t x = 0; x < width; ++x) {
-        const double sy =
-            (static_cast<double>(y) + 0.5 - static_cast<double>(height) / 2) * scale + static_cast<double>(pixels.height) / 2 - 0.5;
-        const double sx =
-            (static_cast<double>(x) + 0.5 - static_cast<double>(width) / 2) * scale + static_cast<double>(pixels.width) / 2 - 0.5;
-        const auto y0 = static_cast<int64_t>(sy), x0 = static_cast<int64_t>(sx);
-        const double fy = sy - static_cast<double>(y0), fx = sx - static_cast<double>(x0);
-        const double value = (at(y0, x0, c) * (1 - fx) + at(y0, x0 + 1, c) * fx) * (1 - fy) +
-                             (at(y0 + 1, x0, c) * (1 - fx) + at(y0 + 1, x0 + 1, c) * fx) * fy;
-        out[(c * height + y) * width + x] = (static_cast<float>(value / 255) - mean[c]) / deviation[c];
-      }
-  for (int64_t n = 1; n < shape[0]; ++n)
-    std::memcpy(out + n * 3 * height * width, out, static_cast<size_t>(3 * height * width) * sizeof(float));
+  HEDDLE_CHECK(reader.read(file, 0, -1, 0, out));
+  const int64_t picture = shape[1] * shape[2] * shape[3];
+  for (int64_t n = 1; n < shape[0]; ++n) std::memcpy(out + n * picture, out, static_cast<size_t>(picture) * sizeof(float));
   return std::shared_ptr<const Blob>(std::move(blob));
 }
 

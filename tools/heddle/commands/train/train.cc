@@ -82,11 +82,7 @@ Run declare_train(CLI::App& app) {
   app.add_option("--weights", o->weights, "an input that gets the weight of each sample: 0 for what --last-batch pad fills up with, else 1")
       ->type_name("NAME")
       ->check(not_empty());
-  app.add_option("--data", o->data, "for each input an array, samples along its first axis, or columns of FILE.csv:a,b; or \"synthetic\"")
-      ->required()
-      ->type_name("NAME=FILE");
-  app.add_option("--samples", o->samples, "of synthetic data")->check(whole_number(INT64_MAX, 1))->capture_default_str();
-  app.add_option("--test-data", o->test_data, "the same for the test net")->type_name("NAME=FILE");
+  o->samples.declare(app);
   app.add_option("--eval-every", o->eval_every, "steps between tests; else ten times")->type_name("N")->check(whole_number(INT64_MAX, 1));
   app.add_option("--seed", o->seed, "of the order of samples, random operators and first contents")->check(whole_number());
   app.add_option("--log", o->log, "a line of JSON for each step")->type_name("FILE.jsonl")->check(not_empty());

@@ -103,7 +103,7 @@ Result<BestOptions> TrainingJob::best() const {
   if ((which != "min" && which != "max") || at == 0)
     return Status(Code::invalid_argument, fmt::format("--best {}: it is no name with min or max", quoted(o_.best)),
                   "write it like accuracy=max or loss=min");
-  if (o_.test_data.empty())
+  if (o_.samples.test_data.empty())
     return Status(Code::invalid_argument, "--best: nothing is tested", "give the test net data with --test-data NAME=FILE");
   made.mean = o_.best.substr(0, at);
   made.largest = which == "max";
@@ -158,11 +158,11 @@ Status TrainingJob::open_test(const Session& all, const std::string& learning) {
   if (name != learning && has_net(name)) {
     HEDDLE_TRY(test_, all.net(name));
   }
-  if (!test_ && !(o_.test.empty() && o_.test_data.empty()))
+  if (!test_ && !(o_.test.empty() && o_.samples.test_data.empty()))
     return {Code::unknown_name,
             fmt::format("{}: beside the net that learns there is no net {}", o_.test.empty() ? "--test-data" : "--test", quoted(name)),
             "name a net of the file with --test NAME"};
-  if (!o_.test.empty() && o_.test_data.empty())
+  if (!o_.test.empty() && o_.samples.test_data.empty())
     return {Code::invalid_argument, fmt::format("--test: net {} has nothing to be tested with", quoted(name)),
             "give it data with --test-data NAME=FILE"};
   return {};
@@ -215,7 +215,7 @@ int64_t TrainingJob::batch_of(const std::vector<PortInfo>& inputs) const {
 Status TrainingJob::check_files() const {
   FileRoles roles;
   for (const std::string& file : nets_->files()) roles.reads(file);
-  for (const auto* const specs : {&o_.data, &o_.test_data})
+  for (const auto* const specs : {&o_.samples.data, &o_.samples.test_data})
     for (const std::string& file : files_of(*specs)) roles.reads(file);
   if (!o_.log.empty()) HEDDLE_CHECK(roles.writes("--log", o_.log));
   if (!o_.curve.empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
@@ -257,13 +257,15 @@ Status TrainingJob::read_data() {
   HEDDLE_TRY(options.best, best());
   options.on_step = [this](const TrainingStep& step) { return take_step(step); };
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
-  HEDDLE_TRY(auto data, read_array_files("--data", o_.data, inputs_of_data(*session_), o_.samples, seed_, limits_));
+  options.reader_threads = o_.samples.readers;
+  data_.emplace(o_.samples, limits_);
+  HEDDLE_TRY(auto data, data_->read(false, inputs_of_data(*session_), seed_));
   samples_ = data->samples();
   between_ = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, total_steps() / 10);
   options.evaluate_every = between_;
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
-  if (o_.test_data.empty()) return resume();
-  HEDDLE_TRY(auto tests, read_array_files("--test-data", o_.test_data, inputs_of_data(*test_), o_.samples, seed_ + 1, limits_));
+  if (o_.samples.test_data.empty()) return resume();
+  HEDDLE_TRY(auto tests, data_->read(true, inputs_of_data(*test_), seed_ + 1));
   HEDDLE_CHECK(trainer_->test_with(*test_, std::move(tests)), "while --test-data was read");
   return resume();
 }
@@ -292,7 +294,7 @@ Status TrainingJob::take_step(const TrainingStep& step) {
                {"learning_rate", step.learning_rate ? number(*step.learning_rate) : Json()}};
   if (step.gradient_norm) line["gradient_norm"] = number(*step.gradient_norm);
   HEDDLE_CHECK(log_.write(line));
-  if (o_.test_data.empty() && (step.step % between_ == 0 || step.step == trainer_->total_steps()))
+  if (o_.samples.test_data.empty() && (step.step % between_ == 0 || step.step == trainer_->total_steps()))
     report_.say(fmt::format("step {}: loss {:.4g}", step.step, step.loss));
   return {};
 }
@@ -406,11 +408,14 @@ Json TrainingJob::best_json() const {
 }
 
 void TrainingJob::describe() {
-  Json test;
+  Json test, classes = Json::object();
   for (const auto& [name, value] : tested_) test[name] = number(value);
+  if (data_)
+    for (const auto& [input, of_input] : data_->classes()) classes[input] = of_input.names();
   report_.json["train"] = {{"steps", losses_.count()},
                            {"batch", batch_},
                            {"samples", trainer_ ? Json(samples_) : Json()},
+                           {"classes", classes},
                            {"resumed_from", from_ ? Json(from_->step) : Json()},
                            {"best", best_json()},
                            {"stopped_early", stopped_early_},

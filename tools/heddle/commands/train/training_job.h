@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands/train/data/training_data.h"
 #include "commands/train/loss_curve.h"
 #include "commands/train/training_log.h"
 #include "heddle/trainer.h"
@@ -22,13 +23,13 @@ namespace heddle::tool {
 
 struct TrainArguments {
   std::string file, net, test, init, loss = "loss", log, curve, output;
-  std::vector<std::string> data, test_data;
+  DataFlags samples;
   TrainingFlags training;
   LimitOptions limits;
   CommitOption commit;
   MemoryLimitOption memory_limit;
   std::string last_batch = "drop", weights;
-  int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0, samples = 1024;
+  int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0;
   std::optional<uint64_t> seed;  // not given: that of the checkpoint, else 0
   std::string checkpoint_dir;
   int64_t checkpoint_every = 0;
@@ -82,6 +83,7 @@ class TrainingJob {
   std::optional<Nets> nets_;  // in the form in which they are saved
   std::optional<Runtime> runtime_;
   std::optional<Session> session_, test_;
+  std::optional<TrainingData> data_;
   std::optional<Trainer> trainer_;
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
   std::vector<CheckpointInfo> candidates_;         // for --resume, the newest first

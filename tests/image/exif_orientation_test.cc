@@ -1,11 +1,12 @@
 // The eight orientations of EXIF, and segments that are malformed.
-#include "tensors/exif_orientation.h"
+#include "codec/exif_orientation.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
-namespace heddle::tool {
+namespace heddle::pictures {
 namespace {
 
 std::string number(uint32_t value, int bytes, bool big_endian) {
@@ -54,28 +55,21 @@ TEST(ExifOrientation, MalformedSegmentsSayUpright) {
 TEST(ExifOrientation, TurnsAllEightUpright) {
   struct Stored {
     int orientation;
-    int64_t width, height;
     const char* pixels;
   };
-  for (const Stored& stored : {Stored{1, 3, 2, "012345"},
-                               {2, 3, 2, "210543"},
-                               {3, 3, 2, "543210"},
-                               {4, 3, 2, "345012"},
-                               {5, 2, 3, "031425"},
-                               {6, 2, 3, "251403"},
-                               {7, 2, 3, "524130"},
-                               {8, 2, 3, "304152"}}) {
-    std::vector<uint8_t> rgb;
-    for (const char* pixel = stored.pixels; *pixel; ++pixel) rgb.insert(rgb.end(), 3, static_cast<uint8_t>(*pixel));
-    int64_t width = stored.width, height = stored.height;
-    turn_upright(stored.orientation, &width, &height, &rgb);
-    std::string seen;
-    for (size_t i = 0; i < rgb.size(); i += 3) seen += static_cast<char>(rgb[i]);
-    EXPECT_EQ(seen, "012345") << stored.orientation;
-    EXPECT_EQ(width, 3) << stored.orientation;
-    EXPECT_EQ(height, 2) << stored.orientation;
+  for (const Stored& stored :
+       {Stored{1, "012345"}, {2, "210543"}, {3, "543210"}, {4, "345012"}, {5, "031425"}, {6, "251403"}, {7, "524130"}, {8, "304152"}}) {
+    for (const int64_t channels : {1, 3}) {
+      std::vector<uint8_t> pixels, upright(static_cast<size_t>(6 * channels));
+      for (const char* pixel = stored.pixels; *pixel; ++pixel)
+        pixels.insert(pixels.end(), static_cast<size_t>(channels), static_cast<uint8_t>(*pixel));
+      turn_upright(stored.orientation, pixels.data(), channels, 2, 3, upright.data());
+      std::string seen;
+      for (size_t i = 0; i < upright.size(); i += static_cast<size_t>(channels)) seen += static_cast<char>(upright[i]);
+      EXPECT_EQ(seen, "012345") << stored.orientation;
+    }
   }
 }
 
 }  // namespace
-}  // namespace heddle::tool
+}  // namespace heddle::pictures

@@ -1,9 +1,8 @@
-#include "tensors/exif_orientation.h"
+#include "codec/exif_orientation.h"
 
 #include <cstring>
-#include <utility>
 
-namespace heddle::tool {
+namespace heddle::pictures {
 namespace {
 
 // Reads a TIFF file's numbers within its bounds: positions outside read as 0.
@@ -43,23 +42,18 @@ int exif_orientation(const unsigned char* segment, size_t size) {
   return 1;
 }
 
-void turn_upright(int orientation, int64_t* width, int64_t* height, std::vector<uint8_t>* rgb) {
-  if (orientation <= 1 || orientation > 8) return;
+void turn_upright(int orientation, const uint8_t* stored, int64_t channels, int64_t height, int64_t width, uint8_t* upright) {
   const bool exchanges_axes = orientation >= 5;
   const bool flips_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool flips_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  const int64_t stored_width = *width, stored_height = *height;
-  if (exchanges_axes) std::swap(*width, *height);
-  std::vector<uint8_t> upright(rgb->size());
-  for (int64_t y = 0; y < *height; ++y)
-    for (int64_t x = 0; x < *width; ++x) {
+  const int64_t stored_width = exchanges_axes ? height : width, stored_height = exchanges_axes ? width : height;
+  for (int64_t y = 0; y < height; ++y)
+    for (int64_t x = 0; x < width; ++x, upright += channels) {
       int64_t from_x = exchanges_axes ? y : x, from_y = exchanges_axes ? x : y;
       if (flips_x) from_x = stored_width - 1 - from_x;
       if (flips_y) from_y = stored_height - 1 - from_y;
-      std::memcpy(&upright[static_cast<size_t>((y * *width + x) * 3)], &(*rgb)[static_cast<size_t>((from_y * stored_width + from_x) * 3)],
-                  3);
+      std::memcpy(upright, stored + (from_y * stored_width + from_x) * channels, static_cast<size_t>(channels));
     }
-  *rgb = std::move(upright);
 }
 
-}  // namespace heddle::tool
+}  // namespace heddle::pictures

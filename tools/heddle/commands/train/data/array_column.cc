@@ -1,8 +1,9 @@
-#include "commands/train/array_files.h"
+#include "commands/train/data/array_column.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/element.h"
 #include "base/text/text.h"
@@ -14,21 +15,6 @@
 
 namespace heddle::tool {
 namespace {
-
-bool is_synthetic(const std::vector<std::string>& specs) {
-  return specs.size() == 1 && specs[0] == "synthetic";
-}
-
-// Checks that samples of `array` fit an input: its dims except for the first.
-Status check_samples(const std::string& option, const PortInfo& port, const Blob& array) {
-  bool fits = array.shape.rank() >= 1 && (!port.ranked || array.shape.rank() == port.shape.rank());
-  for (int d = 1; fits && port.ranked && d < port.shape.rank(); ++d) fits = port.shape[d] < 0 || port.shape[d] == array.shape[d];
-  if (fits) return {};
-  return {Code::shape_mismatch,
-          fmt::format("{}: the array for {} is {}, samples of the input are {}", option, quoted(port.name), array.shape.text(),
-                      port.shape.text()),
-          "give samples along the first axis"};
-}
 
 // Converts the dtype: a picture of bytes becomes numbers from 0 to 1.
 Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& array, DType wanted) {
@@ -64,12 +50,33 @@ bool converts(DType from, DType to) {
   return from == to || (to_float && from != DType::none) || (to_whole && whole(from));
 }
 
-struct ReadArrays {
-  std::vector<std::shared_ptr<const Blob>> arrays;
-  std::shared_ptr<const Dataset> dataset;  // of them
+class ArrayColumn final : public SampleColumn {
+ public:
+  explicit ArrayColumn(std::shared_ptr<const Blob> array) : array_(std::move(array)) {}
+  int64_t samples() const override { return array_->shape[0]; }
+  // Consecutive samples are not copied.
+  Status read(const BatchRequest& request, size_t i, Batch& batch) const override {
+    TensorView value = {array_->dtype, array_->shape, const_cast<std::byte*>(array_->data)};
+    const int64_t row = samples() == 0 ? 0 : value.byte_size() / samples();
+    value.shape[0] = request.count;
+    bool is_consecutive = request.count > 0;
+    for (int64_t k = 1; k < request.count && is_consecutive; ++k) is_consecutive = request.samples[k] == request.samples[0] + k;
+    if (is_consecutive) {
+      value.data = const_cast<std::byte*>(array_->data + request.samples[0] * row);
+      return batch.refer(i, value);
+    }
+    HEDDLE_TRY(void* const made, batch.make(i, value.dtype, value.shape));
+    for (int64_t k = 0; k < request.count; ++k)
+      std::memcpy(static_cast<std::byte*>(made) + k * row, array_->data + request.samples[k] * row, static_cast<size_t>(row));
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<const Blob> array_;
 };
 
-// Returns the array that --data synthetic has for an input.
+}  // namespace
+
 Result<std::shared_ptr<const Blob>> synthetic_array(const std::string& option, const PortInfo& port, int64_t samples, uint64_t seed) {
   Shape shape = port.shape;
   if (shape.rank() > 0) shape[0] = samples;
@@ -86,7 +93,6 @@ Result<std::shared_ptr<const Blob>> synthetic_array(const std::string& option, c
   return random_blob(port.dtype, shape, seed, port.index_bound > 0 ? port.index_bound : 2);
 }
 
-// Returns the array of a file for an input, in the input's dtype.
 Result<std::shared_ptr<const Blob>> read_array(const std::string& option, const PortInfo& port, const std::string& file,
                                                const Limits& limits) {
   const std::string what = fmt::format("{} {}", option, port.name);
@@ -101,45 +107,16 @@ Result<std::shared_ptr<const Blob>> read_array(const std::string& option, const 
   return converted;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const Dataset>> read_array_files(const std::string& option, const std::vector<std::string>& specs,
-                                                        const std::vector<PortInfo>& inputs, int64_t samples, uint64_t seed,
-                                                        const Limits& limits) {
-  std::vector<NameValue> given;
-  if (!is_synthetic(specs)) {
-    HEDDLE_TRY(given, split_name_values(option, specs));
-  }
-  for (const auto& [name, file] : given)
-    if (std::none_of(inputs.begin(), inputs.end(), [&, &n = name](const PortInfo& p) { return p.name == n; }))
-      return Status(Code::unknown_name, fmt::format("{}: the net has no input {}", option, quoted(name)), "see heddle inspect");
-  const auto read = std::make_shared<ReadArrays>();
-  std::vector<std::pair<std::string, TensorView>> views;
-  for (const PortInfo& port : inputs) {
-    std::shared_ptr<const Blob> array;
-    if (is_synthetic(specs)) {
-      HEDDLE_TRY(array, synthetic_array(option, port, samples, seed + read->arrays.size()));
-    } else {
-      const auto found = std::find_if(given.begin(), given.end(), [&](const NameValue& v) { return v.first == port.name; });
-      if (found == given.end())
-        return Status(Code::missing_input, fmt::format("{}: nothing was given for input {}", option, quoted(port.name)),
-                      fmt::format("add {} {}=FILE.npy", option, port.name));
-      HEDDLE_TRY(array, read_array(option, port, found->second, limits));
-    }
-    HEDDLE_CHECK(check_samples(option, port, *array));
-    views.emplace_back(port.name, TensorView{array->dtype, array->shape, const_cast<std::byte*>(array->data)});
-    read->arrays.push_back(std::move(array));
-  }
-  HEDDLE_TRY(read->dataset, Dataset::of_arrays(std::move(views)), option);
-  return std::shared_ptr<const Dataset>(read, read->dataset.get());
-}
-
-std::vector<std::string> files_of(const std::vector<std::string>& specs) {
-  std::vector<std::string> names;
-  if (is_synthetic(specs)) return names;
-  const auto given = split_name_values("--data", specs);
-  for (size_t i = 0; given.ok() && i < given->size(); ++i) names.push_back(file_of_tensor((*given)[i].second));
-  return names;
+Result<std::shared_ptr<const SampleColumn>> array_column(const std::string& option, const PortInfo& input,
+                                                         std::shared_ptr<const Blob> array) {
+  bool fits = array->shape.rank() >= 1 && (!input.ranked || array->shape.rank() == input.shape.rank());
+  for (int d = 1; fits && input.ranked && d < input.shape.rank(); ++d) fits = input.shape[d] < 0 || input.shape[d] == array->shape[d];
+  if (!fits)
+    return Status(Code::shape_mismatch,
+                  fmt::format("{}: the array for {} is {}, samples of the input are {}", option, quoted(input.name), array->shape.text(),
+                              input.shape.text()),
+                  "give samples along the first axis");
+  return std::shared_ptr<const SampleColumn>(std::make_shared<ArrayColumn>(std::move(array)));
 }
 
 }  // namespace heddle::tool
