@@ -62,6 +62,24 @@ TEST_F(Csv, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(read("x\nnone\n").status().text().find("table.csv"), std::string::npos);
 }
 
+// In a file of one column an empty line is a number that is missing, and the rows after it would be those of other samples.
+TEST_F(Csv, AnEmptyLineOfOneColumnIsAMistakeBeforeTheEnd) {
+  EXPECT_EQ(show("x\n1\n\n2\n"), "line 3 is empty, and there is no number for column \"x\"");
+  EXPECT_EQ(show("x\r\n1\r\n \t\r\n\r\n2", "x"), "line 3 is empty, and there is no number for column \"x\"") << "the first one";
+  EXPECT_EQ(show("x\n\n1\n"), "line 2 is empty, and there is no number for column \"x\"");
+  EXPECT_EQ(show("x\n1\n\"\"\n2\n"), "line 3, column \"x\": \"\" is no number");
+  EXPECT_EQ(show("x\n1\n\"\"\n"), "line 3, column \"x\": \"\" is no number") << "quotation marks are a cell, at the end too";
+  EXPECT_EQ(read("x\n1\n\n2\n").status().code(), Code::syntax);
+  EXPECT_NE(read("x\n1\n\n2\n").status().text().find("table.csv"), std::string::npos);
+  EXPECT_EQ(show("x\n1\n2\n\n\r\n \n"), "i64[2, 1] 1 2") << "empty lines at the end";
+  EXPECT_EQ(show("x\n1\n2"), "i64[2, 1] 1 2");
+  EXPECT_EQ(show("\nx\n1\n"), "i64[1, 1] 1") << "before the header";
+  EXPECT_EQ(show("x\n\n\n"), "i64[0, 1]");
+  // A row of several columns is missing as a whole.
+  EXPECT_EQ(show("x,y\n1,2\n\n3,4\n", "x"), "i64[2] 1 3");
+  EXPECT_EQ(show("x,y\n1,2\n\"\"\n3,4\n"), "line 3 has 1 cells, the header has 2");
+}
+
 TEST_F(Csv, TakesTheFormOfAnInput) {
   const auto as = [&](const std::string& columns, DType dtype, const Shape& shape) {
     PortInfo input;

@@ -23,11 +23,15 @@ class CsvReader {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // the byte order mark that spreadsheets write
   }
   int64_t line() const { return line_; }
+  // Returns the first of the empty lines before the row that was read last; 0: there was none.
+  int64_t empty_line() const { return empty_line_; }
   // Reads the cells of the next line that is not empty; none: the file is over.
   Result<std::vector<std::string>> row() {
     std::vector<std::string> cells;
+    empty_line_ = 0;
     while (at_ < text_.size() && cells.empty()) {
       line_ = next_line_;
+      const bool is_quoted = text_[at_] == '"';
       bool more = true;
       while (more) {
         HEDDLE_TRY(std::string cell, read_cell());
@@ -36,7 +40,9 @@ class CsvReader {
         if (more) ++at_;
       }
       skip_line_end();
-      if (cells.size() == 1 && cells[0].empty()) cells.clear();
+      if (cells.size() > 1 || !cells[0].empty() || is_quoted) continue;
+      cells.clear();
+      if (empty_line_ == 0) empty_line_ = line_;
     }
     return cells;
   }
@@ -78,7 +84,7 @@ class CsvReader {
 
   const std::string_view text_;
   size_t at_ = 0;
-  int64_t line_ = 1, next_line_ = 1;
+  int64_t line_ = 1, next_line_ = 1, empty_line_ = 0;
 };
 
 struct Column {
@@ -135,7 +141,11 @@ Result<std::shared_ptr<const Blob>> read_columns(std::string_view text, const st
   int64_t rows = 0;
   for (;; ++rows) {
     HEDDLE_TRY(const std::vector<std::string> cells, reader.row());
-    if (cells.empty()) break;
+    if (cells.empty()) break;  // empty lines at the end of a file are no rows
+    if (header.size() == 1 && reader.empty_line() != 0)
+      return Status(Code::syntax,
+                    fmt::format("line {} is empty, and there is no number for column {}", reader.empty_line(), quoted(header[0])),
+                    "write a number there, or remove the line");
     if (cells.size() != header.size())
       return Status(Code::syntax, fmt::format("line {} has {} cells, the header has {}", reader.line(), cells.size(), header.size()),
                     "look for a comma too many or too few");

@@ -13,9 +13,10 @@
 namespace heddle::tool {
 
 // Reads columns of numbers. `columns`: names separated by commas, in the order in which they are wanted; empty: all. One column that is
-// named is a tensor [rows], else it is [rows, columns]. i64 if each number is whole, else f64. Errors, with the line: syntax (a line of
-// another number of cells, a cell that is no number, quotation marks that do not end), unknown_name, duplicate_name (of wanted columns);
-// those of reading a file.
+// named is a tensor [rows], else it is [rows, columns]. i64 if each number is whole, else f64. Empty lines are
+// left out, but in a file of one column, where only those at the end are: another one may be a number that is missing. Errors, with the
+// line: syntax (a line of another number of cells, a cell that is no number, quotation marks that do not end, an empty line in one column),
+// unknown_name, duplicate_name (of wanted columns); those of reading a file.
 Result<std::shared_ptr<const Blob>> read_csv(const std::string& file, const std::string& columns, const Limits& limits);
 
 // Reads the cells of one column as they are. Errors: those of read_csv; syntax (an empty cell).
