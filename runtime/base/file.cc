@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -61,32 +62,42 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-// Returns the process in the name of a temporary file of `name`; 0: it is not one.
-pid_t writer_of(const std::string& file, const std::string& name) {
-  const std::string begin = "." + shortened(name) + ".";
+// The parts of the name of a temporary file.
+struct TemporaryName {
+  std::string name;  // that it will take, shortened
+  pid_t process = 0;
+};
+
+// Takes the name of a file apart; none: it is not one of a temporary file.
+std::optional<TemporaryName> parse_temporary_name(const std::string& file) {
   constexpr std::string_view end = ".tmp";
-  if (!file.starts_with(begin) || !file.ends_with(end) || file.size() < begin.size() + end.size()) return 0;
-  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - end.size());
-  const size_t dot = middle.find('.');
+  if (!file.starts_with('.') || !file.ends_with(end)) return std::nullopt;
+  const std::string_view middle = std::string_view(file).substr(0, file.size() - end.size());
+  const size_t second = middle.rfind('.'), first = second == 0 ? 0 : middle.rfind('.', second - 1);
   int64_t process = 0, number = 0;
-  if (dot == std::string::npos || !parse_int(middle.substr(0, dot), &process) || !parse_int(middle.substr(dot + 1), &number)) return 0;
-  return process > 0 && process <= INT_MAX ? static_cast<pid_t>(process) : 0;
+  if (first < 2 || !parse_int(middle.substr(first + 1, second - first - 1), &process) || !parse_int(middle.substr(second + 1), &number))
+    return std::nullopt;
+  if (process <= 0 || process > INT_MAX) return std::nullopt;
+  return TemporaryName{std::string(middle.substr(1, first - 1)), static_cast<pid_t>(process)};
+}
+
+// Returns whether the process may have written its last. Of this process's own number there may be files of an earlier process, as where
+// each container counts from 1: the lock tells them from those that are being written.
+bool may_have_ended(pid_t process) {
+  return process == ::getpid() || (::kill(process, 0) != 0 && errno == ESRCH);
+}
+
+// Locks a temporary file that was just made. Returns false if another thread or container has taken it, before it had a lock, for one that
+// was left over, and removes it.
+bool lock_new(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;  // where there are no locks, no file is removed
+  struct stat info = {};
+  return ::fstat(fd, &info) != 0 || info.st_nlink > 0;
 }
 
 void remove_unlocked(const std::filesystem::path& file) {
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
-}
-
-// Removes the temporary files of processes that have ended. Failing to remove them does not prevent writing.
-void remove_left_behind(const std::filesystem::path& path) {
-  const Result<std::vector<std::string>> names = names_in(folder_of(path));
-  if (!names.ok()) return;
-  for (const std::string& file : *names) {
-    const pid_t writer = writer_of(file, path.filename().native());
-    if (writer == 0 || writer == ::getpid() || ::kill(writer, 0) == 0 || errno != ESRCH) continue;
-    remove_unlocked(folder_of(path) / file);
-  }
 }
 
 // Some file systems refuse to sync a folder; the file itself is whole either way. Returns 0, or an errno value.
@@ -167,25 +178,26 @@ Result<FileReplacement> FileReplacement::create(const std::filesystem::path& pat
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
     return Status(Code::file_unwritable, fmt::format("{} is not a regular file, and would be replaced by one", quoted(path.native())),
                   "name another file");
-  remove_left_behind(path);
+  const std::string name = shortened(path.filename().native());
+  remove_left_over(folder_of(path), [&](const std::string& other) { return other == name; });
   FileReplacement made(path);
   for (;;) {  // a name left over from a process of the same id is skipped
     std::filesystem::path temporary = path.parent_path() / temporary_name(path.filename().native(), ::getpid(), counter.fetch_add(1));
     forget_unfinished(made.slot_);
     made.slot_ = list_unfinished(temporary.native());
     made.fd_ = FileDescriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    const int error = errno;
     if (made.fd_.valid()) {
+      if (!lock_new(made.fd_.get())) continue;
       made.temporary_ = std::move(temporary);
       break;
     }
-    const int error = errno;
     if (error == EEXIST) continue;
     return Status(Code::file_unwritable, fmt::format("can't write {}: {}", quoted(path.native()), errno_text(error)),
                   error == ENOENT ? "make its folder first" : "");
   }
   const int fd = made.fd_.get();
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) errno = 0;  // without locks the process id alone decides
-  struct stat before = {};                             // a replaced file keeps its permissions; failing to is no reason not to write
+  struct stat before = {};  // a replaced file keeps its permissions; failing to is no reason not to write
   if (::stat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) && ::fchmod(fd, before.st_mode & 0777) != 0) errno = 0;
   return made;
 }
@@ -200,6 +212,15 @@ FileReplacement::FileReplacement(FileReplacement&& other) noexcept
 FileReplacement::~FileReplacement() {
   if (!temporary_.empty() && !staged_) ::unlink(temporary_.c_str());
   forget_unfinished(slot_);
+}
+
+void FileReplacement::remove_left_over(const std::filesystem::path& folder, const std::function<bool(const std::string& name)>& is_wanted) {
+  const Result<std::vector<std::string>> names = names_in(folder);
+  if (!names.ok()) return;
+  for (const std::string& file : *names) {
+    const std::optional<TemporaryName> temporary = parse_temporary_name(file);
+    if (temporary && is_wanted(temporary->name) && may_have_ended(temporary->process)) remove_unlocked(folder / file);
+  }
 }
 
 void FileReplacement::remove_unfinished() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,8 +60,9 @@ Result<std::vector<std::string>> names_in(const std::filesystem::path& folder);
 // A file that takes the place of `path` only when commit() succeeds: written next to it, synced, renamed, the folder synced. Destroyed
 // before that, it leaves no file. Errors: file_unwritable.
 //
-// The temporary file of a process that was killed is called ".NAME.PROCESS.NUMBER.tmp", and the next replacement of NAME removes it. A
-// writer holds a lock on its own (flock), so that one that lives in another container is not taken for dead.
+// The temporary file of a process that was killed is called ".NAME.PROCESS.NUMBER.tmp", and the next replacement of NAME removes it, as
+// does remove_left_over(). A writer holds a lock on its own (flock), so that one that lives in another container is not taken for dead, and
+// so that a file of this process's number that an earlier process has left is told from one of its own.
 class FileReplacement {
  public:
   static Result<FileReplacement> create(const std::filesystem::path& path);
@@ -84,6 +86,9 @@ class FileReplacement {
   // Waits some seconds for another writer, who may have been stopped, and then continues without the lock; likewise where folders can't be
   // locked.
   FileDescriptor lock_folder() const;
+  // Removes the temporary files of a folder that processes have left there which no longer run, of each name for which `is_wanted` returns
+  // true. Files locked by a living writer stay. Failing to remove them is no error.
+  static void remove_left_over(const std::filesystem::path& folder, const std::function<bool(const std::string& name)>& is_wanted);
   // [signal handler] Removes the temporary files of all the process's replacements, when the process is about to end.
   static void remove_unfinished();
 

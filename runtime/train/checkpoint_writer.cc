@@ -24,12 +24,14 @@ void CheckpointWriter::prepare() {
   if (is_prepared_ || options_.folder.empty()) return;
   is_prepared_ = true;
   start([this]() -> Status {
+    without_exceptions([this] { remove_unfinished(); });
     without_exceptions([this] { memory_ = store_->snapshot_memory(); });  // else each checkpoint makes its own
     return {};
   });
 }
 
 Status CheckpointWriter::begin(CheckpointInfo info) {
+  prepare();
   HEDDLE_CHECK(wait());
   info.path = (std::filesystem::path(options_.folder) / checkpoint_name(info.step)).string();
   HEDDLE_TRY(PendingSnapshot begun, store_->begin_snapshot({}, memory_));
@@ -89,6 +91,12 @@ Status CheckpointWriter::check_numbers() const {
                 "take a smaller learning rate, or clip gradients"};
   }
   return {};
+}
+
+// Removes what processes that were killed had begun to write. Checkpoints of the same steps would replace these files, but a training that
+// is over, or writes checkpoints of other steps, makes none of that name.
+void CheckpointWriter::remove_unfinished() const {
+  FileReplacement::remove_left_over(options_.folder, [](const std::string& name) { return step_of_checkpoint(name).has_value(); });
 }
 
 // Removes all but the newest ones and the best one. Files of later steps, which a training that was continued from an older checkpoint has

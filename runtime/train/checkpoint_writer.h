@@ -24,7 +24,8 @@ class CheckpointWriter {
       : store_(std::move(store)), options_(options), learned_(std::move(learned)) {}
   // Waits for the thread.
   ~CheckpointWriter();
-  // Lets the thread make the memory for the copy of the variables, which is kept from checkpoint to checkpoint.
+  // Lets the thread remove the temporary files of writers that were killed, and make the memory for the copy of the variables, which is
+  // kept from checkpoint to checkpoint. Does nothing when it is called again.
   void prepare();
   // Begins to write the variables as they are now, after waiting for the checkpoint before, so that there is at most one copy of the
   // variables. Errors: those of the checkpoint before; those of VariableStore::begin_snapshot().
@@ -40,6 +41,7 @@ class CheckpointWriter {
   void start(std::function<Status()> work);
   Status write(PendingSnapshot& snapshot, const CheckpointInfo& info);
   Status check_numbers() const;
+  void remove_unfinished() const;
   Status remove_old(const CheckpointInfo& newest) const;
 
   std::shared_ptr<VariableStore> store_;

@@ -12,8 +12,11 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <set>
+#include <string>
 #include <thread>
 
+#include "base/file.h"
 #include "load/temporary_folder.h"
 #include "points.h"
 
@@ -132,6 +135,80 @@ TEST(EndedProcess, AtEachCallOfFiveCheckpointsLosesNothing) {
   std::printf("\n");
   EXPECT_GE(call, 50);
   EXPECT_GE(resumed.size(), 5u);
+}
+
+std::set<std::string> names_in_folder(const TemporaryFolder& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) names.insert(entry.path().filename().string());
+  return names;
+}
+
+// A training that continues with checkpoints of other steps replaces none of the files that were begun, and yet none is left.
+TEST(EndedProcess, LeavesNoTemporaryFileToTheTrainingThatContinues) {
+  const Points points(12);
+  int left = 0;
+  for (int call = 1;; ++call) {
+    SCOPED_TRACE("ended at call " + std::to_string(call));
+    const TemporaryFolder folder;
+    const int end = end_of(start(points, checkpoints_in(folder, 10, 2, 2), call));
+    if (end == 0) break;
+    ASSERT_EQ(end, 9);
+    left += names_in_folder(folder).begin()->starts_with('.') ? 1 : 0;
+    train(points, checkpoints_in(folder, 11, 11, 2));
+    for (const std::string& name : names_in_folder(folder)) EXPECT_TRUE(name.starts_with("step-")) << name << " is left";
+  }
+  EXPECT_GE(left, 15) << "calls after which there was one";
+}
+
+TEST(EndedProcess, ATrainingThatIsOverRemovesWhatIsLeftAndNothingElse) {
+  const Points points(12);
+  const TemporaryFolder folder;
+  const TrainerOptions options = checkpoints_in(folder, 4, 2);
+  train(points, options);
+  // A process that writes a checkpoint until it is told to end.
+  int ends[2];
+  int begun[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::pipe(begun), 0);
+  char byte = 0;
+  const pid_t living = ::fork();
+  if (living == 0) {
+    ::close(ends[1]);
+    const auto file = FileReplacement::create(folder / "step-000000006.safetensors");
+    if (!file.ok() || ::write(begun[1], "x", 1) != 1 || ::read(ends[0], &byte, 1) < 0) ::_exit(1);
+    ::_exit(0);  // its file stays
+  }
+  ASSERT_EQ(::read(begun[0], &byte, 1), 1);
+  const auto own = FileReplacement::create(folder / "step-000000008.safetensors");
+  ASSERT_TRUE(own.ok());
+  const std::set<std::string> whole = names_in_folder(folder);
+  EXPECT_EQ(whole.size(), 4u);
+  const pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  ASSERT_EQ(end_of(ended), 0);
+  const auto write = [&](const char* name, pid_t process) {
+    const std::string made = "." + std::string(name) + "." + std::to_string(process) + ".99999.tmp";
+    testing::write_text(folder / made, "left");
+    return made;
+  };
+  write("step-000000003.safetensors", ended);
+  write("step-000000003.safetensors", ::getpid());  // of an earlier process of this number
+  std::set<std::string> expected = whole;
+  expected.insert(write("net.heddle", ended));
+  expected.insert(write("step-000000003.safetensors", 1));  // a process that runs
+  train(points, options);
+  EXPECT_EQ(names_in_folder(folder), expected);
+  ::close(ends[1]);
+  EXPECT_EQ(end_of(living), 0);
+  for (const int fd : {ends[0], begun[0], begun[1]}) ::close(fd);
+  // Now it runs no longer. A training may also begin anew, or be made step by step.
+  const LineSession session;
+  Trainer trainer = session.trainer(points.dataset(), options);
+  ASSERT_TRUE(trainer.step().ok());
+  ASSERT_TRUE(trainer.save_checkpoint().ok());
+  expected.insert("step-000000001.safetensors");
+  std::erase_if(expected, [](const std::string& name) { return name.starts_with(".step-000000006"); });
+  EXPECT_EQ(names_in_folder(folder), expected);
 }
 
 TEST(EndedProcess, AtRandomMomentsLosesNothing) {
