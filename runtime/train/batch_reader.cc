@@ -18,10 +18,12 @@ constexpr std::chrono::milliseconds look_again(20);  // how often a wait asks wh
 
 }  // namespace
 
-BatchReader::BatchReader(std::shared_ptr<const Dataset> data, const BatchSequence& sequence, int threads, int ahead, int64_t end)
+BatchReader::BatchReader(std::shared_ptr<const Dataset> data, const BatchSequence& sequence, int threads, int ahead, int64_t end,
+                         int64_t max_bad)
     : data_(std::move(data)),
       thread_count_(data_->is_in_memory() ? 0 : threads),
       end_(end < 0 ? INT64_MAX : end),
+      bad_(max_bad),
       sequence_(sequence),
       slots_(static_cast<size_t>(1 + thread_count_ + (thread_count_ > 0 ? ahead : 0))) {}
 
@@ -141,10 +143,9 @@ Status BatchReader::begin(Slot& slot, int64_t number) noexcept {
   }
 }
 
-Status BatchReader::read(Slot& slot) const noexcept {
+Status BatchReader::read(Slot& slot) noexcept {
   try {
-    const SampleBatch& of = slot.read;
-    return data_->read({of.samples.data(), static_cast<int64_t>(of.samples.size()), of.padding, of.seed, of.epoch}, slot.read.batch);
+    return bad_.read(*data_, slot.read);
   } catch (...) {
     return status_of_exception();
   }

@@ -12,30 +12,26 @@
 #include <vector>
 
 #include "base/threads/mutex.h"
+#include "train/bad_samples.h"
 #include "train/batch_sequence.h"
+#include "train/sample_batch.h"
 
 namespace heddle {
-
-// A batch that was read.
-struct SampleBatch {
-  std::vector<int64_t> samples;
-  int64_t padding = 0;  // how many of them, the last ones, only fill the batch
-  int64_t epoch = 0;
-  uint64_t seed = 0;
-  Batch batch;
-};
 
 class BatchReader {
  public:
   // `threads`: 0, or if the data are in memory: take() reads. `ahead`: batches that are kept beside those that threads are reading and the
-  // one that was taken. `end`: the threads read no batch from this number on; -1: there is no end.
-  BatchReader(std::shared_ptr<const Dataset> data, const BatchSequence& sequence, int threads, int ahead, int64_t end = -1);
+  // one that was taken. `end`: the threads read no batch from this number on; -1: there is no end. `max_bad`: so many samples that can not
+  // be read may be left out (SampleBatch::bad).
+  BatchReader(std::shared_ptr<const Dataset> data, const BatchSequence& sequence, int threads, int ahead, int64_t end = -1,
+              int64_t max_bad = 0);
   ~BatchReader();
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
   // Returns batch `number` of the sequence, which is valid until another one is taken, and lets the threads read those that follow. Waits
-  // for it; `stop` is asked now and then, and ends the wait with its error. Errors also: those of Dataset::read; the next call reads again.
+  // for it; `stop` is asked now and then, and ends the wait with its error. Errors also: those of BadSamples::read; the next call reads
+  // again.
   Result<const SampleBatch*> take(int64_t number, const std::function<Status()>& stop);
   // Returns how many batches of the sequence are read and wait to be taken. Of none the reader may be what a training waits for.
   int64_t ready() const;
@@ -54,13 +50,14 @@ class BatchReader {
   Slot* find(int64_t number) HEDDLE_REQUIRES(mutex_);
   void read_here(int64_t number);
   Status begin(Slot& slot, int64_t number) noexcept HEDDLE_REQUIRES(mutex_);
-  Status read(Slot& slot) const noexcept;
+  Status read(Slot& slot) noexcept;
   void continue_from(int64_t number) HEDDLE_REQUIRES(mutex_);
   void start_threads();
 
   const std::shared_ptr<const Dataset> data_;
   const int thread_count_;
   const int64_t end_;
+  BadSamples bad_;
   mutable Mutex mutex_;
   Condition changed_;
   BatchSequence sequence_ HEDDLE_GUARDED_BY(mutex_);

@@ -40,6 +40,7 @@ Status check(const TrainerOptions& options) {
                           {"checkpoints.keep", options.checkpoints.keep, 0, INT64_MAX},
                           {"reader_threads", options.reader_threads, 0, max_threads},
                           {"read_ahead", options.read_ahead, 0, max_ahead},
+                          {"max_bad_samples", options.max_bad_samples, 0, INT64_MAX},
                           {"best.patience", options.best.patience, 0, INT64_MAX}};
   for (const auto& [name, number, least, most] : ranges)
     if (number < least || number > most)
@@ -73,7 +74,7 @@ Trainer::State::State(FedNet net, const TrainerOptions& asked, const BatchSequen
     : learner(std::move(net)),
       options(asked),
       batches_of_epoch(order.batches_of_epoch()),
-      reader(learner.shared_data(), order, asked.reader_threads, asked.read_ahead, total_steps()),
+      reader(learner.shared_data(), order, asked.reader_threads, asked.read_ahead, total_steps(), asked.max_bad_samples),
       writer(Internals::of(learner.session()).variables, asked.checkpoints, updated_variables(Internals::of(learner.session()).net)),
       commits_late(Internals::of(learner.session()).options.commit_late),
       net_checksum(checksum_of_text(Internals::of(learner.session()).net)) {}
@@ -99,6 +100,8 @@ bool Trainer::State::is_over() const {
 Status Trainer::State::read(int64_t step) {
   HEDDLE_TRY(const SampleBatch* const read, reader.take(step, [this] { return cancellation.take(); }),
              fmt::format("while the samples of step {} were read", step + 1));
+  if (!read->bad.empty())
+    HEDDLE_CHECK(take_bad(*read, learner, bad_of_training, fmt::format("while the samples of step {} were read", step + 1)));
   return learner.feed(*read);
 }
 
@@ -203,6 +206,7 @@ Status Trainer::State::evaluate(Evaluation* of) {
   of->step = made;
   of->samples = tester->data().samples();
   for (int64_t first = 0; first < of->samples; first += options.batch) HEDDLE_CHECK(evaluate_batch(first, of));
+  leave_out_bad(of);
   evaluation_due = false;
   ++evaluations;
   if (has_folder() && writer.newest() == made && evaluated.step != made) {  // its checkpoint lacks this evaluation
@@ -220,9 +224,9 @@ Status Trainer::State::evaluate(Evaluation* of) {
 Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
   // Numbers go on from evaluation to evaluation, so that what is read ahead is the beginning of the next one.
   const int64_t batches = (of->samples + options.batch - 1) / options.batch, number = evaluations * batches + first / options.batch;
-  const int64_t count = std::min(options.batch, of->samples - first);
   HEDDLE_TRY(const SampleBatch* const read, test_reader->take(number, [this] { return cancellation.take(); }),
              "while the samples of a test were read");
+  HEDDLE_CHECK(take_bad(*read, *tester, bad_of_test, "while the samples of a test were read"));
   HEDDLE_CHECK(tester->feed(*read));
   HEDDLE_TRY(Context* const context, tester->prepare(memory), "while testing");
   RunOptions run;
@@ -230,6 +234,8 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
   Status status = cancellation.run(*context, run);
   if (status.code() == Code::cancelled) return status;
   if (!status.ok()) return tester->with_samples(std::move(status), "while testing");
+  // A net without weights counts the samples that take the place of bad ones.
+  const int64_t count = tester->has_weights() ? tester->samples() : std::min(options.batch, of->samples - first);
   const std::vector<PortInfo>& outputs = tester->outputs();
   size_t at = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -309,9 +315,11 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
   if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean))
     return {Code::unknown_name, fmt::format("net {} has no output {}", quoted(net.name()), quoted(mean)),
             "name one of its outputs without axes"};
-  auto reader = std::make_unique<BatchReader>(tester.shared_data(), BatchSequence(order), options.reader_threads, options.read_ahead);
+  auto reader = std::make_unique<BatchReader>(tester.shared_data(), BatchSequence(order), options.reader_threads, options.read_ahead, -1,
+                                              options.max_bad_samples);
   state_->tester.emplace(std::move(tester));
   state_->test_reader = std::move(reader);
+  state_->bad_of_test.clear();
   return {};
 } catch (...) {
   return status_of_exception();
@@ -358,6 +366,10 @@ Status Trainer::restore_best() try { return state_->restore_best(); } catch (...
 
 void Trainer::cancel() {
   state_->cancellation.cancel(state_->commits_late);
+}
+
+int64_t Trainer::bad_samples() const {
+  return state_->bad_samples;
 }
 
 int64_t Trainer::steps() const {

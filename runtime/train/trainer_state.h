@@ -1,10 +1,11 @@
 // The state of a Trainer, and what it does with it: steps and evaluations (trainer.cc), checkpoints and the best of them
-// (trainer_checkpoints.cc).
+// (trainer_checkpoints.cc), samples that can not be read (trainer_bad_samples.cc).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct Trainer::State {
   std::string variable_not_finite() const;
   Status not_finite(int64_t step, const char* what, double number) const;
   Status no_loss() const;
+
+  // Counts and tells of the samples that a batch lacks (trainer_bad_samples.cc).
+  Status take_bad(const SampleBatch& read, const FedNet& net, std::set<int64_t>& counted, const std::string& during);
+  void leave_out_bad(Evaluation* of) const;
 
   // Checkpoints and the best evaluation.
   Status save_checkpoint();
@@ -71,6 +76,8 @@ struct Trainer::State {
   int64_t since_best = 0;                                  // evaluations that were no better
   int64_t judged_step = -1;                                // of the last evaluation that was compared
   std::vector<std::shared_ptr<const Blob>> best_contents;  // of the variables then, where there is no folder for checkpoints
+  std::set<int64_t> bad_of_training, bad_of_test;          // samples that were counted as bad
+  int64_t bad_samples = 0;                                 // those of both, and of earlier test datasets
   RunCancellation cancellation;
 };
 

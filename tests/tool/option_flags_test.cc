@@ -11,7 +11,7 @@ using tool::with_flags;
 
 TEST(OptionFlags, EveryNameOfAnOptionHasAFlagThatSomeCommandTakes) {
   std::string help;
-  for (const char* command : {"run", "check", "plan"}) help += heddle({command, "--help"}).out;
+  for (const char* command : {"run", "check", "plan", "train"}) help += heddle({command, "--help"}).out;
   for (const OptionName* option : option_names::all) {
     const std::string name = option->text("entry");
     const Diagnostic shown = with_flags(Status(Code::internal, "wrong", hint_with("mend ", name, " now")).diagnostic());
@@ -32,6 +32,7 @@ TEST(OptionFlags, AnEntryOfManyKeepsItsName) {
   EXPECT_EQ(hint(option_names::input_shape, "x"), "give --shape x=..., or less");
   EXPECT_EQ(hint(option_names::input_data, "a\"]b"), "give --input a\"]b=FILE, or less");
   EXPECT_EQ(hint(option_names::limits, "nodes"), "give --limit nodes=VALUE, or less");
+  EXPECT_EQ(hint(option_names::max_bad_samples, ""), "give --skip-bad N, or less");
   EXPECT_EQ(hint(option_names::automatic_copies, ""), "give --copies auto, or less");
 }
 

@@ -41,9 +41,10 @@ inline constexpr OptionName memory_limit{"SessionOptions::memory_limit"};
 inline constexpr OptionName limits{"SessionOptions::limits.", "", true};
 inline constexpr OptionName input_shape{"Session::prepare(inputs[\"", "\"].shape)", true};
 inline constexpr OptionName input_data{"Session::prepare(inputs[\"", "\"].data)", true};
+inline constexpr OptionName max_bad_samples{"TrainerOptions::max_bad_samples"};
 
-inline constexpr const OptionName* all[] = {&plugins,      &plugin_folders, &symbols,     &automatic_copies,
-                                            &memory_limit, &limits,         &input_shape, &input_data};
+inline constexpr const OptionName* all[] = {&plugins, &plugin_folders, &symbols,    &automatic_copies, &memory_limit,
+                                            &limits,  &input_shape,    &input_data, &max_bad_samples};
 }  // namespace option_names
 
 // Returns the hint "`before`NAME`after`" about the option of that name.

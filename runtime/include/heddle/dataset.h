@@ -70,7 +70,8 @@ class HEDDLE_API Dataset {
   virtual const std::vector<std::string>& names() const = 0;
   // Returns the number of samples, which is constant.
   virtual int64_t samples() const = 0;
-  // Fills `batch` with the samples of the request. Errors: those of the dataset; they should name the sample.
+  // Fills `batch` with the samples of the request. Errors: those of the dataset. When it fails, a trainer reads each sample by itself to
+  // find those that can not be read (TrainerOptions::max_bad_samples), so it should depend on the sample alone whether it can be read.
   virtual Status read(const BatchRequest& request, Batch& batch) const = 0;
   // Returns true if read() only copies or refers to memory. Such a dataset is read by the thread that trains: handing batches over from
   // another one would take longer.

@@ -39,8 +39,8 @@ struct TrainingStep {
 
 // One evaluation: the numbers that the test net has as outputs without axes, each the mean over all samples.
 struct Evaluation {
-  int64_t step = 0;  // after how many steps
-  int64_t samples = 0;
+  int64_t step = 0;     // after how many steps
+  int64_t samples = 0;  // that were read (TrainerOptions::max_bad_samples)
   std::vector<std::pair<std::string, double>> means;
 };
 
@@ -73,6 +73,13 @@ struct TrainerOptions {
   // The threads that read samples ahead, and how many batches they keep ready beside those that they are reading. They have a low priority.
   // With 0 threads, or a dataset that is in memory, each step reads its own.
   int reader_threads = 1, read_ahead = 2;
+  // How many samples, of the training and of the test together, may be such that Dataset::read fails for them; one more ends the training
+  // with its error. 0: the first one does. A batch lacks its bad samples: the last one that can be read is repeated in the places at the
+  // end, with the weight 0 where the net takes `weights`; a net without weights counts the repeats. Each is counted and told of once, and
+  // is not read again: which samples a step has depends on the data, the seed and the number of the step alone. A batch in which no sample
+  // can be read is an error. Errors that are no fault of a sample end the training all the same: out_of_memory, cancelled, busy,
+  // deadline_exceeded, interrupted, forked, device_failed, device_lost, not_implemented, internal (read() has thrown).
+  int64_t max_bad_samples = 0;
   bool shuffle = true;         // in each epoch, the samples come in another order; else always in that of the dataset
   uint64_t seed = 0;           // of the order of samples, and of the random operators of the net
   int64_t evaluate_every = 0;  // steps between evaluations; there is one after the last step too. 0: only that one
@@ -82,6 +89,9 @@ struct TrainerOptions {
   // training. They may read and write variables of the session.
   std::function<Status(const TrainingStep&)> on_step;
   std::function<Status(const Evaluation&)> on_evaluation;
+  // Likewise, before the step or the evaluation that lacks the sample, and from prepare() too: with Dataset::sample_name() and the error of
+  // Dataset::read, in the order of the steps and of the places in a batch.
+  std::function<Status(const std::string& sample, const Status& error)> on_bad_sample;
 };
 
 // Trains one net. Threads: one at a time, except cancel(). Keeps alive the session and the datasets.
@@ -130,6 +140,8 @@ class HEDDLE_API Trainer {
   // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
   void cancel();
 
+  // Returns how many different samples of the datasets could not be read and were left out, those of the training and those of the test.
+  int64_t bad_samples() const;
   // Returns the number of steps that were made.
   int64_t steps() const;
   // Returns the best evaluation, as (step, mean); none: options.best has no name, or there was no evaluation.

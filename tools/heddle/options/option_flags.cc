@@ -15,6 +15,7 @@ constexpr OptionFlag table[] = {
     {option_names::limits, "--limit", "VALUE"},
     {option_names::input_shape, "--shape", "..."},
     {option_names::input_data, "--input", "FILE"},
+    {option_names::max_bad_samples, "--skip-bad", "N"},
 };
 
 // Empty: the command line has no such option.

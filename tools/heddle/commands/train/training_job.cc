@@ -257,6 +257,11 @@ Status TrainingJob::read_data() {
   HEDDLE_TRY(options.best, best());
   options.on_step = [this](const TrainingStep& step) { return take_step(step); };
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
+  options.max_bad_samples = o_.samples.skip_bad;
+  options.on_bad_sample = [this](const std::string& sample, const Status& error) {
+    if (const std::optional<Diagnostic> warning = bad_samples_.take(sample, error)) report_.diagnose(*warning);
+    return Status();
+  };
   options.reader_threads = o_.samples.readers;
   data_.emplace(o_.samples, limits_);
   HEDDLE_TRY(auto data, data_->read(false, inputs_of_data(*session_), seed_));
@@ -408,6 +413,7 @@ Json TrainingJob::best_json() const {
 }
 
 void TrainingJob::describe() {
+  if (const std::string left_out = bad_samples_.summary(); !left_out.empty()) report_.say(left_out);
   Json test, classes = Json::object();
   for (const auto& [name, value] : tested_) test[name] = number(value);
   if (data_)
@@ -419,6 +425,7 @@ void TrainingJob::describe() {
                            {"resumed_from", from_ ? Json(from_->step) : Json()},
                            {"best", best_json()},
                            {"stopped_early", stopped_early_},
+                           {"bad_samples", bad_samples_.count()},
                            {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
                            {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
                            {"seconds", seconds_},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands/train/bad_sample_warnings.h"
 #include "commands/train/data/training_data.h"
 #include "commands/train/loss_curve.h"
 #include "commands/train/training_log.h"
@@ -90,6 +91,7 @@ class TrainingJob {
   std::optional<CheckpointInfo> from_;             // the one that it resumes from
   uint64_t seed_ = 0;
   TrainingLog log_;
+  BadSampleWarnings bad_samples_;
   int64_t batch_ = 0, samples_ = 0, between_ = 1;  // steps between two lines for people
   std::set<std::string> infinite_at_first_;        // variables, as masks may be infinite
   Losses losses_, test_losses_;

@@ -38,6 +38,10 @@ void DataFlags::declare(CLI::App& app) {
       ->required()
       ->type_name("NAME=WHAT");
   app.add_option("--samples", samples, "of synthetic data")->check(whole_number(INT64_MAX, 1))->capture_default_str();
+  app.add_option("--skip-bad", skip_bad,
+                 "how many samples that can not be read are left out, each with a warning; else the first is an error")
+      ->type_name("N")
+      ->check(whole_number(INT64_MAX));
   app.add_option("--test-data", test_data, "the same for the test net")->type_name("NAME=WHAT");
   app.add_option("--ragged", ragged, "an input whose values belong to samples as the offsets of another input say")
       ->type_name("VALUES=OFFSETS");

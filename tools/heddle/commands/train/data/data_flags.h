@@ -17,6 +17,7 @@ struct DataFlags {
   std::vector<std::string> augment;
   std::string normalize;
   int64_t samples = 1024;  // of synthetic data
+  int64_t skip_bad = 0;    // samples that may be bad
   int readers = 1;
 
   void declare(CLI::App& app);
