@@ -50,6 +50,17 @@ void fill(SampleBatch& of, const std::vector<int64_t>& asked, size_t places) {
   of.samples.resize(places, of.samples.back());
 }
 
+// Adds how to go on without the sample, unless the hint is of another option.
+Status with_hint(Status error) {
+  Diagnostic& said = error.diagnostic();
+  if (!said.option.empty()) return error;
+  Hint hint = hint_with(said.hint.empty() ? "mend it, or let it be left out with " : said.hint + ", or let it be left out with ",
+                        option_names::max_bad_samples);
+  said.hint = std::move(hint.text);
+  said.option = std::move(hint.option);
+  return error;
+}
+
 Status named(const Dataset& data, int64_t sample, Status error) {
   return std::move(error).during(fmt::format("while sample {} was read", data.sample_name(sample)));
 }
@@ -98,14 +109,7 @@ Status BadSamples::search(const Dataset& data, const std::vector<int64_t>& asked
     Status status = data.read({&sample, 1, 0, of.seed, of.epoch}, alone);
     if (status.ok()) continue;
     if (!is_fault_of_sample(status.code())) return named(data, sample, std::move(status));
-    if (max_count_ == 0) {
-      if (status.diagnostic().hint.empty()) {
-        Hint hint = hint_with("mend it, or let some be left out with ", option_names::max_bad_samples);
-        status.diagnostic().hint = std::move(hint.text);
-        status.diagnostic().option = std::move(hint.option);
-      }
-      return named(data, sample, std::move(status));
-    }
+    if (max_count_ == 0) return named(data, sample, with_hint(std::move(status)));
     of.bad.push_back({sample, std::move(status)});
     remember(of.bad.back());
     if (static_cast<int64_t>(of.bad.size()) > max_count_) break;

@@ -88,7 +88,7 @@ TEST(FileReplacement, NoneIsLostWhileOthersLookForWhatWasLeft) {
   });
   std::atomic<int> failed{0};
   const auto write = [&](const char* name) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 500; ++i) {
       auto made = FileReplacement::create(folder / name);
       failed += made.ok() && made->write("whole").ok() && made->commit().ok() ? 0 : 1;
     }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "failing_allocations.h"
@@ -46,6 +47,40 @@ struct Trained {
   Session test;
   Trainer trainer;
 };
+
+// The samples of the world's arrays, of which the second one can not be read.
+class OneBadSample final : public Dataset {
+ public:
+  explicit OneBadSample(std::shared_ptr<const Dataset> all) : all_(std::move(all)) {}
+  const std::vector<std::string>& names() const override { return all_->names(); }
+  int64_t samples() const override { return all_->samples(); }
+  Status read(const BatchRequest& request, Batch& batch) const override {
+    if (std::find(request.samples, request.samples + request.count, 1) != request.samples + request.count)
+      return {Code::file_corrupt, "its third byte is wrong, which only a text as long as this one can explain"};
+    return all_->read(request, batch);
+  }
+
+ private:
+  const std::shared_ptr<const Dataset> all_;
+};
+
+// A step that leaves out a sample, which it finds on the thread that trains.
+void add_step_with_bad_sample(std::vector<PublicCall>& calls) {
+  calls.push_back({"Trainer::step", "a sample can't be read", false, [](const std::shared_ptr<World>& w) -> Call {
+                     const auto trained = std::make_shared<Trained>(*w);
+                     TrainerOptions options = two_steps(*w);
+                     options.batch = 4;
+                     options.reader_threads = 0;
+                     options.max_bad_samples = 1;
+                     const auto trainer = std::make_shared<Trainer>(value_of(
+                         Trainer::create(value_of(trained->session.net("train")), std::make_shared<OneBadSample>(trained->data), options)));
+                     return [w, trained, trainer] {
+                       const auto made = trainer->step();
+                       const Unwatched unwatched;
+                       return Answer{made.status(), !made.ok() || (made->samples == 3 && trainer->bad_samples() == 1)};
+                     };
+                   }});
+}
 
 template <class Function>
 void on_trainer(std::vector<PublicCall>& calls, const char* name, bool plain, bool tests, const Function& function) {
@@ -100,6 +135,7 @@ std::string checkpoint_of_line(const World& world) {
 
 void add_trainer_calls(std::vector<PublicCall>& calls) {
   add_batch_calls(calls);
+  add_step_with_bad_sample(calls);
   calls.push_back({"Dataset::of_arrays", "", false, [](const std::shared_ptr<World>& w) -> Call {
                      return [w] {
                        Arrays arrays;

@@ -179,6 +179,23 @@ TEST(BadSamples, TheFirstEndsATrainingThatLeavesNoneOut) {
   }
 }
 
+TEST(BadSamples, TheHintOfTheFirstSaysHowToGoOn) {
+  const Points points(4);
+  const auto hint_of = [&](const Hint& hint) {
+    const auto data = std::make_shared<PickyDataset>(points, std::set<int64_t>{2});
+    data->hint = hint;
+    BatchReader reader(data, BatchSequence(order_of(4, 4, LastBatch::drop)), 0, 0);
+    const Diagnostic said = reader.take(0, go_on).status().diagnostic();
+    return said.hint + "|" + said.option;
+  };
+  const std::string option = "TrainerOptions::max_bad_samples";
+  EXPECT_EQ(hint_of({}), "mend it, or let it be left out with " + option + "|" + option);
+  EXPECT_EQ(hint_of("take it again"), "take it again, or let it be left out with " + option + "|" + option);
+  Hint other("raise SessionOptions::limits.x");
+  other.option = "SessionOptions::limits.x";
+  EXPECT_EQ(hint_of(other), other.text + "|" + other.option);
+}
+
 // In the order of the data, four at a time, of which 1, 4 and 7 are bad.
 TEST(BadSamples, AreToldOfOnceInTheOrderOfTheSteps) {
   const Points points(12);

@@ -32,7 +32,7 @@ class PickyDataset final : public Dataset {
         ++tries_[sample];
       }
       if (is_mended.load()) continue;
-      if (bad_.count(sample) != 0) return {code_, "its third byte is wrong"};
+      if (bad_.count(sample) != 0) return {code_, "its third byte is wrong", hint};
     }
     if (together_.count(request.count) != 0) return {Code::shape_mismatch, "they differ"};
     for (int64_t k = 0; k < request.count; ++k) {
@@ -56,6 +56,7 @@ class PickyDataset final : public Dataset {
     return sum;
   }
   std::atomic<bool> is_mended{false};
+  Hint hint;  // of its errors
 
  private:
   const Points& points_;

@@ -63,6 +63,7 @@ TEST(ToolCheckpoints, AKilledTrainingContinuesToTheSameBits) {
     ++kills;
   }
   EXPECT_EQ(kills, 4);
+  for (const std::string& name : checkpoints_in(here.file("resumed"))) EXPECT_EQ(name.rfind("step-", 0), 0u) << name << " is left";
   EXPECT_EQ(read_text(here.file("resumed.safetensors")), read_text(here.file("whole.safetensors")));
   EXPECT_EQ(read_text(resumed), read_text(whole));
   const std::vector<Json> lines = lines_without_times(log);
