@@ -54,8 +54,8 @@ void fill(SampleBatch& of, const std::vector<int64_t>& asked, size_t places) {
 Status with_hint(Status error) {
   Diagnostic& said = error.diagnostic();
   if (!said.option.empty()) return error;
-  Hint hint = hint_with(said.hint.empty() ? "mend it, or let it be left out with " : said.hint + ", or let it be left out with ",
-                        option_names::max_bad_samples);
+  const std::string before = said.hint.empty() ? "mend it" : said.hint;
+  Hint hint = hint_with(fmt::format("{}, or let it be left out with ", before), option_names::max_bad_samples);
   said.hint = std::move(hint.text);
   said.option = std::move(hint.option);
   return error;
