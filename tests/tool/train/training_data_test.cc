@@ -1,6 +1,8 @@
 // Trainings on the pictures of a folder, as they are called.
 #include <fmt/format.h>
 
+#include <random>
+
 #include "image/picture_files.h"
 #include "learning_samples.h"
 
@@ -34,13 +36,10 @@ struct Pictures {
   }
   std::string path(const std::string& name) const { return (folder / name).string(); }
   Words train(const Words& more) const {
-    Words words = {"train",           path("net.json"),
-                   "--data",          "x=" + path("photos"),
-                   "--data",          "labels=" + path("photos") + ":class",
-                   "--batch",         "4",
-                   "--steps",         "30",
-                   "--learning-rate", "0.3",
-                   "--seed",          "3"};
+    Words words = {"train", path("net.json"), "--data", "x=" + path("photos"), "--data", "labels=" + path("photos") + ":class", "--seed",
+                   "3"};
+    for (const auto& [option, value] : {std::pair("--batch", "4"), std::pair("--steps", "30"), std::pair("--learning-rate", "0.3")})
+      if (std::find(more.begin(), more.end(), option) == more.end()) words.insert(words.end(), {option, value});
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -76,6 +75,48 @@ TEST(ToolTrainData, ADamagedPictureIsNamed) {
   const Json failed = heddle_json(pictures.train({"--no-output"}), 3);
   ASSERT_EQ(codes(failed), Words{"file-corrupt"});
   EXPECT_NE(failed["diagnostics"][0]["message"].get<std::string>().find("photos/dark/5.png"), std::string::npos) << failed;
+  const Json skipped = heddle_json(pictures.train({"--no-output", "--skip-bad", "1"}));
+  EXPECT_EQ(skipped["train"]["bad_samples"], 1);
+  ASSERT_EQ(codes(skipped), Words{"file-corrupt"});
+  EXPECT_EQ(skipped["diagnostics"][0]["severity"], "warning");
+  EXPECT_EQ(skipped["train"]["steps"], 30);
+  write_text(pictures.path("photos/dark/7.png"), "no picture");
+  EXPECT_EQ(heddle_json(pictures.train({"--no-output", "--skip-bad", "1"}), 3)["train"]["bad_samples"], 1);
+}
+
+// A thousand files that are cut anywhere, have other bytes, or promise more than they have, among as many pictures.
+TEST(ToolTrainData, BrokenPicturesAreCountedAndNothingElse) {
+  const Pictures pictures;
+  const std::string png = read_text(pictures.path("photos/dark/1.png"));
+  const std::string jpeg = pictures::jpeg_of(pictures::random_bytes(16 * 16 * 3), 16, 16);
+  std::mt19937_64 random(47);
+  for (int i = 0; i < 1000; ++i) {
+    const bool is_png = i % 2 == 0;
+    std::string broken = is_png ? png : jpeg;
+    switch (i % 8 / 2) {
+      case 0:
+        broken.resize(random() % broken.size());
+        break;
+      case 1:  // of a PNG file each byte is checked; a JPEG file without its first markers is none
+        broken[is_png ? random() % broken.size() : random() % 2] ^= static_cast<char>(1 + random() % 255);
+        break;
+      case 2:  // extents of 40000 x 40000
+        if (is_png)
+          broken.replace(16, 8, std::string("\0\0\x9c\x40\0\0\x9c\x40", 8));
+        else
+          broken.replace(broken.find("\xFF\xC0") + 5, 4, "\x9c\x40\x9c\x40");
+        break;
+      default:
+        broken.clear();
+    }
+    pictures.write(fmt::format("photos/dark/broken{}.{}", i, is_png ? "png" : "jpg"), broken);
+    pictures.write(fmt::format("photos/dark/good{}.png", i), png);
+  }
+  const Json run = heddle_json(pictures.train({"--no-output", "--skip-bad", "1000", "--epochs", "1", "--batch", "64", "--last-batch",
+                                               "keep", "--steps", "1000", "--readers", "2"}));
+  EXPECT_EQ(run["train"]["bad_samples"], 1000);
+  EXPECT_EQ(run["train"]["samples"], 2012);
+  EXPECT_EQ(run["train"]["steps"], 32);
 }
 
 }  // namespace
