@@ -32,7 +32,7 @@ uint64_t weights_hash(const Net& net) {
 }
 
 // Counts of torchvision's models (inception_v3 with aux_logits=False); for the encoder, of BERT base without token types and pooler; for
-// unet, of mateuszbuda's, which has 7,763,041, with a second class; for digits, of torch.nn's Conv2d and BatchNorm2d; for the others, of
+// unet, of mateuszbuda's, which has 7,763,041, with a second class; for digits and photos, of torch.nn's Conv2d and BatchNorm2d; for the others, of
 // torch.nn's Embedding, EmbeddingBag, LSTM, GRU and Linear of their sizes.
 struct Expected {
   const char* name;
@@ -41,7 +41,7 @@ struct Expected {
 constexpr Expected expected[] = {{"densenet121", 7'978'856},  {"digits", 90'090},          {"dlrm", 17'139'521},
                                  {"encoder", 108'890'112},    {"gru_seq2seq", 10'697'024}, {"inception_v3", 23'834'568},
                                  {"lenet", 61'706},           {"lstm_tagger", 3'670'573},  {"mlp", 535'818},
-                                 {"mobilenet_v2", 3'504'872}, {"resnet18", 11'689'512},    {"resnet50", 25'557'032},
+                                 {"mobilenet_v2", 3'504'872}, {"photos", 242'474}, {"resnet18", 11'689'512},    {"resnet50", 25'557'032},
                                  {"unet", 7'763'074}};
 
 TEST(Recipes, HaveThePublishedParameterCounts) {

@@ -15,6 +15,7 @@ Net lenet(const RecipeOptions& options);
 Net lstm_tagger(const RecipeOptions& options);
 Net mlp(const RecipeOptions& options);
 Net mobilenet_v2(const RecipeOptions& options);
+Net photos(const RecipeOptions& options);
 Net resnet18(const RecipeOptions& options);
 Net resnet50(const RecipeOptions& options);
 Net unet(const RecipeOptions& options);

@@ -1,4 +1,7 @@
-// Small nets: LeNet-5 (LeCun et al., 1998, with ReLU and max pooling), one for scikit-learn's digits of 8 x 8, and a multilayer perceptron.
+// Small nets: LeNet-5 (LeCun et al., 1998, with ReLU and max pooling), one for scikit-learn's digits of 8 x 8, one for
+// photographs of few kinds, and a multilayer perceptron.
+#include <fmt/format.h>
+
 #include "models/builders.h"
 #include "models/layers.h"
 
@@ -26,6 +29,22 @@ Net digits(const RecipeOptions& options) {
   x = b.net().add1("Flatten", "flatten", {x}, {{"axis", int64_t{1}}});
   x = b.dropout("dropout3", b.relu("relu4", b.linear("fc1", x, 256, 128, 1.4f)), 0.5f);
   return b.finish(b.linear("fc2", x, 128, 10), "logits");
+}
+
+Net photos(const RecipeOptions& options) {
+  LayerBuilder b("photos", options);
+  ValueId x = b.image(3, 64);
+  int64_t channels = 3;
+  int layer = 0;
+  for (const int64_t wider : {32, 64, 128, 128}) {
+    ++layer;
+    x = b.conv(fmt::format("conv{}", layer), x, ConvSpec::square(channels, wider, 3, 1, 1));
+    x = b.relu(fmt::format("relu{}", layer), b.batch_norm(fmt::format("bn{}", layer), x, wider));
+    x = b.pool(fmt::format("pool{}", layer), x, Pool::max, 2, 2);
+    channels = wider;
+  }
+  x = b.net().add1("Flatten", "flatten", {b.net().add1("GlobalAveragePool", "pool5", {x})}, {{"axis", int64_t{1}}});
+  return b.finish(b.linear("fc", b.dropout("dropout", x, 0.3f), 128, 10), "logits");
 }
 
 Net mlp(const RecipeOptions& options) {

@@ -26,6 +26,7 @@ constexpr Recipe recipes[] = {
     {"lstm_tagger", "two bidirectional LSTM layers of hidden size 256 and 45 tags, tokens [batch, 64]", lstm_tagger, Labels::of_elements},
     {"mlp", "three fully connected layers, rows [batch, 784]", mlp, Labels::of_samples},
     {"mobilenet_v2", "MobileNet v2, width 1.0, images [batch, 3, 224, 224]", mobilenet_v2, Labels::of_samples},
+    {"photos", "four convolutions and a layer, images [batch, 3, 64, 64] of up to ten kinds", photos, Labels::of_samples},
     {"resnet18", "ResNet-18, images [batch, 3, 224, 224]", resnet18, Labels::of_samples},
     {"resnet50", "ResNet-50 (v1.5: stride in the 3x3 convolution), images [batch, 3, 224, 224]", resnet50, Labels::of_samples},
     {"unet", "U-Net with batch normalisation, 4 levels from 32 channels on, images [batch, 3, 128, 128]", unet, Labels::none},
