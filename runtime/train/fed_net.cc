@@ -64,6 +64,7 @@ Result<FedNet> FedNet::create(const Session& session, std::shared_ptr<const Data
     net.value_of_input_.push_back(static_cast<size_t>(found - given.begin()));
   }
   net.outputs_ = Internals::of(session).outputs();
+  net.input_names_ = names;
   net.inputs_.resize(inputs.size());
   return net;
 }
@@ -72,6 +73,11 @@ std::optional<size_t> FedNet::output(const std::string& name) const {
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].name == name) return i;
   return std::nullopt;
+}
+
+std::optional<size_t> FedNet::input(const std::string& name) const {
+  const auto found = std::find(input_names_.begin(), input_names_.end(), name);
+  return found == input_names_.end() ? std::nullopt : std::optional(static_cast<size_t>(found - input_names_.begin()));
 }
 
 Status FedNet::feed(const SampleBatch& read) {

@@ -25,12 +25,19 @@ class FedNet {
   const std::vector<PortInfo>& outputs() const { return outputs_; }
   // Returns the number of the output of that name; none: there is none.
   std::optional<size_t> output(const std::string& name) const;
+  // Does so for inputs.
+  std::optional<size_t> input(const std::string& name) const;
 
   // Takes the values of a batch of the data, which must stay valid as long as contexts run. Errors: internal (one was left out).
   Status feed(const SampleBatch& read);
   // Returns a context for the batch that was fed, with its inputs bound; valid until the next call. Contexts for a few shapes are kept.
   // Errors: those of Session::prepare.
   Result<Context*> prepare(const SharedMemory& memory);
+  // Returns what input i was fed with.
+  const TensorView& fed(size_t i) const { return inputs_[i]; }
+  // Returns the number of samples of the batch that was fed, and what people call its sample i.
+  int64_t batch() const { return static_cast<int64_t>(read_->samples.size()); }
+  std::string sample_name(int64_t i) const { return data_->sample_name(read_->samples[static_cast<size_t>(i)]); }
   // Returns the number of samples of the batch that was fed, but for those that only fill it.
   int64_t samples() const { return static_cast<int64_t>(read_->samples.size()) - read_->padding; }
   bool has_weights() const { return weights_input_.has_value(); }
@@ -54,6 +61,7 @@ class FedNet {
   Session session_;
   std::shared_ptr<const Dataset> data_;
   std::vector<PortInfo> outputs_;
+  std::vector<std::string> input_names_;
   std::vector<size_t> value_of_input_;  // by input: which value of a batch it is given, but for the weights
   std::optional<size_t> weights_input_;
   int weights_rank_ = 1;

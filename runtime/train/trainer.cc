@@ -205,8 +205,10 @@ Status Trainer::State::evaluate(Evaluation* of) {
   if (!tester) return {Code::invalid_argument, "there is no net to test with", "call test_with() first"};
   of->step = made;
   of->samples = tester->data().samples();
+  metrics.begin();
   for (int64_t first = 0; first < of->samples; first += options.batch) HEDDLE_CHECK(evaluate_batch(first, of));
   leave_out_bad(of);
+  metrics.add_to(&of->means);
   evaluation_due = false;
   ++evaluations;
   if (has_folder() && writer.newest() == made && evaluated.step != made) {  // its checkpoint lacks this evaluation
@@ -244,7 +246,7 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
     if (first == 0) of->means.emplace_back(outputs[i].name, 0);
     of->means[at++].second += element(view, 0) * static_cast<double>(count) / static_cast<double>(of->samples);
   }
-  return {};
+  return metrics.take(*tester, *context).during("while testing");
 }
 
 Status Trainer::State::run() {
@@ -269,6 +271,7 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Dataset> data, const TrainerOptions& options) try {
   HEDDLE_CHECK(check(options));
+  HEDDLE_TRY(Metrics metrics, Metrics::parse(options.metrics));
   HEDDLE_TRY(FedNet learner, FedNet::create(net, std::move(data), options.weights));
   const int64_t samples = learner.data().samples();
   if (options.last_batch == LastBatch::pad && !learner.has_weights())
@@ -288,6 +291,7 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
   order.shuffle = options.shuffle;
   order.seed = options.seed;
   auto state = std::make_unique<State>(std::move(learner), options, BatchSequence(order));
+  state->metrics = std::move(metrics);
   state->loss = state->learner.output(options.loss);
   state->rate = state->learner.output("learning_rate");
   state->norm = state->learner.output("gradient_norm");
@@ -312,14 +316,25 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
   order.shuffle = false;
   order.seed = options.seed;
   order.tests = true;
-  if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean))
+  Metrics metrics = state_->metrics;
+  HEDDLE_CHECK(metrics.find(tester));
+  if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean) && !metrics.has(mean))
     return {Code::unknown_name, fmt::format("net {} has no output {}", quoted(net.name()), quoted(mean)),
-            "name one of its outputs without axes"};
+            "name one of its outputs without axes, or a metric"};
   auto reader = std::make_unique<BatchReader>(tester.shared_data(), BatchSequence(order), options.reader_threads, options.read_ahead, -1,
                                               options.max_bad_samples);
+  if (!metrics.empty()) {  // the first evaluation may be hours away
+    HEDDLE_TRY(const SampleBatch* const first, reader->take(0, [] { return Status(); }), "while the first samples of a test were read");
+    if (!first->samples.empty()) {  // else all of them are bad, which the evaluation says
+      HEDDLE_CHECK(tester.feed(*first));
+      HEDDLE_TRY(Context* const context, tester.prepare(state_->memory), "while the test net was prepared");
+      HEDDLE_CHECK(metrics.check(tester, *context));
+    }
+  }
   state_->tester.emplace(std::move(tester));
   state_->test_reader = std::move(reader);
   state_->bad_of_test.clear();
+  state_->metrics = std::move(metrics);
   return {};
 } catch (...) {
   return status_of_exception();

@@ -13,6 +13,7 @@
 #include "train/batch_reader.h"
 #include "train/checkpoint_writer.h"
 #include "train/fed_net.h"
+#include "train/metrics.h"
 #include "train/run_cancellation.h"
 
 namespace heddle {
@@ -57,6 +58,7 @@ struct Trainer::State {
 
   FedNet learner;
   std::optional<FedNet> tester;
+  Metrics metrics;  // what they are of is in the tester
   const TrainerOptions options;
   const int64_t batches_of_epoch;
   BatchReader reader;

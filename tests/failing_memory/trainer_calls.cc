@@ -27,7 +27,8 @@ Arrays arrays_of(const World& world) {
 TrainerOptions two_steps(const World& world) {
   TrainerOptions options;
   options.checkpoints.folder = world.folder.path().string();
-  options.best.mean = "loss";
+  options.best.mean = "perplexity";
+  options.metrics = {"perplexity:loss"};
   options.steps = 2;
   options.batch = 3;  // of four samples: in an order of their own
   return options;
@@ -189,7 +190,7 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
   on_trainer(calls, "Trainer::evaluate", false, true, [](Trained& t) -> Answer {
     const auto made = t.trainer.evaluate();
     const Unwatched unwatched;
-    return {made.status(), !made.ok() || made->means.size() == 1};
+    return {made.status(), !made.ok() || made->means.size() == 2};
   });
   on_trainer(calls, "Trainer::save_checkpoint", false, false, [](Trained& t) -> Answer { return {t.trainer.save_checkpoint()}; });
   // A checkpoint that another trainer has written.

@@ -3,12 +3,14 @@
 // HEDDLE_LONG_TESTS=1 makes the long training 10,000 steps long (tools/soak.sh --training).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
 
 #include "derive/training_net.h"
+#include "heddle/trainer.h"
 #include "heddle/training.h"
 #include "load/temporary_folder.h"
 #include "models/training_form.h"
@@ -73,6 +75,53 @@ TEST(SteadyState, TrainingSteps) {
         expect_only_onednn(train, calls, effort,
                            std::string(recipe) + " by " + optimizer.name + ", " + std::to_string(threads) + " threads");
       }
+}
+
+// Samples of a recipe whose first input is a picture and whose second one has labels, which are all 0.
+struct LabelledSamples {
+  LabelledSamples(const Session& net, int64_t samples) {
+    std::vector<std::pair<std::string, TensorView>> arrays;
+    for (const PortInfo& port : net.inputs()) {
+      Shape shape = port.shape;
+      shape[0] = samples;
+      std::byte* bytes = nullptr;
+      owners.push_back(Blob::allocate(port.dtype, shape, &bytes));
+      std::fill_n(bytes, TensorView{port.dtype, shape, bytes}.byte_size(), std::byte(0));
+      arrays.emplace_back(port.name, TensorView{port.dtype, shape, bytes});
+    }
+    auto made = Dataset::of_arrays(arrays);
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    data = *made;
+  }
+  std::vector<std::shared_ptr<const Blob>> owners;
+  std::shared_ptr<const Dataset> data;
+};
+
+// An evaluation makes its list of means; with ten times as many batches it allocates no more.
+TEST(SteadyState, MetricsOfAnEvaluation) {
+  const Runtime r = runtime(1);
+  const Session train = *open_training(r, "mlp", "sgd").net("train"), test = *train.net("test");
+  std::vector<std::map<std::string, int64_t>> counts;
+  for (const int64_t batches : {4, 40}) {
+    const LabelledSamples samples(test, batches * 4);
+    TrainerOptions options;
+    options.batch = 4;
+    options.metrics = {"top2:logits,labels", "top5:logits,labels", "perplexity:loss"};
+    auto trainer = Trainer::create(train, samples.data, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status().text();
+    const Status tested = trainer->test_with(test, samples.data);
+    ASSERT_TRUE(tested.ok()) << tested.text();
+    ASSERT_TRUE(trainer->evaluate().ok());
+    AllocationCount::start();
+    const auto evaluation = trainer->evaluate();
+    counts.push_back(AllocationCount::stop());
+    ASSERT_TRUE(evaluation.ok()) << evaluation.status().text();
+    ASSERT_EQ(evaluation->means.size(), 5u);
+    EXPECT_EQ(evaluation->samples, batches * 4);
+    EXPECT_EQ(evaluation->means[3].first, "top5");
+    std::erase_if(counts.back(), [](const auto& by) { return is_onednn(by.first); });
+  }
+  EXPECT_EQ(counts[1], counts[0]);
 }
 
 const std::vector<std::string> two_devices = {"sim:0", "sim:1"};

@@ -37,7 +37,7 @@ struct TrainingStep {
   int64_t read_ns = 0;  // how long the run waited for its samples
 };
 
-// One evaluation: the numbers that the test net has as outputs without axes, each the mean over all samples.
+// One evaluation: the numbers that the test net has as outputs without axes, each the mean over all samples; then TrainerOptions::metrics.
 struct Evaluation {
   int64_t step = 0;     // after how many steps
   int64_t samples = 0;  // that were read (TrainerOptions::max_bad_samples)
@@ -55,7 +55,7 @@ struct CheckpointOptions {
 // Which evaluation is the best one. The variables as they were then are kept: in a checkpoint, which is not removed while it is the best,
 // or, without a folder for checkpoints, in memory.
 struct BestOptions {
-  std::string mean;      // the mean of an evaluation that decides, "accuracy"; empty: none is kept
+  std::string mean;      // the mean of an evaluation that decides, of an output or a metric: "accuracy"; empty: none is kept
   bool largest = false;  // the largest is the best; else the smallest
   int patience = 0;  // the training is over after that many evaluations in a row that are no better than the best. 0: they do not end it
 };
@@ -83,6 +83,15 @@ struct TrainerOptions {
   bool shuffle = true;         // in each epoch, the samples come in another order; else always in that of the dataset
   uint64_t seed = 0;           // of the order of samples, and of the random operators of the net
   int64_t evaluate_every = 0;  // steps between evaluations; there is one after the last step too. 0: only that one
+  // Further means of evaluations, computed on the host from the outputs of the test net:
+  // - "accuracy:LOGITS,LABELS": how often the label is the class with the largest logit, of 1.
+  // - "topK:LOGITS,LABELS": how often it is one of the K classes with the largest, for any K from 1 on: "top5:logits,labels".
+  // - "perplexity:LOSS": e to the mean of LOSS, an output of the test net that is one number, over all samples.
+  // Their means are called "accuracy", "top5" and "perplexity". LOGITS is an output, f16, bf16, f32 or f64 [samples, ..., classes]. LABELS
+  // is an input, else an output, i64 or i32, with the dims of LOGITS but for the last one; perhaps with a dim of 1 in its place. Each label
+  // counts once, but for those of samples that only fill the last batch. Of classes with equal logits the one with the smallest number
+  // comes first. A label counts as wrong where one of its logits is a NaN.
+  std::vector<std::string> metrics;
   CheckpointOptions checkpoints;
   BestOptions best;
   // Called after each step and after each evaluation, on the thread that calls run() or step(). An error that they return ends the
@@ -98,14 +107,18 @@ struct TrainerOptions {
 class HEDDLE_API Trainer {
  public:
   // `net` updates its variables in each run; `data` has a value for each of its inputs. Errors: unknown_name (no output is called
-  // options.loss and is one number; the net has no input of that name); missing_input, naming an input that the data lacks;
-  // invalid_argument (numbers of `options` out of range; fewer samples than a batch).
+  // options.loss and is one number; the net has no input of that name; there is no metric of that name); missing_input, naming an input
+  // that the data lacks; invalid_argument (numbers of `options` out of range; fewer samples than a batch; a metric of another form);
+  // duplicate_name (of metrics).
   static Result<Trainer> create(const Session& net, std::shared_ptr<const Dataset> data, const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  // Lets evaluations run this net, of the same session, with these samples, options.batch of them at a time. Errors: those of create.
+  // Lets evaluations run this net, of the same session, with these samples, options.batch of them at a time. With options.metrics, it
+  // prepares the net for the first batch, so that what does not fit is found now. Errors: those of create; unknown_name, duplicate_name
+  // (the net has a number of the name of a metric), dtype_mismatch, shape_mismatch and invalid_argument, naming the metric; those of
+  // Session::prepare and Dataset::read. After an error evaluations are what they were.
   Status test_with(const Session& net, std::shared_ptr<const Dataset> data);
   // Compiles the net that learns for the first batch, which the first step would do otherwise. Errors: those of Session::prepare and of
   // Dataset::read.
@@ -121,7 +134,8 @@ class HEDDLE_API Trainer {
   // number); cancelled.
   Result<TrainingStep> step();
   // Runs the test net with all of its samples, and calls on_evaluation. Errors: those of Context::run and Dataset::read; invalid_argument
-  // (there is no test net); unknown_name (no mean is called options.best.mean); cancelled.
+  // (there is no test net; a label of a metric is no class, naming the sample); unknown_name (no mean is called options.best.mean);
+  // cancelled.
   Result<Evaluation> evaluate();
   // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. Errors: invalid_argument
   // (options.checkpoints has no folder); those of Session::save_variables, also of a checkpoint that was being written. The training
