@@ -134,33 +134,47 @@ class Training {
   ValueId content_of(const Gradient& gradient) const { return *net_.find_value(gradient.dense.empty() ? gradient.values : gradient.dense); }
 
   // Clips the gradients, on each replica. In a gradient by rows each row is clipped, before rows that belong to one row of the table are
-  // added.
+  // added. A norm that is asked for is that of the gradients before all of this.
   Status clip() {
+    for (const std::vector<Gradient>& replica : gradients_)
+      for (const Gradient& gradient : replica)
+        if (gradient.any()) clipped_.emplace(gradient.of, content_of(gradient));
+    if (options_.gradient_norm) {
+      HEDDLE_TRY(norm_, norm_of(0, clipped_, "gradient_norm"));
+      show_norm();
+    }
     emitter_.derive_from("clip", "");
     for (const std::vector<Gradient>& replica : gradients_)
       for (const Gradient& gradient : replica) {
-        if (!gradient.any()) continue;
-        ValueId& value = clipped_.emplace(gradient.of, content_of(gradient)).first->second;
-        if (options_.clip_value <= 0) continue;
+        if (!gradient.any() || options_.clip_value <= 0) continue;
+        ValueId& value = clipped_.at(gradient.of);
         if (gradients_.size() > 1) emitter_.derive_from("clip", device_of(gradient));
         HEDDLE_TRY(value, emitter_.emit1("heddle", "Pointwise", {value},
                                          {{"program", fmt::format("max(min(x0, {0:.17g}), -{0:.17g})", options_.clip_value)}}));
       }
-    for (size_t k = 0; k < gradients_.size() && options_.clip_norm > 0; ++k) HEDDLE_CHECK(clip_norm(k));
+    const std::map<std::string, ValueId> unscaled = clipped_;
+    for (size_t k = 0; k < gradients_.size() && options_.clip_norm > 0; ++k) HEDDLE_CHECK(clip_norm(k, unscaled));
     return {};
   }
   const std::string& device_of(const Gradient& gradient) const { return net_[net_[content_of(gradient)].producer].device; }
 
-  // Scales the gradients of a replica by their norm, and of all variables that have no replicas.
-  Status clip_norm(size_t replica) {
+  // Makes norm_ an output.
+  void show_norm() {
+    if (!norm_.valid()) return;
+    emitter_.rename(norm_, "gradient_norm");
+    net_.outputs.push_back(norm_);
+  }
+
+  // Returns the norm of the gradients of a replica, and of all variables that have no replicas, with these contents. None: there are none.
+  Result<ValueId> norm_of(size_t replica, const std::map<std::string, ValueId>& contents, const char* name) {
     ValueId sum;
+    emitter_.derive_from(name, "");
     for (size_t v = 0; v < gradients_[0].size(); ++v) {  // in their order
       const Gradient& gradient = gradients_[replica][v].any() ? gradients_[replica][v] : gradients_[0][v];
       if (!gradient.any()) continue;
-      if (gradients_.size() > 1) emitter_.derive_from("clip", device_of(gradient));
+      if (gradients_.size() > 1) emitter_.derive_from(name, device_of(gradient));
       // Each norm fits its dtype where its square does not: only squares of norms are added, in f64.
-      ValueId wide = norms_of_[gradient.of].valid() ? norms_of_[gradient.of] : clipped_.at(gradient.of);
-      norms_of_[gradient.of] = wide;  // before it was scaled by the first replica
+      ValueId wide = contents.at(gradient.of);
       if (const DType dtype = variable_named(gradient.of).type.dtype; dtype == DType::f16 || dtype == DType::bf16) {
         HEDDLE_TRY(wide, emitter_.emit_cast(wide, DType::f32));
       }
@@ -173,11 +187,19 @@ class Training {
         HEDDLE_TRY(sum, emitter_.emit1("", "Add", {sum, square}));
       }
     }
-    if (!sum.valid()) return {};
-    HEDDLE_TRY(const ValueId norm, emitter_.emit1("", "Sqrt", {sum}));
-    if (replica == 0) {
-      emitter_.rename(norm, "gradient_norm");
-      net_.outputs.push_back(norm);
+    return sum.valid() ? emitter_.emit1("", "Sqrt", {sum}) : Result<ValueId>(ValueId());
+  }
+
+  // Scales the gradients of a replica by their norm, and of all variables that have no replicas.
+  Status clip_norm(size_t replica, const std::map<std::string, ValueId>& unscaled) {
+    ValueId norm = norm_;  // which may be this one already
+    if (!norm.valid() || gradients_.size() > 1 || options_.clip_value > 0) {
+      HEDDLE_TRY(norm, norm_of(replica, unscaled, "clip"));
+    }
+    if (!norm.valid()) return {};
+    if (replica == 0 && !norm_.valid()) {
+      norm_ = norm;
+      show_norm();
     }
     // Like torch.nn.utils.clip_grad_norm_.
     HEDDLE_TRY(const ValueId factor, emitter_.emit1("heddle", "Pointwise", {norm},
@@ -266,7 +288,7 @@ class Training {
   Emitter emitter_;
   ValueId step_, number_, rate_;               // steps before this one; the number of this one, from 1 on
   std::map<std::string, ValueId> clipped_;     // by variable: its gradient, or the rows of it
-  std::map<std::string, ValueId> norms_of_;    // by variable: the gradient whose norm counts
+  ValueId norm_;                               // that the net shows
   std::map<std::string, std::string> states_;  // by the name that was wanted: the name that a state has
 };
 

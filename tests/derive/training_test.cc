@@ -100,6 +100,43 @@ TEST(Training, GradientsAreClippedByValueAndByNorm) {
   EXPECT_NEAR(short_step[1], 0.8, 1e-6);
 }
 
+// The norm that is asked for is that before both ways of clipping, which do what they do without it.
+TEST(Training, TheNormOfGradientsIsShownBeforeTheyAreClipped) {
+  struct Found {
+    std::vector<double> w;
+    std::optional<double> norm;
+  };
+  const auto after = [](double value, double norm, bool shown) {
+    TrainingOptions options;
+    options.losses = {"loss"};
+    options.learning_rate = *LearningRate::parse(1, "constant");
+    options.clip_value = value;
+    options.clip_norm = norm;
+    options.gradient_norm = shown;
+    auto net = trained(distance(), options);
+    EXPECT_TRUE(net.ok()) << net.status().text();
+    Session session = testing_nets::open(testing_nets::runtime(), std::move(*net));
+    const std::vector<double> x = {3, 4};
+    const auto ran = session.run({testing_nets::view(x.data(), DType::f64, Shape{2})});
+    EXPECT_TRUE(ran.ok()) << ran.status().text();
+    const auto w = session.read_variable("w");
+    const auto* const numbers = static_cast<const double*>(w->data());
+    Found found{{numbers[0], numbers[1]}, std::nullopt};
+    const std::vector<PortInfo> outputs = session.outputs();
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].name == "gradient_norm") found.norm = *static_cast<const double*>((*ran)[i].data());
+    return found;
+  };
+  for (const auto& [value, norm] : {std::pair(0.0, 0.0), {3.5, 0.0}, {0.0, 1.0}, {3.5, 1.0}, {0.0, 100.0}}) {
+    const Found plain = after(value, norm, false), shown = after(value, norm, true);
+    EXPECT_EQ(shown.w, plain.w) << value << " " << norm;
+    ASSERT_TRUE(shown.norm) << value << " " << norm;
+    EXPECT_NEAR(*shown.norm, 5, 1e-12) << value << " " << norm;
+    EXPECT_EQ(plain.norm.has_value(), norm > 0);
+  }
+  EXPECT_NEAR(*after(3.5, 1, false).norm, std::hypot(3, 3.5), 1e-12) << "the norm that clips";
+}
+
 // 300 squared is beyond f16: the norm is computed in f32.
 TEST(Training, GradientsOf16BitsAreClippedByTheirNormToo) {
   constexpr int64_t f16 = 10;  // ONNX's number

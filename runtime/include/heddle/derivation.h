@@ -78,7 +78,7 @@ struct DataParallelOptions {
   std::vector<std::string> devices;  // "sim:0", "sim:1", of one kind; one replica on each. Empty: one, on the host
   int64_t ranks = 1;                 // sessions that train together, each with its own batch
   std::string communicator = "data_parallel";
-  std::vector<std::string> whole;   // inputs that each replica gets as they are; all others but scalars are split along axis 0
+  std::vector<std::string> whole;  // inputs that each replica gets as they are; all others but scalars are split along axis 0
   // Variables that have no replicas, or beginnings of their names, followed by "*"; the operators that read them are on the host.
   std::vector<std::string> single;
   // BatchNormalization uses the statistics of the whole batch, so that nets with it learn the same for any number of replicas: two more
@@ -99,8 +99,12 @@ struct TrainingOptions {
   std::string optimizer = "sgd";
   std::vector<std::pair<std::string, double>> settings;
   LearningRate learning_rate;
-  double clip_value = 0;           // clips gradients to [-clip_value, clip_value]; 0: off
-  double clip_norm = 0;            // scales all gradients together to at most this 2-norm; 0: off
+  double clip_value = 0;  // clips gradients to [-clip_value, clip_value]; 0: off
+  double clip_norm = 0;   // scales all gradients together to at most this 2-norm; 0: off
+  // The net has an output "gradient_norm", f64 []: the 2-norm of all gradients together, before they are clipped. Of a gradient by rows it
+  // has the row of each index, before rows of one index are added. Without this, a net has that output if clip_norm is given: after
+  // clip_value.
+  bool gradient_norm = false;
   double average = 0;              // decay of averages of the variables ("w.average"), below 1; 0: no averages are kept
   std::vector<std::string> dense;  // see DifferentiateOptions
   std::vector<std::pair<std::string, int64_t>> symbols;  // see DifferentiateOptions

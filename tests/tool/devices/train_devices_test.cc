@@ -9,13 +9,17 @@ void run_tool(const Words& words) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-// The losses of a training's log.
-std::vector<double> losses(const std::string& log) {
+// The numbers of that name in a training's log.
+std::vector<double> logged(const std::string& log, const char* name) {
   std::vector<double> all;
   std::istringstream lines(read_text(log));
   for (std::string line; std::getline(lines, line);)
-    if (const Json one = Json::parse(line); one.contains("loss")) all.push_back(one["loss"].get<double>());
+    if (const Json one = Json::parse(line); one.contains(name)) all.push_back(one[name].get<double>());
   return all;
+}
+
+std::vector<double> losses(const std::string& log) {
+  return logged(log, "loss");
 }
 
 void expect_same(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
@@ -51,6 +55,12 @@ TEST(ToolTrainDevices, LearnAsOneDoes) {
     on_two.insert(on_two.end(), recipe.options.begin(), recipe.options.end());
     const std::vector<double> alone = train("alone.jsonl", {}), together = train("together.jsonl", on_two);
     expect_same(together, alone, 1e-4);
+    if (recipe.name == "dlrm" || recipe.name == "lenet") {  // with and without variables that have no replicas
+      on_two.emplace_back("--gradient-norm");
+      train("alone.jsonl", {"--gradient-norm"});
+      train("together.jsonl", on_two);
+      expect_same(logged(file("together.jsonl"), "gradient_norm"), logged(file("alone.jsonl"), "gradient_norm"), 1e-4);
+    }
     EXPECT_LT(alone.back(), alone.front());
   }
 }

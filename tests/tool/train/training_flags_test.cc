@@ -42,6 +42,25 @@ TEST(ToolTrainingFlags, GradientsAreClippedByValueAndByNorm) {
   EXPECT_LT(by_norm, first);
 }
 
+// Nothing else changes: the losses are those of a training without it.
+TEST(ToolTrainingFlags, TheNormOfGradientsIsLoggedWithoutClipping) {
+  const Samples samples;
+  const auto norms = [&](const Words& more) { return logged(samples, "gradient_norm", more); };
+  const std::vector<double> shown = norms({"--gradient-norm"}), wide = norms({"--clip-norm", "1000"});
+  ASSERT_EQ(shown.size(), 20u);
+  EXPECT_EQ(shown, wide) << "a norm that is never reached clips nothing";
+  EXPECT_GT(shown.front(), shown.back());
+  EXPECT_EQ(logged(samples, "loss", {"--gradient-norm"}), logged(samples, "loss", {}));
+  const std::vector<double> first = norms({"--gradient-norm", "--clip-value", "0.05"});
+  EXPECT_EQ(first[0], shown[0]) << "before gradients are clipped";
+  EXPECT_EQ(logged(samples, "loss", {"--gradient-norm", "--clip-norm", "0.05"}), logged(samples, "loss", {"--clip-norm", "0.05"}));
+  // A training form has it too.
+  const std::string form = samples.file("form.heddle"), log = samples.file("form.jsonl");
+  heddle_json({"model", "lenet", "--train", "--gradient-norm", "-o", form});
+  heddle_json({"train", form, "--steps", "2", "--batch", "2", "--data", "synthetic", "--samples", "4", "--log", log, "--no-output"});
+  EXPECT_GT(lines_of(log)[1]["gradient_norm"].get<double>(), 0);
+}
+
 // The loss is a number, and the gradient of w at 0 infinite; in each dtype that gradients may have.
 TEST(ToolTrainingFlags, AnInfiniteNormOfGradientsEndsIt) {
   constexpr const char* text = R"json({"heddle": 1, "name": "train", "inputs": ["x"], "outputs": ["loss"],

@@ -20,6 +20,9 @@ void TrainingFlags::declare(CLI::App& app) {
     made->each([this, flag](const std::string&) { given_.emplace_back(flag); });  // the options are destroyed when the command runs
     return made;
   };
+  const auto flag = [&](const char* name, bool& value, const char* what) {
+    app.add_flag(name, value, what)->each([this, name](const std::string&) { given_.emplace_back(name); });
+  };
   option("--optimizer", optimizer, names, "NAME")->capture_default_str();
   option("--set", settings, "of the optimizer: momentum=0.9, weight_decay=0.0001, ...", "NAME=NUMBER");
   option("--dense", dense, "a table whose gradient is to have its whole shape", "NAME");
@@ -30,12 +33,11 @@ void TrainingFlags::declare(CLI::App& app) {
   option("--warm-up", warm_up, "steps in which the rate rises", "N")->check(whole_number(INT64_MAX));
   option("--clip-value", clip_value, "gradients are held to [-X, X]", "X")->check(any_number());
   option("--clip-norm", clip_norm, "gradients together are held to that norm", "X")->check(any_number());
+  flag("--gradient-norm", gradient_norm, "the norm of all gradients before they are clipped: an output, in the log of each step");
   option("--devices", devices, "a replica on each, of one kind, which has its part of the batch: sim:0,sim:1", "D,D")->delimiter(',');
   option("--single", single, "a variable without replicas: it is on the host, and so is what reads it", "NAME");
   option("--whole", whole, "an input that each replica gets as it is; the others are split along axis 0", "NAME");
-  CLI::Option* const combine =
-      app.add_flag("--combine-statistics", combine_statistics, "BatchNormalization over all replicas: two collectives more in each");
-  combine->each([this](const std::string&) { given_.emplace_back("--combine-statistics"); });
+  flag("--combine-statistics", combine_statistics, "BatchNormalization over all replicas: two collectives more in each");
   option("--average", average, "keeps averages of the weights: decay * average + (1 - decay) * weight after each step", "DECAY")
       ->check(any_number());
 }
@@ -63,6 +65,7 @@ Result<TrainingOptions> TrainingFlags::options(const std::string& loss) const {
   made.clip_value = clip_value;
   made.dense = dense;
   made.clip_norm = clip_norm;
+  made.gradient_norm = gradient_norm;
   made.average = average;
   made.parallel.devices = devices;
   made.parallel.single = single;

@@ -1,5 +1,5 @@
-// Training options from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm, --average,
-// --devices, --single, --whole, --combine-statistics.
+// Training options from the command line: --optimizer, --set, --learning-rate, --schedule, --warm-up, --clip-value, --clip-norm,
+// --gradient-norm, --average, --devices, --single, --whole, --combine-statistics.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TrainingFlags {
   std::vector<std::string> devices, single, whole;  // of replicas: where they are; variables and inputs without
   double rate = 0.01, clip_value = 0, clip_norm = 0, average = 0;
   int64_t warm_up = 0;
-  bool combine_statistics = false;
+  bool combine_statistics = false, gradient_norm = false;
 
   void declare(CLI::App& app);
   // Refuses these flags for a net that they do not affect. Errors: invalid_argument, where one of them was given; `why`: "net \"a\" ...".
