@@ -38,8 +38,8 @@ TEST(ToolTrain, ACurveOfManyStepsHasTheFirstAndTheLast) {
   const std::string curve = samples.file("curve.svg");
   heddle_json(samples.train({"--curve", curve, "--steps", "9003"}));
   const std::string svg = read_text(curve);
-  EXPECT_NE(svg.find(">step 1<"), std::string::npos);
-  EXPECT_NE(svg.find(">9003<"), std::string::npos);
+  EXPECT_NE(svg.find(">step<"), std::string::npos);
+  EXPECT_NE(svg.find(">8000<"), std::string::npos);
   EXPECT_LT(svg.size(), 40000u);  // every fourth of them
 }
 
@@ -141,7 +141,7 @@ TEST(ToolTrain, ACurveHasTheTestsOfTheLossThatIsNamed) {
                    "--curve", curve};
     words.insert(words.end(), more.begin(), more.end());
     heddle_json(words);
-    return read_text(curve).find("points=\"\"") == std::string::npos;
+    return read_text(curve).find(">test loss<") != std::string::npos;
   };
   EXPECT_FALSE(has_tests({}));
   EXPECT_TRUE(has_tests({"--test-data", "x=" + samples.file("x.npy"), "--test-data", "labels=" + samples.file("labels.npy")}));
@@ -234,7 +234,7 @@ TEST(ToolTrain, FilesAreLookedAtBeforeTheFirstStep) {
   EXPECT_EQ(says({"-o", (folder / "taken.heddle").string()}, 3), Words{"file-unwritable"});
   // The net itself says how it is trained.
   for (const Words& option : {Words{"--optimizer", "adam"}, Words{"--learning-rate", "2"}, Words{"--clip-norm", "1"},
-                              Words{"--set", "momentum=0.5"}, Words{"--average", "0.9"}})
+                              Words{"--set", "momentum=0.5"}, Words{"--average", "0.9"}, Words{"--gradient-norm"}})
     EXPECT_EQ(says(option, 2), Words{"invalid-argument"}) << option[0];
 }
 

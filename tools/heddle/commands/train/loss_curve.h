@@ -32,8 +32,13 @@ class Losses {
   int64_t count_ = 0, every_ = 1;
 };
 
-// Writes an SVG of two lines, the losses of the steps and those of the test net; values that are not finite are left out. Errors:
-// file_unwritable.
-Status write_loss_curve(const std::string& file, const std::string& title, const Losses& steps, const Losses& tests);
+// The losses of the steps, and those of the tests.
+struct LossLines {
+  Losses steps, tests;
+};
+
+// Writes an SVG of both lines, over axes with ticks at round numbers; that of the losses is logarithmic where they are positive and span
+// more than two decades. Losses that are not finite are left out. Errors: file_unwritable.
+Status write_loss_curve(const std::string& file, const std::string& title, const LossLines& losses);
 
 }  // namespace heddle::tool

@@ -83,9 +83,15 @@ Run declare_train(CLI::App& app) {
       ->type_name("NAME")
       ->check(not_empty());
   o->samples.declare(app);
+  app.add_option("--metric", o->metrics,
+                 "what tests have beside the numbers of the test net: accuracy:LOGITS,LABELS, top5:LOGITS,LABELS, perplexity:LOSS")
+      ->type_name("METRIC")
+      ->check(not_empty());
   app.add_option("--eval-every", o->eval_every, "steps between tests; else ten times")->type_name("N")->check(whole_number(INT64_MAX, 1));
   app.add_option("--seed", o->seed, "of the order of samples, random operators and first contents")->check(whole_number());
-  app.add_option("--log", o->log, "a line of JSON for each step")->type_name("FILE.jsonl")->check(not_empty());
+  app.add_option("--log", o->log, "a line for each step, of JSON, or of a table in a file that ends in .csv")
+      ->type_name("FILE")
+      ->check(not_empty());
   app.add_option("--curve", o->curve, "the losses as a picture")->type_name("FILE.svg")->check(not_empty());
   CLI::Option* const output =
       app.add_option("-o,--output", o->output, "the file with what was learned")->type_name("NET.heddle")->check(not_empty());

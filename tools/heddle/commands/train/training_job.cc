@@ -3,28 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 
-#include "base/element.h"
 #include "base/file.h"
 #include "base/text/text.h"
-#include "base/threads/clock.h"
 #include "common/file_roles.h"
 #include "common/written_net.h"
+#include "state/checkpoint_file.h"
 
 namespace heddle::tool {
-namespace {
-
-// "2 h 5 min", "12 s"
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
-  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-  return whole >= 60 ? fmt::format("{} min {} s", whole / 60, whole % 60) : fmt::format("{} s", whole);
-}
-
-}  // namespace
 
 bool TrainingJob::has_net(const std::string& name) const {
   const std::vector<std::string> names = nets_->names();
@@ -220,15 +208,34 @@ Status TrainingJob::check_files() const {
   if (!o_.log.empty()) HEDDLE_CHECK(roles.writes("--log", o_.log));
   if (!o_.curve.empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
   if (!o_.output.empty()) HEDDLE_CHECK(writes_net(roles, o_.output));
+  HEDDLE_CHECK(check_no_checkpoint("--log", o_.log));
+  HEDDLE_CHECK(check_no_checkpoint("--curve", o_.curve));
+  HEDDLE_CHECK(check_no_checkpoint("-o", o_.output));
+  if (!o_.output.empty()) HEDDLE_CHECK(check_no_checkpoint("-o", std::filesystem::path(o_.output).replace_extension(".safetensors")));
   // Fails now if they can not be written at all, rather than after the training.
   if (!o_.curve.empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
   if (!o_.checkpoint_dir.empty()) HEDDLE_CHECK(FileReplacement::create(std::filesystem::path(o_.checkpoint_dir) / "step").status());
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }
 
-// Returns how many steps there are, before there is a trainer that knows.
+// Checks that a file is not called like a checkpoint in their folder, where it would be taken for one, and be removed as an old one.
+Status TrainingJob::check_no_checkpoint(const std::string& what, const std::string& file) const {
+  if (file.empty() || o_.checkpoint_dir.empty()) return {};
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+  if (error || !step_of_checkpoint(place.filename().string())) return {};
+  if (!std::filesystem::equivalent(place.parent_path(), o_.checkpoint_dir, error)) return {};
+  return {Code::invalid_argument,
+          fmt::format("{} {} is called like a checkpoint in {}, the folder of checkpoints", what, quoted(file), quoted(o_.checkpoint_dir)),
+          "give the file another name"};
+}
+
+// Return how many steps there are, before there is a trainer that knows.
+int64_t TrainingJob::steps_of_epoch() const {
+  return (samples_ + (o_.last_batch == "drop" ? 0 : batch_ - 1)) / batch_;
+}
 int64_t TrainingJob::total_steps() const {
-  const int64_t epoch = (samples_ + (o_.last_batch == "drop" ? 0 : batch_ - 1)) / batch_;
+  const int64_t epoch = steps_of_epoch();
   if (o_.epochs == 0 || o_.epochs > INT64_MAX / std::max<int64_t>(1, epoch)) return o_.steps;
   return o_.steps == 0 ? epoch * o_.epochs : std::min(o_.steps, epoch * o_.epochs);
 }
@@ -251,9 +258,12 @@ Status TrainingJob::read_data() {
   options.weights = o_.weights;
   options.batch = batch_;
   options.seed = seed_;
+  options.metrics = o_.metrics;
   options.checkpoints.folder = o_.checkpoint_dir;
   options.checkpoints.every = o_.checkpoint_every;
   options.checkpoints.keep = o_.keep;
+  if (!o_.metrics.empty() && o_.samples.test_data.empty())
+    return {Code::invalid_argument, "--metric: nothing is tested", "give the test net data with --test-data NAME=FILE"};
   HEDDLE_TRY(options.best, best());
   options.on_step = [this](const TrainingStep& step) { return take_step(step); };
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
@@ -270,8 +280,8 @@ Status TrainingJob::read_data() {
   options.evaluate_every = between_;
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
   if (o_.samples.test_data.empty()) return resume();
-  HEDDLE_TRY(auto tests, data_->read(true, inputs_of_data(*test_), seed_ + 1));
-  HEDDLE_CHECK(trainer_->test_with(*test_, std::move(tests)), "while --test-data was read");
+  HEDDLE_TRY(tests_, data_->read(true, inputs_of_data(*test_), seed_ + 1));
+  HEDDLE_CHECK(trainer_->test_with(*test_, tests_), "while --test-data was read");
   return resume();
 }
 
@@ -286,63 +296,12 @@ void TrainingJob::warn_of_no_output() const {
   report_.diagnose(warning);
 }
 
-Status TrainingJob::take_step(const TrainingStep& step) {
-  seconds_ += static_cast<double>(step.run_ns) / 1e9;
-  losses_.add(step.step, step.loss);
-  show(step);
-  // The training ends with an error that has these numbers.
-  if (!std::isfinite(step.loss) || !std::isfinite(step.gradient_norm.value_or(0))) return {};
-  Json line = {{"step", step.step},
-               {"loss", number(step.loss)},
-               {"step_ns", step.run_ns},
-               {"read_ns", step.read_ns},
-               {"learning_rate", step.learning_rate ? number(*step.learning_rate) : Json()}};
-  if (step.gradient_norm) line["gradient_norm"] = number(*step.gradient_norm);
-  HEDDLE_CHECK(log_.write(line));
-  if (o_.samples.test_data.empty() && (step.step % between_ == 0 || step.step == trainer_->total_steps()))
-    report_.say(fmt::format("step {}: loss {:.4g}", step.step, step.loss));
-  return {};
-}
-
-Status TrainingJob::take_evaluation(const Evaluation& evaluation) {
-  tested_ = evaluation.means;
-  Json line = {{"step", evaluation.step}};
-  std::string text;
-  for (const auto& [name, value] : tested_) {
-    line["test_" + name] = number(value);
-    text += fmt::format(", test {} {:.4g}", printable(name), value);
-    if (name == o_.loss) test_losses_.add(evaluation.step, value);
-  }
-  const double loss = losses_.empty() && from_ ? from_->loss : losses_.last().loss;  // a test that the interruption was before
-  report_.say(fmt::format("step {}: loss {:.4g}{}", evaluation.step, loss, text));
-  return log_.write(line);
-}
-
-// Shows progress on a terminal only, a few times a second: the pace since it was last shown, and what is left at the pace so far.
-void TrainingJob::show(const TrainingStep& step) {
-  constexpr double between_ns = 2e8;
-  pace_.samples += step.samples;
-  pace_.read_ns += static_cast<double>(step.read_ns);
-  const uint64_t now = ticks();
-  if (begun_ == 0) begun_ = shown_ = now - ns_to_ticks(static_cast<double>(step.run_ns + step.read_ns));
-  const double since_ns = ticks_to_ns(now - shown_);
-  if (losses_.count() > 1 && since_ns < between_ns) return;
-  const double each_ns = ticks_to_ns(now - begun_) / static_cast<double>(losses_.count());
-  const double waits = pace_.read_ns / since_ns;
-  report_.step(fmt::format("step {} of {}: loss {:.4g}, {:.0f} samples/s{}, {} left", step.step, trainer_->total_steps(), step.loss,
-                           static_cast<double>(pace_.samples) * 1e9 / since_ns,
-                           waits >= 0.05 ? fmt::format(", {:.0f}% of it waiting for data", 100 * waits) : "",
-                           duration_text(each_ns * static_cast<double>(trainer_->total_steps() - step.step) / 1e9)));
-  shown_ = now;
-  pace_ = {};
-}
-
 Status TrainingJob::run() {
   report_.step("compiling");
   HEDDLE_CHECK(trainer_->prepare());
   note_host_steps();
   // The log of an earlier training is replaced when no check is left that may fail.
-  if (!o_.log.empty()) HEDDLE_CHECK(log_.open(o_.log, trainer_->steps()));
+  HEDDLE_CHECK(open_log());
   warn_of_no_output();
   if (!o_.output.empty()) {  // variables that are not saved are not checked
     HEDDLE_TRY(infinite_at_first_, not_finite());
@@ -351,85 +310,17 @@ Status TrainingJob::run() {
   Status status = trainer_->run();
   if (status.code() == Code::cancelled && interrupting_signal() != 0) status = interruption();
   // Variables are as the last step left them, unless it has made them infinite. An error of a checkpoint would only come again.
-  const bool is_whole = status.code() != Code::numerics && (status.code() != Code::file_unwritable || log_.has_failed());
+  const bool is_whole = status.code() != Code::numerics && (status.code() != Code::file_unwritable || (log_ && log_->has_failed()));
   if (!status.ok() && is_whole && !o_.checkpoint_dir.empty() && has_learned()) {
     const Status saved = trainer_->save_checkpoint();
     if (!saved.ok()) report_.diagnose(saved.diagnostic());
   }
+  if (log_) {
+    Status finished = log_->finish();
+    if (status.ok()) status = std::move(finished);
+  }
   stopped_early_ = trainer_->is_stopped_early();
   return status.ok() ? restore_best() : status;
-}
-
-// Says which operators run on the host because their device has no kernel for them.
-void TrainingJob::note_host_steps() {
-  std::map<std::string, int> types;
-  int count = 0;
-  const std::shared_ptr<const PlanInfo> plan = trainer_->plan();
-  if (!plan) return;  // there is no memory to describe it
-  for (const Diagnostic& said : plan->warnings)
-    if (said.code == Code::no_kernel) ++types[said.type], ++count;
-  if (count == 0) return;
-  std::vector<std::string> texts;
-  for (const auto& [type, number] : types) texts.push_back(number > 1 ? fmt::format("{} x{}", type, number) : type);
-  Status note(Code::no_kernel,
-              fmt::format("{} operators run on the host for want of kernels on their devices: {}", count, join(texts, ", ")),
-              "see heddle plan");
-  note.diagnostic().severity = Severity::note;
-  report_.diagnose(note.diagnostic());
-}
-
-Status TrainingJob::save() {
-  Status saved = o_.output.empty() ? Status() : save_nets_with_variables();
-  Status drawn = o_.curve.empty() ? Status() : write_loss_curve(o_.curve, o_.file, losses_, test_losses_);
-  return saved.ok() ? drawn : saved;
-}
-
-// Returns the variables with a number that is not finite.
-Result<std::set<std::string>> TrainingJob::not_finite() const {
-  std::set<std::string> names;
-  for (const std::string& name : session_->variables()) {
-    HEDDLE_TRY(const Tensor value, session_->read_variable(name));
-    if (first_not_finite(value.view()) >= 0) names.insert(name);
-  }
-  return names;
-}
-
-Status TrainingJob::save_nets_with_variables() {
-  HEDDLE_TRY(const std::set<std::string> infinite, not_finite());
-  for (const std::string& name : infinite)
-    if (infinite_at_first_.count(name) == 0)
-      return {Code::numerics,
-              fmt::format("variable {} holds what is no number, after {} steps: nothing is saved", quoted(name), losses_.count()),
-              "take a smaller learning rate, or clip gradients"};
-  HEDDLE_CHECK(nets_->take_variables(*session_));
-  HEDDLE_CHECK(nets_->write(o_.output));
-  report_.say(fmt::format("{}: {} nets, {} variables", quoted(o_.output), nets_->names().size(), session_->variables().size()));
-  return {};
-}
-
-Json TrainingJob::best_json() const {
-  const auto best = trainer_ && !o_.best.empty() ? trainer_->best() : std::nullopt;
-  return best ? Json{{"step", best->first}, {"mean", number(best->second)}} : Json();
-}
-
-void TrainingJob::describe() {
-  if (const std::string left_out = bad_samples_.summary(); !left_out.empty()) report_.say(left_out);
-  Json test, classes = Json::object();
-  for (const auto& [name, value] : tested_) test[name] = number(value);
-  if (data_)
-    for (const auto& [input, of_input] : data_->classes()) classes[input] = of_input.names();
-  report_.json["train"] = {{"steps", losses_.count()},
-                           {"batch", batch_},
-                           {"samples", trainer_ ? Json(samples_) : Json()},
-                           {"classes", classes},
-                           {"resumed_from", from_ ? Json(from_->step) : Json()},
-                           {"best", best_json()},
-                           {"stopped_early", stopped_early_},
-                           {"bad_samples", bad_samples_.count()},
-                           {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
-                           {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
-                           {"seconds", seconds_},
-                           {"test", test}};
 }
 
 }  // namespace heddle::tool

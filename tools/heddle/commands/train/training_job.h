@@ -25,6 +25,7 @@ namespace heddle::tool {
 struct TrainArguments {
   std::string file, net, test, init, loss = "loss", log, curve, output;
   DataFlags samples;
+  std::vector<std::string> metrics;
   TrainingFlags training;
   LimitOptions limits;
   CommitOption commit;
@@ -59,9 +60,13 @@ class TrainingJob {
   bool has_net(const std::string& name) const;
   Status add_training(const std::string& name);
   std::vector<PortInfo> inputs_of_data(const Session& net) const;
+  int64_t steps_of_epoch() const;
   int64_t total_steps() const;
   int64_t batch_of(const std::vector<PortInfo>& inputs) const;
   Status check_files() const;
+  Status check_no_checkpoint(const std::string& what, const std::string& file) const;
+  Result<std::vector<std::string>> test_means();
+  Status open_log();
   Status look_for_checkpoint();
   Status resume();
   Result<BestOptions> best() const;
@@ -71,6 +76,7 @@ class TrainingJob {
   void warn_of_no_output() const;
   void note_host_steps();
   Status save_nets_with_variables();
+  Status save_curve();
   Result<std::set<std::string>> not_finite() const;
   // Called by the trainer.
   Status take_step(const TrainingStep& step);
@@ -86,15 +92,17 @@ class TrainingJob {
   std::optional<Session> session_, test_;
   std::optional<TrainingData> data_;
   std::optional<Trainer> trainer_;
+  std::shared_ptr<const Dataset> tests_;           // null: nothing is tested
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
   std::vector<CheckpointInfo> candidates_;         // for --resume, the newest first
   std::optional<CheckpointInfo> from_;             // the one that it resumes from
   uint64_t seed_ = 0;
-  TrainingLog log_;
+  std::optional<TrainingLog> log_;
   BadSampleWarnings bad_samples_;
-  int64_t batch_ = 0, samples_ = 0, between_ = 1;  // steps between two lines for people
-  std::set<std::string> infinite_at_first_;        // variables, as masks may be infinite
-  Losses losses_, test_losses_;
+  int64_t batch_ = 0, samples_ = 0, between_ = 1;       // steps between two lines for people
+  std::set<std::string> infinite_at_first_;             // variables, as masks may be infinite
+  Losses losses_;                                       // of the steps that were made here
+  LossLines picture_;                                   // with those of an earlier training that its log has
   std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
   bool stopped_early_ = false;
   double seconds_ = 0;

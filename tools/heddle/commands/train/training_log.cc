@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text/text.h"
+#include "common/command.h"
 
 namespace heddle::tool {
 
@@ -16,12 +17,19 @@ namespace {
 
 constexpr int64_t max_log_bytes = int64_t{1} << 32;
 
-// Returns how much of the log is of the first `steps` steps: whole lines, up to the first that is of a later one or no line of a log.
-size_t bytes_to_keep(std::string_view text, int64_t steps) {
+// Adds a loss that is there, and a number.
+void add(const Json& line, const std::string& key, int64_t step, Losses* losses) {
+  if (const auto found = line.find(key); found != line.end() && found->is_number()) losses->add(step, found->get<double>());
+}
+
+// Returns how much of a log of JSON is of the first `steps` steps: whole lines, up to the first that is of a later one or no line of a log.
+size_t json_to_keep(std::string_view text, int64_t steps, const std::string& loss, LossLines* losses) {
   size_t kept = 0;
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', kept)) {
     const Json line = Json::parse(text.substr(kept, end - kept), nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer() || line["step"].get<int64_t>() > steps) break;
+    add(line, "loss", line["step"].get<int64_t>(), &losses->steps);
+    add(line, "test_" + loss, line["step"].get<int64_t>(), &losses->tests);
     kept = end + 1;
   }
   return kept;
@@ -29,29 +37,60 @@ size_t bytes_to_keep(std::string_view text, int64_t steps) {
 
 }  // namespace
 
-Status TrainingLog::open(const std::string& file, int64_t steps) {
-  // Opening a pipe without a reader would block.
-  std::error_code error;
-  if (std::filesystem::is_fifo(file, error) && !FileDescriptor(::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).valid())
-    return {Code::file_unwritable, fmt::format("{} is a pipe that no program reads", quoted(file)), "start its reader first"};
-  if (steps > 0 && std::filesystem::is_regular_file(file, error)) {
-    HEDDLE_TRY(const FileBytes bytes, read_file(file, max_log_bytes));
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
-    HEDDLE_TRY(FileReplacement shorter, FileReplacement::create(file));
-    HEDDLE_CHECK(shorter.write(text.substr(0, bytes_to_keep(text, steps))));
-    HEDDLE_CHECK(shorter.commit());
-    stream_.open(file, std::ios::app);
-  } else {
-    stream_.open(file, std::ios::trunc);
-  }
-  file_ = file;
-  return stream_ ? Status() : Status(Code::file_unwritable, fmt::format("could not open {}", quoted(file)), "look at the folder");
+TrainingLog::TrainingLog(std::string file, const std::vector<std::string>& means)
+    : file_(std::move(file)), is_table_(is_table(file_)), table_(means) {}
+
+Result<size_t> TrainingLog::bytes_to_keep(std::string_view text, int64_t steps, const std::string& loss, LossLines* losses) {
+  return is_table_ ? table_.continue_after(steps, text, loss, losses) : Result<size_t>(json_to_keep(text, steps, loss, losses));
 }
 
-Status TrainingLog::write(const Json& line) {
+Status TrainingLog::open(int64_t steps, const std::string& loss, LossLines* losses) {
   if (file_.empty()) return {};
-  stream_ << line.dump() << '\n' << std::flush;
+  // Opening a pipe without a reader would block.
+  std::error_code error;
+  if (std::filesystem::is_fifo(file_, error) && !FileDescriptor(::open(file_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).valid())
+    return {Code::file_unwritable, fmt::format("{} is a pipe that no program reads", quoted(file_)), "start its reader first"};
+  size_t kept = 0;
+  if (steps > 0 && std::filesystem::is_regular_file(file_, error)) {
+    HEDDLE_TRY(const FileBytes bytes, read_file(file_, max_log_bytes));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
+    HEDDLE_TRY(kept, bytes_to_keep(text, steps, loss, losses), fmt::format("while --log {} was continued", quoted(file_)));
+    HEDDLE_TRY(FileReplacement shorter, FileReplacement::create(file_));
+    HEDDLE_CHECK(shorter.write(text.substr(0, kept)));
+    HEDDLE_CHECK(shorter.commit());
+    stream_.open(file_, std::ios::app);
+  } else {
+    stream_.open(file_, std::ios::trunc);
+  }
+  if (!stream_) return {Code::file_unwritable, fmt::format("could not open {}", quoted(file_)), "look at the folder"};
+  return is_table_ && kept == 0 ? write_text(table_.header()) : Status();
+}
+
+Status TrainingLog::write_text(const std::string& text) {
+  stream_ << text << std::flush;
   return stream_ ? Status() : Status(Code::file_unwritable, fmt::format("could not write {}", quoted(file_)), "look at the disk");
+}
+
+Status TrainingLog::write(const TrainingStep& step, bool test_follows) {
+  if (!stream_.is_open()) return {};
+  if (is_table_) return write_text(table_.step(step, test_follows));
+  Json line = {{"step", step.step},         {"epoch", step.epoch},
+               {"loss", number(step.loss)}, {"step_ns", step.run_ns},
+               {"read_ns", step.read_ns},   {"learning_rate", step.learning_rate ? number(*step.learning_rate) : Json()}};
+  if (step.gradient_norm) line["gradient_norm"] = number(*step.gradient_norm);
+  return write_text(line.dump() + "\n");
+}
+
+Status TrainingLog::write(const Evaluation& test, int64_t epoch) {
+  if (!stream_.is_open()) return {};
+  if (is_table_) return write_text(table_.test(test, epoch));
+  Json line = {{"step", test.step}, {"epoch", epoch}};
+  for (const auto& [name, value] : test.means) line["test_" + name] = number(value);
+  return write_text(line.dump() + "\n");
+}
+
+Status TrainingLog::finish() {
+  return stream_.is_open() && is_table_ && stream_ ? write_text(table_.complete()) : Status();
 }
 
 }  // namespace heddle::tool

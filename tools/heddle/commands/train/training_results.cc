@@ -1,0 +1,185 @@
+// The results of a training: its progress, log and picture, and the net that was trained.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "base/element.h"
+#include "base/text/text.h"
+#include "base/threads/clock.h"
+#include "commands/train/training_job.h"
+
+namespace heddle::tool {
+namespace {
+
+// "2 h 5 min", "12 s"
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  return whole >= 60 ? fmt::format("{} min {} s", whole / 60, whole % 60) : fmt::format("{} s", whole);
+}
+
+}  // namespace
+
+// Returns the names of the means that tests will have. The plan for their first samples says which outputs are one number.
+Result<std::vector<std::string>> TrainingJob::test_means() {
+  std::vector<std::string> names;
+  if (!tests_) return names;
+  std::vector<int64_t> samples(static_cast<size_t>(std::min(batch_, tests_->samples())));
+  std::iota(samples.begin(), samples.end(), 0);
+  const auto count = static_cast<int64_t>(samples.size());
+  Batch batch;
+  HEDDLE_CHECK(tests_->read({samples.data(), count, 0, seed_, -1}, batch));
+  std::vector<TensorView> inputs;
+  std::vector<float> weights(samples.size(), 1);
+  for (const PortInfo& port : test_->inputs()) {
+    const auto found = std::find(tests_->names().begin(), tests_->names().end(), port.name);
+    const bool is_weights = found == tests_->names().end();
+    inputs.push_back(is_weights ? TensorView{DType::f32, port.shape.rank() == 2 ? Shape{count, 1} : Shape{count}, weights.data()}
+                                : batch.values()[static_cast<size_t>(found - tests_->names().begin())]);
+  }
+  HEDDLE_TRY(const std::shared_ptr<const PlanInfo> plan, test_->plan(inputs), "while testing");
+  for (const size_t output : plan->outputs)
+    if (plan->values[output].shape.rank() == 0) names.push_back(plan->values[output].name);
+  for (const std::string& metric : o_.metrics) names.push_back(metric.substr(0, metric.find(':')));
+  return names;
+}
+
+Status TrainingJob::open_log() {
+  if (o_.log.empty()) return {};
+  std::vector<std::string> means;
+  if (TrainingLog::is_table(o_.log)) {
+    HEDDLE_TRY(means, test_means());
+  }
+  log_.emplace(o_.log, means);
+  return log_->open(trainer_->steps(), o_.loss, &picture_);
+}
+
+Status TrainingJob::take_step(const TrainingStep& step) {
+  seconds_ += static_cast<double>(step.run_ns) / 1e9;
+  losses_.add(step.step, step.loss);
+  picture_.steps.add(step.step, step.loss);
+  show(step);
+  // The training ends with an error that has these numbers.
+  if (!std::isfinite(step.loss) || !std::isfinite(step.gradient_norm.value_or(0))) return {};
+  const bool is_due = step.step % between_ == 0 || step.step == trainer_->total_steps();
+  if (log_) HEDDLE_CHECK(log_->write(step, is_due && !o_.samples.test_data.empty()));
+  if (is_due && o_.samples.test_data.empty()) report_.say(fmt::format("step {}: loss {:.4g}", step.step, step.loss));
+  return {};
+}
+
+Status TrainingJob::take_evaluation(const Evaluation& evaluation) {
+  tested_ = evaluation.means;
+  std::string text;
+  for (const auto& [name, value] : tested_) {
+    text += fmt::format(", test {} {:.4g}", printable(name), value);
+    if (name == o_.loss) picture_.tests.add(evaluation.step, value);
+  }
+  const double loss = losses_.empty() && from_ ? from_->loss : losses_.last().loss;  // a test that the interruption was before
+  report_.say(fmt::format("step {}: loss {:.4g}{}", evaluation.step, loss, text));
+  return log_ ? log_->write(evaluation, (evaluation.step - 1) / steps_of_epoch() + 1) : Status();
+}
+
+// Shows progress on a terminal only, a few times a second: the pace since it was last shown, and what is left at the pace so far.
+void TrainingJob::show(const TrainingStep& step) {
+  constexpr double between_ns = 2e8;
+  pace_.samples += step.samples;
+  pace_.read_ns += static_cast<double>(step.read_ns);
+  const uint64_t now = ticks();
+  if (begun_ == 0) begun_ = shown_ = now - ns_to_ticks(static_cast<double>(step.run_ns + step.read_ns));
+  const double since_ns = ticks_to_ns(now - shown_);
+  if (losses_.count() > 1 && since_ns < between_ns) return;
+  const double each_ns = ticks_to_ns(now - begun_) / static_cast<double>(losses_.count());
+  const double waits = pace_.read_ns / since_ns;
+  report_.step(fmt::format("step {} of {}: loss {:.4g}, {:.0f} samples/s{}, {} left", step.step, trainer_->total_steps(), step.loss,
+                           static_cast<double>(pace_.samples) * 1e9 / since_ns,
+                           waits >= 0.05 ? fmt::format(", {:.0f}% of it waiting for data", 100 * waits) : "",
+                           duration_text(each_ns * static_cast<double>(trainer_->total_steps() - step.step) / 1e9)));
+  shown_ = now;
+  pace_ = {};
+}
+
+// Says which operators run on the host because their device has no kernel for them.
+void TrainingJob::note_host_steps() {
+  std::map<std::string, int> types;
+  int count = 0;
+  const std::shared_ptr<const PlanInfo> plan = trainer_->plan();
+  if (!plan) return;  // there is no memory to describe it
+  for (const Diagnostic& said : plan->warnings)
+    if (said.code == Code::no_kernel) ++types[said.type], ++count;
+  if (count == 0) return;
+  std::vector<std::string> texts;
+  for (const auto& [type, number] : types) texts.push_back(number > 1 ? fmt::format("{} x{}", type, number) : type);
+  Status note(Code::no_kernel,
+              fmt::format("{} operators run on the host for want of kernels on their devices: {}", count, join(texts, ", ")),
+              "see heddle plan");
+  note.diagnostic().severity = Severity::note;
+  report_.diagnose(note.diagnostic());
+}
+
+Status TrainingJob::save() {
+  Status saved = o_.output.empty() ? Status() : save_nets_with_variables();
+  Status drawn = o_.curve.empty() ? Status() : save_curve();
+  return saved.ok() ? drawn : saved;
+}
+
+// A picture of an earlier part of the training is worth more than one of nothing.
+Status TrainingJob::save_curve() {
+  std::error_code none;
+  if (!picture_.steps.empty() || !std::filesystem::exists(o_.curve, none)) return write_loss_curve(o_.curve, o_.file, picture_);
+  report_.say(fmt::format("{} stays as it is: no step was left to be made", quoted(o_.curve)));
+  return {};
+}
+
+// Returns the variables with a number that is not finite.
+Result<std::set<std::string>> TrainingJob::not_finite() const {
+  std::set<std::string> names;
+  for (const std::string& name : session_->variables()) {
+    HEDDLE_TRY(const Tensor value, session_->read_variable(name));
+    if (first_not_finite(value.view()) >= 0) names.insert(name);
+  }
+  return names;
+}
+
+Status TrainingJob::save_nets_with_variables() {
+  HEDDLE_TRY(const std::set<std::string> infinite, not_finite());
+  for (const std::string& name : infinite)
+    if (infinite_at_first_.count(name) == 0)
+      return {Code::numerics,
+              fmt::format("variable {} holds what is no number, after {} steps: nothing is saved", quoted(name), losses_.count()),
+              "take a smaller learning rate, or clip gradients"};
+  HEDDLE_CHECK(nets_->take_variables(*session_));
+  HEDDLE_CHECK(nets_->write(o_.output));
+  report_.say(fmt::format("{}: {} nets, {} variables", quoted(o_.output), nets_->names().size(), session_->variables().size()));
+  return {};
+}
+
+Json TrainingJob::best_json() const {
+  const auto best = trainer_ && !o_.best.empty() ? trainer_->best() : std::nullopt;
+  return best ? Json{{"step", best->first}, {"mean", number(best->second)}} : Json();
+}
+
+void TrainingJob::describe() {
+  if (const std::string left_out = bad_samples_.summary(); !left_out.empty()) report_.say(left_out);
+  Json test, classes = Json::object();
+  for (const auto& [name, value] : tested_) test[name] = number(value);
+  if (data_)
+    for (const auto& [input, of_input] : data_->classes()) classes[input] = of_input.names();
+  report_.json["train"] = {{"steps", losses_.count()},
+                           {"batch", batch_},
+                           {"samples", trainer_ ? Json(samples_) : Json()},
+                           {"classes", classes},
+                           {"resumed_from", from_ ? Json(from_->step) : Json()},
+                           {"best", best_json()},
+                           {"stopped_early", stopped_early_},
+                           {"bad_samples", bad_samples_.count()},
+                           {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
+                           {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
+                           {"seconds", seconds_},
+                           {"test", test}};
+}
+
+}  // namespace heddle::tool
