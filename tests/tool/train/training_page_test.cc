@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "image/picture_files.h"
 #include "tool/onnx_bytes.h"
 #include "tool/tool_runner.h"
 
@@ -98,6 +99,18 @@ void write_array(const std::filesystem::path& file, const std::string& type, con
   write_text(file, npy_of(type, shape, data.data(), data.size()));
 }
 
+// Writes 40 pictures of eight kinds, and two lists of them.
+void write_pictures(const std::filesystem::path& folder) {
+  std::filesystem::create_directory(folder);
+  std::string list = "file,kind\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string file = std::to_string(i) + ".png";
+    write_text(folder / file, pictures::png_of(pictures::random_bytes(300), 10, 10));
+    list += file + ",kind" + std::to_string(i % 8) + "\n";
+  }
+  for (const char* name : {"train.csv", "test.csv"}) write_text(folder / name, list);
+}
+
 // Returns the model that the page lets PyTorch export, with other weights.
 std::string exported_model() {
   namespace onnx = onnx_bytes;
@@ -133,7 +146,8 @@ TEST(TrainingPages, TrainingShowsWhatItsCommandsPrint) {
   write_array(folder / "points.npy", "<f4", {80, 2}, 0);
   write_array(folder / "ring.npy", "<i8", {80}, 2);
   write_text(folder / "net.onnx", exported_model());
-  run_page(folder.path(), "training.md", 12);
+  write_pictures(folder / "stamps");
+  run_page(folder.path(), "training.md", 15);
 }
 
 TEST(TrainingPages, GradientsShowsWhatItsCommandsPrint) {
