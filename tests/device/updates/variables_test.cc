@@ -2,6 +2,7 @@
 #include <set>
 
 #include "device/device_support.h"
+#include "device/simulated.h"
 
 namespace heddle {
 namespace {
@@ -45,6 +46,33 @@ TEST_P(DeviceVariables, LiveWhereTheyAreUpdated) {
   ASSERT_TRUE(prepared->context.run().ok());
   EXPECT_EQ(static_cast<const float*>(prepared->context.output(0).data)[3], 14);
   EXPECT_EQ(numbers(*prepared->session.read_variable("w")), (std::vector<float>{11, 12, 13, 14}));
+}
+
+// A variable is copied to the host when it was written on the device since, and only then.
+TEST_P(DeviceVariables, ASecondLookCopiesNothing) {
+  HEDDLE_DEVICE_NEEDS(has_clock);  // a device that counts
+  NetBuilder b("two");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  for (const char* name : {"v", "w"}) {
+    const ValueId old = b.variable(name, whole_numbers(Shape{4}, 7, 0));
+    b.updates(on(b, device_name(0), b.add1("AccumulateAdd", std::string("next_") + name, {old, x}, {}, "heddle")), old);
+  }
+  const Runtime runtime = device_runtime();
+  auto prepared = prepare(runtime, b.finish(), silent());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().text();
+  const float ones[4] = {1, 1, 1, 1};
+  ASSERT_TRUE(prepared->context.bind_input(0, ones).ok());
+  const auto copies_of_a_look = [&] {
+    const uint64_t before = counted(prepared->plan(), &sim_counts::copies);
+    for (const char* name : {"v", "w"}) EXPECT_TRUE(prepared->session.read_variable(name).ok());
+    return counted(prepared->plan(), &sim_counts::copies) - before;
+  };
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(copies_of_a_look(), 2u);
+  EXPECT_EQ(copies_of_a_look(), 0u);
+  ASSERT_TRUE(prepared->context.run().ok());
+  EXPECT_EQ(copies_of_a_look(), 2u) << "one for each variable after a step";
+  EXPECT_EQ(copies_of_a_look(), 0u);
 }
 
 TEST_P(DeviceVariables, AFailureBeforeTheUpdatesLeavesThemAsTheyWere) {
