@@ -228,7 +228,7 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
   const int64_t batches = (of->samples + options.batch - 1) / options.batch, number = evaluations * batches + first / options.batch;
   HEDDLE_TRY(const SampleBatch* const read, test_reader->take(number, [this] { return cancellation.take(); }),
              "while the samples of a test were read");
-  HEDDLE_CHECK(take_bad(*read, *tester, bad_of_test, "while the samples of a test were read"));
+  if (!read->bad.empty()) HEDDLE_CHECK(take_bad(*read, *tester, bad_of_test, "while the samples of a test were read"));
   HEDDLE_CHECK(tester->feed(*read));
   HEDDLE_TRY(Context* const context, tester->prepare(memory), "while testing");
   RunOptions run;
