@@ -126,6 +126,26 @@ TEST(ToolTrain, EpochsEndAsTheyAreAskedTo) {
   EXPECT_EQ(heddle(samples.train({"--last-batch", "fill"})).status, 2);
 }
 
+TEST(ToolTrain, TestsComeAfterStepsOrEpochs) {
+  const Samples samples;
+  const std::string log = samples.file("log.jsonl");
+  const auto tested = [&](const Words& more) {
+    Words words = samples.train({"--test-data", "x=" + samples.file("x.npy"), "--test-data", "labels=" + samples.file("labels.npy"),
+                                 "--batch", "3", "--steps", "10", "--no-output", "--log", log});
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(heddle(words).status, 0) << heddle(words).err;
+    std::vector<int> steps;
+    for (const Json& line : lines_of(log))
+      if (line.contains("test_loss")) steps.push_back(line["step"]);
+    return steps;
+  };
+  EXPECT_EQ(tested({"--eval-every", "4"}), (std::vector<int>{4, 8, 10}));
+  EXPECT_EQ(tested({"--eval-epochs", "2"}), (std::vector<int>{4, 8, 10})) << "two steps make an epoch";
+  EXPECT_EQ(tested({"--eval-epochs", "2", "--last-batch", "keep"}), (std::vector<int>{6, 10}));
+  EXPECT_EQ(tested({"--eval-epochs", "1000000000000000000"}), std::vector<int>{10});
+  EXPECT_EQ(heddle(samples.train({"--eval-epochs", "2", "--eval-every", "4"})).status, 2);
+}
+
 // Whatever the loss is called, the picture has its line of tests too.
 TEST(ToolTrain, ACurveHasTheTestsOfTheLossThatIsNamed) {
   const Samples samples;

@@ -87,7 +87,13 @@ Run declare_train(CLI::App& app) {
                  "what tests have beside the numbers of the test net: accuracy:LOGITS,LABELS, top5:LOGITS,LABELS, perplexity:LOSS")
       ->type_name("METRIC")
       ->check(not_empty());
-  app.add_option("--eval-every", o->eval_every, "steps between tests; else ten times")->type_name("N")->check(whole_number(INT64_MAX, 1));
+  CLI::Option* const every = app.add_option("--eval-every", o->eval_every, "steps between tests; else ten times")
+                                 ->type_name("N")
+                                 ->check(whole_number(INT64_MAX, 1));
+  app.add_option("--eval-epochs", o->eval_epochs, "epochs between tests")
+      ->type_name("N")
+      ->check(whole_number(INT64_MAX, 1))
+      ->excludes(every);
   app.add_option("--seed", o->seed, "of the order of samples, random operators and first contents")->check(whole_number());
   app.add_option("--log", o->log, "a line for each step, of JSON, or of a table in a file that ends in .csv")
       ->type_name("FILE")

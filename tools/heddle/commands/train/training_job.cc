@@ -239,6 +239,12 @@ int64_t TrainingJob::total_steps() const {
   if (o_.epochs == 0 || o_.epochs > INT64_MAX / std::max<int64_t>(1, epoch)) return o_.steps;
   return o_.steps == 0 ? epoch * o_.epochs : std::min(o_.steps, epoch * o_.epochs);
 }
+int64_t TrainingJob::steps_between_tests() const {
+  if (o_.eval_every > 0) return o_.eval_every;
+  const int64_t epoch = std::max<int64_t>(1, steps_of_epoch());
+  if (o_.eval_epochs > 0) return o_.eval_epochs > INT64_MAX / epoch ? INT64_MAX : o_.eval_epochs * epoch;
+  return std::max<int64_t>(1, total_steps() / 10);
+}
 
 // Returns the inputs that samples have values for: not that of their weights.
 std::vector<PortInfo> TrainingJob::inputs_of_data(const Session& net) const {
@@ -276,7 +282,7 @@ Status TrainingJob::read_data() {
   data_.emplace(o_.samples, limits_);
   HEDDLE_TRY(auto data, data_->read(false, inputs_of_data(*session_), seed_));
   samples_ = data->samples();
-  between_ = o_.eval_every > 0 ? o_.eval_every : std::max<int64_t>(1, total_steps() / 10);
+  between_ = steps_between_tests();
   options.evaluate_every = between_;
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
   if (o_.samples.test_data.empty()) return resume();

@@ -31,7 +31,7 @@ struct TrainArguments {
   CommitOption commit;
   MemoryLimitOption memory_limit;
   std::string last_batch = "drop", weights;
-  int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0;
+  int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0, eval_epochs = 0;
   std::optional<uint64_t> seed;  // not given: that of the checkpoint, else 0
   std::string checkpoint_dir;
   int64_t checkpoint_every = 0;
@@ -62,6 +62,7 @@ class TrainingJob {
   std::vector<PortInfo> inputs_of_data(const Session& net) const;
   int64_t steps_of_epoch() const;
   int64_t total_steps() const;
+  int64_t steps_between_tests() const;
   int64_t batch_of(const std::vector<PortInfo>& inputs) const;
   Status check_files() const;
   Status check_no_checkpoint(const std::string& what, const std::string& file) const;
