@@ -1,9 +1,10 @@
 #!/bin/bash
 # tools/demo.sh [PICTURE]: Heddle's main job on real input, from a bare Debian machine on.
 #
-# Installs what is missing, builds, then (a) imports and runs every model of libonnx-testdata's pytorch folders and compares, (b) runs ResNet-50 on a
-# photograph and a transformer encoder on random tokens, (c) draws one plan and writes one trace, (d) learns scikit-learn's digits and predicts those
-# that were held out, (e) learns the kinds of pictures that a Debian package ships, is killed, and goes on to the same bits. Can be run again at any time. PICTURE is any JPEG or PNG; without one a photograph that a Debian package ships is used.
+# Installs what is missing, builds, then (a) imports and runs every model of libonnx-testdata's pytorch folders and compares, (b) runs
+# ResNet-50 on a photograph and a transformer encoder on random tokens, (c) draws one plan and writes one trace, (d) learns scikit-learn's
+# digits and predicts those that were held out, (e) learns the kinds of pictures that a Debian package ships, is killed, and goes on to the
+# same bits. Can be run again at any time. PICTURE is any JPEG or PNG; without one a photograph that a Debian package ships is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 picture=${1:-}
@@ -95,18 +96,23 @@ say "(e) 572 pictures of eight kinds, from Tux Paint; the training is killed, go
   cd "$out"
   python3 "$OLDPWD/tools/stamps.py" stamps
   "$heddle" model photos --train --optimizer adamw --set weight_decay=0.05 --learning-rate 0.002 --schedule 'cosine(204)' --seed 1 -o photos.heddle
-  train() { # OPTION...
-    "$heddle" train photos.heddle --epochs 12 --batch 32 --seed 1 --eval-every 34 --data image=stamps/train.csv:file --data labels=stamps/train.csv:kind \
-      --test-data image=stamps/test.csv:file --test-data labels=stamps/test.csv:kind --augment crop,flip,color=0.3 "$@"
-  }
-  train -o undisturbed.heddle
+  train=("$heddle" train photos.heddle --epochs 12 --batch 32 --seed 1 --eval-every 34
+    --data image=stamps/train.csv:file --data labels=stamps/train.csv:kind
+    --test-data image=stamps/test.csv:file --test-data labels=stamps/test.csv:kind --augment crop,flip,color=0.3)
+  "${train[@]}" -o undisturbed.heddle
   rm -rf checkpoints
-  train --checkpoint-dir checkpoints -o trained_photos.heddle --quiet &
-  until [ "$(find checkpoints -name 'step-*.safetensors' 2>/dev/null | wc -l)" -ge 2 ]; do sleep 0.1; done
-  kill -9 $! && wait $! || true
+  "${train[@]}" --checkpoint-dir checkpoints --quiet &
+  victim=$!
+  until [ "$(find checkpoints -name 'step-*.safetensors' 2>/dev/null | wc -l)" -ge 2 ]; do
+    kill -0 "$victim" || { say "the training ended before it was killed"; exit 1; }
+    sleep 0.1
+  done
+  kill -9 "$victim"
+  wait "$victim" || [ $? -eq 137 ]
   "$heddle" inspect checkpoints
-  train --checkpoint-dir checkpoints -o trained_photos.heddle --resume
+  "${train[@]}" --checkpoint-dir checkpoints -o trained_photos.heddle --resume
   cmp undisturbed.safetensors trained_photos.safetensors && echo "the same bits as without an interruption"
   "$heddle" predictor trained_photos.heddle --output logits -o photos_predictor.heddle
   "$heddle" run photos_predictor.heddle --input image=/usr/share/tuxpaint/stamps/animals/birds/adelaide-rosella.png --print logits
+  echo "the largest of the logits is its kind, in the order of the classes above"
 )

@@ -144,6 +144,8 @@ Result<FileBytes> read_file(const std::filesystem::path& path, int64_t limit_byt
   // O_NONBLOCK: opening a pipe or a device must not hang before it can be refused.
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)  // no fault of the file
+      return Status(Code::out_of_memory, fmt::format("can't open {}: {}", name, errno_text(errno)), "let processes have more open files");
     const bool absent = errno == ENOENT || errno == ENOTDIR;
     return Status(absent ? Code::file_not_found : Code::file_unreadable, fmt::format("can't open {}: {}", name, errno_text(errno)),
                   absent ? "check the path" : "");

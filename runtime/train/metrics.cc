@@ -261,4 +261,8 @@ void Metrics::add_to(std::vector<std::pair<std::string, double>>* means) const {
   }
 }
 
+void Metrics::add_names(std::vector<std::string>* names) const {
+  for (const Metric& metric : metrics_) names->push_back(metric.name);
+}
+
 }  // namespace heddle

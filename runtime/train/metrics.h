@@ -31,6 +31,8 @@ class Metrics {
   void begin();
   Status take(const FedNet& net, const Context& ran);
   void add_to(std::vector<std::pair<std::string, double>>* means) const;
+  // Appends the names of these means.
+  void add_names(std::vector<std::string>* names) const;
 
  private:
   struct Metric {

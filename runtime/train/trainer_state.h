@@ -1,5 +1,5 @@
-// The state of a Trainer, and what it does with it: steps and evaluations (trainer.cc), checkpoints and the best of them
-// (trainer_checkpoints.cc), samples that can not be read (trainer_bad_samples.cc).
+// The state of a Trainer, and what it does with it: steps (trainer.cc), evaluations (trainer_evaluation.cc), checkpoints and the best of
+// them (trainer_checkpoints.cc), samples that can not be read (trainer_bad_samples.cc).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct Trainer::State {
   Status step(TrainingStep* made);
   Status evaluate(Evaluation* made);
   Status evaluate_batch(int64_t first, Evaluation* made);
+  Result<Context*> prepare_test(FedNet& net, BatchReader& of);
   int64_t total_steps() const;  // -1: no end
   bool is_over() const;
   bool is_stopped_early() const { return options.best.patience > 0 && since_best >= options.best.patience; }

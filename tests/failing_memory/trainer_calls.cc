@@ -232,6 +232,11 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
     t.trainer.cancel();
     return {{}, t.trainer.step().status().code() == Code::cancelled};
   });
+  on_trainer(calls, "Trainer::test_means", false, true, [](Trained& t) -> Answer {
+    const auto names = t.trainer.test_means();
+    const Unwatched unwatched;
+    return {names.status(), !names.ok() || !names->empty()};
+  });
   on_trainer(calls, "Trainer::bad_samples", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.bad_samples() == 0}; });
   on_trainer(calls, "Trainer::steps", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.steps() == 0}; });
   on_trainer(calls, "Trainer::total_steps", true, false, [](Trained& t) -> Answer { return {{}, t.trainer.total_steps() == 2}; });

@@ -54,13 +54,13 @@ TEST(Codec, PngOfOtherColoursBecomesTheseChannels) {
 }
 
 TEST(Codec, JpegHasNearlyThePixelsThatWereStored) {
-  for (const bool progressive : {false, true}) {
+  for (const Coding coding : {Coding::sequential, Coding::progressive, Coding::scan_by_scan}) {
     const std::vector<uint8_t> pixels = smooth(33, 47, 3), grey = smooth(33, 47, 1);
-    const Decoded rgb = decoded(jpeg_of(pixels, 33, 47, 3, progressive));
+    const Decoded rgb = decoded(jpeg_of(pixels, 33, 47, 3, coding));
     ASSERT_TRUE(rgb.status.ok()) << rgb.status.text;
     EXPECT_LE(largest_difference(rgb.pixels, pixels), 6);
-    EXPECT_LE(largest_difference(decoded(jpeg_of(grey, 33, 47, 1, progressive), PixelFormat::grayscale).pixels, grey), 4);
-    const std::vector<uint8_t> bgr = decoded(jpeg_of(pixels, 33, 47, 3, progressive), PixelFormat::bgr).pixels;
+    EXPECT_LE(largest_difference(decoded(jpeg_of(grey, 33, 47, 1, coding), PixelFormat::grayscale).pixels, grey), 4);
+    const std::vector<uint8_t> bgr = decoded(jpeg_of(pixels, 33, 47, 3, coding), PixelFormat::bgr).pixels;
     EXPECT_EQ(bgr[0], rgb.pixels[2]);
     EXPECT_EQ(bgr[2], rgb.pixels[0]);
   }
@@ -82,20 +82,24 @@ TEST(Codec, JpegOfInksBecomesColours) {
 TEST(Codec, OrientationOfACameraIsApplied) {
   const std::string exif("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0", 32);  // a quarter turn to the right
   const std::vector<uint8_t> pixels = smooth(16, 24, 3);
-  const Decoded upright = decoded(jpeg_of(pixels, 16, 24, 3, false, exif)), stored = decoded(jpeg_of(pixels, 16, 24));
-  ASSERT_TRUE(upright.status.ok()) << upright.status.text;
-  EXPECT_EQ(upright.header.orientation, 6);
-  EXPECT_EQ(upright.header.height, 24);
-  EXPECT_EQ(upright.header.width, 16);
-  for (int64_t y = 0; y < 24; ++y)
-    for (int64_t x = 0; x < 16; ++x)
-      ASSERT_EQ(upright.pixels[static_cast<size_t>((y * 16 + x) * 3)], stored.pixels[static_cast<size_t>(((15 - x) * 24 + y) * 3)]);
+  for (const bool is_png : {false, true}) {
+    const Decoded upright = decoded(is_png ? png_of(pixels, 16, 24, PNG_COLOR_TYPE_RGB, false, exif.substr(6))
+                                           : jpeg_of(pixels, 16, 24, 3, Coding::sequential, exif));
+    const Decoded stored = decoded(is_png ? png_of(pixels, 16, 24) : jpeg_of(pixels, 16, 24));
+    ASSERT_TRUE(upright.status.ok()) << upright.status.text;
+    EXPECT_EQ(upright.header.orientation, 6);
+    EXPECT_EQ(upright.header.height, 24);
+    EXPECT_EQ(upright.header.width, 16);
+    for (int64_t y = 0; y < 24; ++y)
+      for (int64_t x = 0; x < 16; ++x)
+        ASSERT_EQ(upright.pixels[static_cast<size_t>((y * 16 + x) * 3)], stored.pixels[static_cast<size_t>(((15 - x) * 24 + y) * 3)]);
+  }
 }
 
 // A picture that lacks its end, wherever it is cut, is an error and not a picture with a grey rest.
 TEST(Codec, EveryPrefixIsAnError) {
   const std::vector<uint8_t> pixels = smooth(24, 20, 3);
-  for (const std::string& file : {jpeg_of(pixels, 24, 20), jpeg_of(pixels, 24, 20, 3, true), png_of(pixels, 24, 20),
+  for (const std::string& file : {jpeg_of(pixels, 24, 20), jpeg_of(pixels, 24, 20, 3, Coding::progressive), png_of(pixels, 24, 20),
                                   png_of(pixels, 24, 20, PNG_COLOR_TYPE_RGB, true)})
     for (size_t size = 0; size < file.size(); ++size) {
       const std::string cut(file, 0, size);  // of its own, so that AddressSanitizer knows its end
@@ -105,11 +109,25 @@ TEST(Codec, EveryPrefixIsAnError) {
     }
 }
 
+// A channel that is in no scan would be uniformly grey, and a file of arithmetic codes may be short for any picture.
+TEST(Codec, PicturesWithoutAllOfTheirChannelsAreAnError) {
+  const std::string whole = jpeg_of(smooth(24, 20, 3), 24, 20, 3, Coding::scan_by_scan);
+  ASSERT_TRUE(decoded(whole).status.ok());
+  const size_t first = whole.find("\xFF\xDA"), second = whole.find("\xFF\xDA", first + 2), third = whole.find("\xFF\xDA", second + 2);
+  ASSERT_NE(third, std::string::npos);
+  for (const size_t cut : {second, third}) {
+    const Decoded read = decoded(whole.substr(0, cut) + "\xFF\xD9");
+    EXPECT_NE(read.status.text.find("a channel is in none of its scans"), std::string::npos) << read.status.text;
+  }
+  const Decoded arithmetic = decoded(jpeg_of(smooth(24, 20, 3), 24, 20, 3, Coding::arithmetic));
+  EXPECT_NE(arithmetic.status.text.find("arithmetically"), std::string::npos) << arithmetic.status.text;
+}
+
 TEST(Codec, ChangedBytesAreAnErrorOrAPicture) {
   const std::vector<uint8_t> pixels = smooth(24, 20, 3);
   std::mt19937_64 random(47);
   int errors = 0;
-  for (const std::string& file : {jpeg_of(pixels, 24, 20), jpeg_of(pixels, 24, 20, 3, true), png_of(pixels, 24, 20)})
+  for (const std::string& file : {jpeg_of(pixels, 24, 20), jpeg_of(pixels, 24, 20, 3, Coding::progressive), png_of(pixels, 24, 20)})
     for (int i = 0; i < 2000; ++i) {
       std::string changed = file;
       for (uint64_t count = 1 + random() % 4; count > 0; --count) changed[random() % changed.size()] = static_cast<char>(random());
@@ -146,6 +164,30 @@ TEST(Codec, BombsAreRefusedByTheirHeader) {
   EXPECT_NE(decoded(jpeg).status.text.find("more than 2^28"), std::string::npos);
   for (const size_t at : {frame + 5, frame + 7}) jpeg.replace(at, 2, "\x1F\xFE");
   EXPECT_NE(decoded(jpeg).status.text.find("is not whole"), std::string::npos);
+}
+
+// Texts of a PNG file are passed over: compressed, a few bytes are megabytes of them.
+TEST(Codec, TextsTakeNoMemory) {
+  const std::vector<uint8_t> pixels = smooth(8, 8, 3);
+  const std::string file = png_of(pixels, 8, 8);
+  std::string with_texts = file.substr(0, 33);                                                    // to the end of the header
+  for (int i = 0; i < 2000; ++i) with_texts += std::string("\0\0\0\x05zTXtkey\0\0\0\0\0\0", 17);  // a wrong checksum: it is not read
+  const Decoded read = decoded(with_texts + file.substr(33));
+  EXPECT_TRUE(read.status.ok()) << read.status.text;
+  EXPECT_EQ(read.pixels, pixels);
+}
+
+// Of several EXIF segments the first one counts, and there may be many.
+TEST(Codec, TheFirstOrientationCounts) {
+  const auto exif = [](char orientation) {
+    return std::string("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 24) + orientation + std::string("\0\0\0\0\0\0\0", 7);
+  };
+  const auto segment = [](const std::string& content) {
+    return std::string("\xFF\xE1\0", 3) + static_cast<char>(content.size() + 2) + content;
+  };
+  const std::string file = jpeg_of(smooth(16, 24, 3), 16, 24);
+  EXPECT_EQ(decoded(file.substr(0, 2) + segment(exif(1)) + segment(exif(6)) + file.substr(2)).header.orientation, 1);
+  EXPECT_EQ(decoded(file.substr(0, 2) + segment("http://ns.adobe.com/xap/") + segment(exif(6)) + file.substr(2)).header.orientation, 6);
 }
 
 TEST(Codec, OtherFilesAreNamed) {

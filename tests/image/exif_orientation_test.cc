@@ -23,7 +23,8 @@ std::string segment(int orientation, bool big_endian) {
 }
 
 int orientation_of(const std::string& text) {
-  return exif_orientation(reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  const auto* const segment = reinterpret_cast<const unsigned char*>(text.data());
+  return has_exif(segment, text.size()) ? exif_orientation(segment + exif_identifier, text.size() - exif_identifier) : 1;
 }
 
 TEST(ExifOrientation, IsReadInEitherOrderOfBytes) {

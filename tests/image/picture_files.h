@@ -27,9 +27,12 @@ inline std::vector<uint8_t> random_bytes(int64_t count) {
   return bytes;
 }
 
+// How a JPEG file is coded.
+enum class Coding : uint8_t { sequential, progressive, scan_by_scan /* one for each channel */, arithmetic };
+
 // Returns the file of a picture of `components` channels: 1 grey, 3 colours, 4 inks.
-inline std::string jpeg_of(const std::vector<uint8_t>& pixels, int64_t height, int64_t width, int components = 3, bool progressive = false,
-                           const std::string& marker = "") {
+inline std::string jpeg_of(const std::vector<uint8_t>& pixels, int64_t height, int64_t width, int components = 3,
+                           Coding coding = Coding::sequential, const std::string& marker = "") {
   jpeg_compress_struct jpeg = {};
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
@@ -43,7 +46,14 @@ inline std::string jpeg_of(const std::vector<uint8_t>& pixels, int64_t height, i
   jpeg.in_color_space = components == 1 ? JCS_GRAYSCALE : components == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, 95, TRUE);
-  if (progressive) jpeg_simple_progression(&jpeg);
+  if (coding == Coding::progressive) jpeg_simple_progression(&jpeg);
+  if (coding == Coding::arithmetic) jpeg.arith_code = TRUE;
+  jpeg_scan_info scans[4] = {};
+  if (coding == Coding::scan_by_scan) {
+    for (int c = 0; c < components; ++c) scans[c] = {1, {c}, 0, 63, 0, 0};
+    jpeg.scan_info = scans;
+    jpeg.num_scans = components;
+  }
   jpeg_start_compress(&jpeg, TRUE);
   if (!marker.empty())
     jpeg_write_marker(&jpeg, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(marker.data()), static_cast<unsigned>(marker.size()));
@@ -60,7 +70,7 @@ inline std::string jpeg_of(const std::vector<uint8_t>& pixels, int64_t height, i
 
 // Returns the file of a picture. `color`: PNG_COLOR_TYPE_GRAY, ..._RGB, ..._RGB_ALPHA; 8 bits.
 inline std::string png_of(const std::vector<uint8_t>& pixels, int64_t height, int64_t width, int color = PNG_COLOR_TYPE_RGB,
-                          bool interlaced = false) {
+                          bool interlaced = false, std::string exif = "") {
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
   png_infop info = png_create_info_struct(png);
   std::string file;
@@ -72,6 +82,7 @@ inline std::string png_of(const std::vector<uint8_t>& pixels, int64_t height, in
       nullptr);
   png_set_IHDR(png, info, static_cast<png_uint_32>(width), static_cast<png_uint_32>(height), 8, color,
                interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  if (!exif.empty()) png_set_eXIf_1(png, info, static_cast<png_uint_32>(exif.size()), reinterpret_cast<png_bytep>(exif.data()));
   png_write_info(png, info);
   const int64_t row_bytes = static_cast<int64_t>(png_get_rowbytes(png, info));
   std::vector<png_bytep> rows;

@@ -64,9 +64,9 @@ TEST_F(Csv, MistakesAreNamedWithTheirLine) {
 
 // In a file of one column an empty line is a number that is missing, and the rows after it would be those of other samples.
 TEST_F(Csv, AnEmptyLineOfOneColumnIsAMistakeBeforeTheEnd) {
-  EXPECT_EQ(show("x\n1\n\n2\n"), "line 3 is empty, and there is no number for column \"x\"");
-  EXPECT_EQ(show("x\r\n1\r\n \t\r\n\r\n2", "x"), "line 3 is empty, and there is no number for column \"x\"") << "the first one";
-  EXPECT_EQ(show("x\n\n1\n"), "line 2 is empty, and there is no number for column \"x\"");
+  EXPECT_EQ(show("x\n1\n\n2\n"), "line 3 is empty, and there is nothing for column \"x\"");
+  EXPECT_EQ(show("x\r\n1\r\n \t\r\n\r\n2", "x"), "line 3 is empty, and there is nothing for column \"x\"") << "the first one";
+  EXPECT_EQ(show("x\n\n1\n"), "line 2 is empty, and there is nothing for column \"x\"");
   EXPECT_EQ(show("x\n1\n\"\"\n2\n"), "line 3, column \"x\": \"\" is no number");
   EXPECT_EQ(show("x\n1\n\"\"\n"), "line 3, column \"x\": \"\" is no number") << "quotation marks are a cell, at the end too";
   EXPECT_EQ(read("x\n1\n\n2\n").status().code(), Code::syntax);

@@ -57,7 +57,8 @@ TEST_F(PictureReaders, CutTheMiddleOutOfOtherSizes) {
     for (int x = 0; x < 48; ++x) wide.push_back(x < 12 || x >= 36 ? 0 : 200);
   const auto reader = PictureReader::create(1, 8, 8, {{0}, {1}});
   ASSERT_TRUE(reader.ok());
-  for (const float number : read(*reader, file("wide.png", png_of(wide, 16, 48, PNG_COLOR_TYPE_GRAY)), 64)) ASSERT_EQ(number, 200 * (1.0f / 255));
+  for (const float number : read(*reader, file("wide.png", png_of(wide, 16, 48, PNG_COLOR_TYPE_GRAY)), 64))
+    ASSERT_EQ(number, 200 * (1.0f / 255));
 }
 
 TEST_F(PictureReaders, NumbersAreAsTheyAreAskedFor) {
@@ -132,6 +133,17 @@ TEST_F(PictureReaders, NameTheFileThatIsDamaged) {
     EXPECT_NE(status.text().find("damaged.png"), std::string::npos) << status.text();
   }
   EXPECT_EQ(reader->read((folder / "none.png").string(), 0, 0, 0, to.data()).code(), Code::file_not_found);
+}
+
+// It would be scaled to gigabytes of which one part in ten thousand is used.
+TEST_F(PictureReaders, RefuseWhatIsTooLongToBeScaled) {
+  const auto reader = PictureReader::create(1, 64, 64, {{0}, {1}});
+  ASSERT_TRUE(reader.ok());
+  std::vector<float> to(64 * 64);
+  const Status status =
+      reader->read(file("long.png", png_of(std::vector<uint8_t>(100000, 7), 1, 100000, PNG_COLOR_TYPE_GRAY)), 0, -1, 0, to.data());
+  EXPECT_EQ(status.code(), Code::limit_exceeded) << status.text();
+  EXPECT_NE(status.text().find("long.png"), std::string::npos) << status.text();
 }
 
 TEST_F(PictureReaders, RefuseInputsThatArePictureOfNothing) {

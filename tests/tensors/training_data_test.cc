@@ -95,6 +95,54 @@ TEST_F(TrainingDataSets, ClassesOfTestsAreThoseOfTheTraining) {
   EXPECT_NE(unknown.text().find("\"d\" of sample 0"), std::string::npos) << unknown.text();
 }
 
+TEST_F(TrainingDataSets, ClassesAreNotInventedForATestOfNumbers) {
+  picture("p/0.png", 9);
+  picture("q/a/0.png", 9);
+  const std::string labels = write("labels.csv", "label\n1\n");
+  ASSERT_TRUE(dataset({image, label}, {"image=" + path("p"), "label=" + labels + ":label"}).ok());
+  EXPECT_EQ(error({image, label}, {"image=" + path("q"), "label=" + path("q") + ":class"}, true).code(), Code::invalid_argument);
+}
+
+TEST_F(TrainingDataSets, LinksAreFollowedAndLeadNowhereTwice) {
+  picture("p/a/0.png", 9);
+  picture("elsewhere/1.png", 9);
+  std::filesystem::create_directory_symlink(folder / "elsewhere", folder / "p/a/b");
+  std::filesystem::create_directory_symlink(folder / "p", folder / "p/a/up");
+  std::filesystem::create_directory_symlink(folder / "p/a", folder / "p/a/self");
+  std::filesystem::create_symlink("nothing", folder / "p/nowhere");
+  std::filesystem::create_symlink("ring", folder / "p/ring");
+  const auto made = dataset({image}, {"image=" + path("p")});
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  EXPECT_EQ((*made)->samples(), 2);
+}
+
+TEST_F(TrainingDataSets, OptionsThatWouldDoNothingAreRefused) {
+  const std::string labels = write("labels.csv", "label\n1\n");
+  flags.augment = {"crop"};
+  EXPECT_EQ(error({label}, {"label=" + labels + ":label"}).code(), Code::invalid_argument);
+  flags.augment = {"rotate"};
+  EXPECT_EQ(error({label}, {"label=" + labels + ":label"}).code(), Code::invalid_argument);
+  flags.augment.clear();
+  flags.normalize = "rubbish";
+  EXPECT_EQ(error({label}, {"label=" + labels + ":label"}).code(), Code::invalid_argument);
+  flags.normalize.clear();
+  flags.ragged = {"label=image"};
+  EXPECT_EQ(error({label}, {"synthetic"}).code(), Code::invalid_argument);
+}
+
+TEST_F(TrainingDataSets, WhatIsNotThereIsNamed) {
+  for (const char* name : {"photos", "photos:class"}) {
+    const Status missing = error({label}, {"label=" + path(name)});
+    EXPECT_EQ(missing.code(), Code::file_not_found) << missing.text();
+    EXPECT_NE(missing.text().find("there is no folder"), std::string::npos) << missing.text();
+  }
+  picture("p/a/0.png", 9);
+  const Status forgotten = error({image, label}, {"image=" + path("p")});
+  EXPECT_NE(forgotten.text().find(path("p") + ":class"), std::string::npos) << forgotten.text();
+  const std::string texts = write("texts.csv", "kind\na\n\nb\n");
+  EXPECT_EQ(error({label}, {"label=" + texts + ":kind"}).code(), Code::syntax) << "an empty line is no class";
+}
+
 TEST_F(TrainingDataSets, ListsGivePicturesAndTexts) {
   picture("files/1.png", 10);
   picture("files/2.png", 20);
@@ -142,6 +190,7 @@ TEST_F(TrainingDataSets, TokensAreCutIntoSamples) {
   EXPECT_EQ((*dataset({tokens}, {"tokens=" + text + ":+0"}))->samples(), 3);
   EXPECT_EQ(error({input("tokens", DType::i64, {-1, -1})}, {"tokens=" + text}).code(), Code::unbound_symbol);
   EXPECT_EQ(error({input("tokens", DType::f32, {-1, 3})}, {"tokens=" + text}).code(), Code::dtype_mismatch);
+  EXPECT_EQ(error({tokens}, {"tokens=" + text + ":+7"}).code(), Code::invalid_argument) << "no sample is left";
 }
 
 // Three bags of 2, 0 and 3 words.

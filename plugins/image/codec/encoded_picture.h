@@ -30,8 +30,10 @@ struct PictureHeader {
   Codec codec = Codec::jpeg;
   int64_t height = 0, width = 0;  // upright
   int orientation = 1;            // EXIF's: how the stored pixels are turned
-  int64_t min_bytes = 0;          // files of so many pixels have more than these
+  int64_t min_bytes = 0;          // a file of fewer bytes can not hold so many pixels
   int64_t pixels() const { return height * width; }
+  int64_t stored_height() const { return orientation >= 5 ? width : height; }
+  int64_t stored_width() const { return orientation >= 5 ? height : width; }
 };
 
 // Pictures of more pixels are refused.

@@ -24,15 +24,13 @@ class Tiff {
 
 }  // namespace
 
-int exif_orientation(const unsigned char* segment, size_t size) {
-  constexpr size_t identifier = 6;  // "Exif" and two zeros, before the TIFF file
-  if (size < identifier + 8 || std::memcmp(segment, "Exif\0", identifier) != 0) return 1;
-  const Tiff tiff(segment + identifier, size - identifier);
+int exif_orientation(const unsigned char* exif, size_t size) {
+  const Tiff tiff(exif, size);
   if (tiff.number(2, 2) != 42) return 1;
   const size_t directory = tiff.number(4, 4);
   const uint32_t entries = tiff.number(directory, 2);
   constexpr size_t entry_bytes = 12;
-  for (uint32_t i = 0; i < entries; ++i) {
+  for (uint32_t i = 0; i < entries && directory + 2 + i * entry_bytes < size; ++i) {
     const size_t entry = directory + 2 + i * entry_bytes;
     if (tiff.number(entry, 2) != 0x0112) continue;
     const uint32_t type = tiff.number(entry + 2, 2), count = tiff.number(entry + 4, 4), value = tiff.number(entry + 8, 2);
@@ -40,6 +38,10 @@ int exif_orientation(const unsigned char* segment, size_t size) {
     return type == is_short && count == 1 && value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;
+}
+
+bool has_exif(const unsigned char* segment, size_t size) {
+  return size >= exif_identifier && std::memcmp(segment, "Exif\0", exif_identifier) == 0;
 }
 
 void turn_upright(int orientation, const uint8_t* stored, int64_t channels, int64_t height, int64_t width, uint8_t* upright) {

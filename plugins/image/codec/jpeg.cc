@@ -19,11 +19,13 @@ struct Failure {
   jpeg_error_mgr manager;  // first: libjpeg knows its address
   std::jmp_buf back;
   char text[JMSG_LENGTH_MAX];
+  bool is_of_memory;
 };
 
 [[noreturn]] void fail(j_common_ptr info) {
   auto* const failure = reinterpret_cast<Failure*>(info->err);
   info->err->format_message(info, failure->text);
+  failure->is_of_memory = info->err->msg_code == JERR_OUT_OF_MEMORY;
   std::longjmp(failure->back, 1);
 }
 
@@ -42,10 +44,22 @@ void take_message(j_common_ptr info, int level) {
   }
 }
 
+// Fails for a reason that libjpeg does not have.
+[[noreturn]] void refuse(j_common_ptr info, const char* why) {
+  auto* const failure = reinterpret_cast<Failure*>(info->err);
+  std::snprintf(failure->text, JMSG_LENGTH_MAX, "%s", why);
+  std::longjmp(failure->back, 1);
+}
+
 void count_scans(j_common_ptr info) {
-  if (!info->is_decompressor || reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= max_scans) return;
-  std::snprintf(reinterpret_cast<Failure*>(info->err)->text, JMSG_LENGTH_MAX, "it has more than %d scans", max_scans);
-  std::longjmp(reinterpret_cast<Failure*>(info->err)->back, 1);
+  if (info->is_decompressor && reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > max_scans)
+    refuse(info, "it has more than 500 scans");
+}
+
+// libjpeg gives a channel that is in no scan a uniform value. The first scan of a channel sets its table.
+void check_scans(jpeg_decompress_struct& jpeg) {
+  for (int c = 0; c < jpeg.num_components; ++c)
+    if (!jpeg.comp_info[c].quant_table) refuse(reinterpret_cast<j_common_ptr>(&jpeg), "a channel is in none of its scans");
 }
 
 void begin(jpeg_decompress_struct& jpeg, Failure& failure, jpeg_progress_mgr& progress, const EncodedPicture& picture) {
@@ -53,6 +67,7 @@ void begin(jpeg_decompress_struct& jpeg, Failure& failure, jpeg_progress_mgr& pr
   progress.progress_monitor = count_scans;
   jpeg.progress = &progress;
   failure.text[0] = '\0';
+  failure.is_of_memory = false;
   jpeg_mem_src(&jpeg, picture.data, picture.size);
 }
 
@@ -63,7 +78,7 @@ void take_errors(jpeg_decompress_struct& jpeg, Failure& failure) {
 }
 
 // libjpeg reports an error by a jump: no object with a destructor may live between it and setjmp.
-bool read(const EncodedPicture& picture, PictureHeader* header, Failure& failure, bool* uses_arithmetic_coding) {
+bool read(const EncodedPicture& picture, PictureHeader* header, Failure& failure) {
   jpeg_decompress_struct jpeg = {};
   jpeg_progress_mgr progress = {};
   take_errors(jpeg, failure);
@@ -76,10 +91,12 @@ bool read(const EncodedPicture& picture, PictureHeader* header, Failure& failure
   jpeg_read_header(&jpeg, TRUE);
   header->height = jpeg.image_height;
   header->width = jpeg.image_width;
-  *uses_arithmetic_coding = jpeg.arith_code != 0;
+  // Its files may be of any size for any picture.
+  if (jpeg.arith_code) refuse(reinterpret_cast<j_common_ptr>(&jpeg), "it is coded arithmetically, and Huffman codes are read");
   // Takes the first marker that is EXIF's: others of this kind hold texts about the picture.
-  for (const jpeg_marker_struct* marker = jpeg.marker_list; marker && header->orientation == 1; marker = marker->next)
-    header->orientation = exif_orientation(marker->data, marker->data_length);
+  const jpeg_marker_struct* marker = jpeg.marker_list;
+  while (marker && !has_exif(marker->data, marker->data_length)) marker = marker->next;
+  if (marker) header->orientation = exif_orientation(marker->data + exif_identifier, marker->data_length - exif_identifier);
   jpeg_destroy_decompress(&jpeg);
   return true;
 }
@@ -113,8 +130,7 @@ bool write(const EncodedPicture& picture, const PictureHeader& header, PixelForm
                          : format == PixelFormat::bgr       ? JCS_EXT_BGR
                                                             : JCS_RGB;
   // The memory was made for what the header said when it was first read.
-  const int64_t stored_width = header.orientation >= 5 ? header.height : header.width;
-  const int64_t stored_height = header.orientation >= 5 ? header.width : header.height;
+  const int64_t stored_width = header.stored_width(), stored_height = header.stored_height();
   jpeg_start_decompress(&jpeg);
   if (jpeg.output_width != stored_width || jpeg.output_height != stored_height) ERREXIT(&jpeg, JERR_BAD_LENGTH);
   const int64_t row_bytes = stored_width * channels_of(format);
@@ -127,12 +143,14 @@ bool write(const EncodedPicture& picture, const PictureHeader& header, PixelForm
     jpeg_read_scanlines(&jpeg, &row, 1);
     if (has_inks) convert_inks(row, stored_width, format, to);
   }
+  check_scans(jpeg);  // before libjpeg forgets them
   jpeg_finish_decompress(&jpeg);
   jpeg_destroy_decompress(&jpeg);
   return true;
 }
 
 Status damaged(const Failure& failure) {
+  if (failure.is_of_memory) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to decode a JPEG picture"};
   return plugin::invalid(std::string("the JPEG picture is damaged: ") + failure.text);
 }
 
@@ -140,10 +158,9 @@ Status damaged(const Failure& failure) {
 
 Status read_jpeg_header(const EncodedPicture& picture, PictureHeader* header) {
   Failure failure;
-  bool uses_arithmetic_coding = false;
-  if (!read(picture, header, failure, &uses_arithmetic_coding)) return damaged(failure);
+  if (!read(picture, header, failure)) return damaged(failure);
   // Huffman codes have a bit or more for each block of 8 x 8 values.
-  if (!uses_arithmetic_coding) header->min_bytes = header->height * header->width / 64 / 8;
+  header->min_bytes = header->height * header->width / 64 / 8;
   return {};
 }
 

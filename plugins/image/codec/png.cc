@@ -4,8 +4,11 @@
 
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include "codec/exif_orientation.h"
 
 namespace heddle::pictures {
 namespace {
@@ -15,6 +18,7 @@ struct Reading {
   size_t position = 0;
   std::jmp_buf back;
   char text[128] = "";
+  bool has_no_memory = false;
   png_structp png = nullptr;
   png_infop info = nullptr;
 };
@@ -32,15 +36,28 @@ void read_bytes(png_structp png, png_bytep to, size_t size) {
   reading->position += size;
 }
 
+void* allocate(png_structp png, png_alloc_size_t size) {
+  void* const memory = std::malloc(size);
+  if (!memory) static_cast<Reading*>(png_get_mem_ptr(png))->has_no_memory = true;
+  return memory;
+}
+
 void begin(Reading& reading) {
-  reading.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading, fail, [](png_structp, png_const_charp) {});
+  reading.png = png_create_read_struct_2(
+      PNG_LIBPNG_VER_STRING, &reading, fail, [](png_structp, png_const_charp) {}, &reading, allocate,
+      [](png_structp, void* memory) { std::free(memory); });
   if (!reading.png) {
-    std::snprintf(reading.text, sizeof reading.text, "no memory");
+    reading.has_no_memory = true;
     std::longjmp(reading.back, 1);
   }
   reading.info = png_create_info_struct(reading.png);
   if (!reading.info) png_error(reading.png, "no memory");
   png_set_read_fn(reading.png, &reading, read_bytes);
+  // Texts and profiles, which are compressed and may be large beyond measure, are passed over.
+  static constexpr png_byte unread[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT";
+  png_set_keep_unknown_chunks(reading.png, PNG_HANDLE_CHUNK_NEVER, unread, sizeof unread / 5);
+  constexpr png_alloc_size_t max_chunk_bytes = 1 << 20;
+  png_set_chunk_malloc_max(reading.png, max_chunk_bytes);
   png_set_user_limits(reading.png, INT32_MAX, INT32_MAX);
   png_read_info(reading.png, reading.info);
 }
@@ -58,6 +75,9 @@ bool read(Reading& reading, PictureHeader* header) {
   begin(reading);
   header->height = png_get_image_height(reading.png, reading.info);
   header->width = png_get_image_width(reading.png, reading.info);
+  png_uint_32 size = 0;
+  png_bytep exif = nullptr;
+  if (png_get_eXIf_1(reading.png, reading.info, &size, &exif) != 0) header->orientation = exif_orientation(exif, size);
   end(reading);
   return true;
 }
@@ -82,24 +102,26 @@ bool write(Reading& reading, const PictureHeader& header, PixelFormat format, ui
   }
   begin(reading);
   // The memory was made for what the header said when it was first read.
-  if (png_get_image_height(reading.png, reading.info) != header.height || png_get_image_width(reading.png, reading.info) != header.width)
+  const int64_t width = header.stored_width(), height = header.stored_height();
+  if (png_get_image_height(reading.png, reading.info) != height || png_get_image_width(reading.png, reading.info) != width)
     png_error(reading.png, "its extents have changed");
-  // A file that names no gamma has colours for eyes, and grey is computed of these numbers as they are.
+  // Grey is the weighted sum of the stored bytes: without this, libpng would make them linear first, with the gamma that the file names.
   png_set_gamma(reading.png, 1.0, 1.0);
   choose_format(reading, format);
   const int passes = png_set_interlace_handling(reading.png);
   png_read_update_info(reading.png, reading.info);
-  const int64_t row_bytes = header.width * channels_of(format);
+  const int64_t row_bytes = width * channels_of(format);
   if (static_cast<int64_t>(png_get_rowbytes(reading.png, reading.info)) != row_bytes)
     png_error(reading.png, "its rows are of another size");
   for (int pass = 0; pass < passes; ++pass)
-    for (int64_t y = 0; y < header.height; ++y) png_read_row(reading.png, pixels + y * row_bytes, nullptr);
+    for (int64_t y = 0; y < height; ++y) png_read_row(reading.png, pixels + y * row_bytes, nullptr);
   png_read_end(reading.png, nullptr);
   end(reading);
   return true;
 }
 
 Status damaged(const Reading& reading) {
+  if (reading.has_no_memory) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory to decode a PNG picture"};
   return plugin::invalid(std::string("the PNG picture is damaged: ") + reading.text);
 }
 

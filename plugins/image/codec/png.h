@@ -5,7 +5,7 @@
 
 namespace heddle::pictures {
 
-// Sets the height and width.
+// Sets the stored height and width, and the orientation.
 Status read_png_header(const EncodedPicture& picture, PictureHeader* header);
 Status decode_png(const EncodedPicture& picture, const PictureHeader& header, PixelFormat format, uint8_t* pixels);
 

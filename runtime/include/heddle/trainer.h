@@ -154,6 +154,9 @@ class HEDDLE_API Trainer {
   // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
   void cancel();
 
+  // Returns the names of the means that evaluations will have, in their order; none: there is no test net. Compiles it for its first samples.
+  // Errors: those of Session::prepare and Dataset::read; invalid_argument (none of the first samples can be read).
+  Result<std::vector<std::string>> test_means();
   // Returns how many different samples of the datasets could not be read and were left out, those of the training and those of the test.
   int64_t bad_samples() const;
   // Returns the number of steps that were made.

@@ -68,6 +68,26 @@ TEST(ToolTrainData, PicturesOfAFolderAreReadByAnyNumberOfThreads) {
   EXPECT_EQ(run["outputs"]["logits"]["shape"], Json({1, 2})) << run["outputs"];
 }
 
+// A net that decodes its picture takes the bytes of a file.
+TEST(ToolTrainData, NetsDecodePicturesThemselves) {
+  const Pictures pictures;
+  pictures.write("decoding.json", R"json({"heddle": 1, "name": "decoding", "inputs": ["bytes"], "outputs": ["numbers"],
+ "values": [{"name": "bytes", "kind": "input", "dtype": "u8", "dims": ["B"]}],
+ "nodes": [{"name": "image", "type": "ImageDecoder", "inputs": ["bytes"], "outputs": ["image"]},
+  {"name": "resized", "type": "ImageResize", "domain": "heddle", "inputs": ["image"], "outputs": ["resized"], "attributes": {"size": {"ints": [2, 2]}}},
+  {"name": "numbers", "type": "ImageNormalize", "domain": "heddle", "inputs": ["resized"], "outputs": ["numbers"]}]})json");
+  const std::string picture = pictures.path("photos/dark/1.png"), numbers = pictures.path("numbers.npy");
+  ASSERT_EQ(heddle({"run", pictures.path("decoding.json"), "--input", "bytes=" + picture, "--output", "numbers=" + numbers}).status, 0);
+  const std::vector<float> made = npy_values(numbers);
+  const heddle::pictures::Decoded decoded = heddle::pictures::decoded(read_text(picture));
+  ASSERT_EQ(made.size(), 12u);
+  for (size_t i = 0; i < 4; ++i)
+    for (size_t c = 0; c < 3; ++c) EXPECT_EQ(made[c * 4 + i], static_cast<float>(decoded.pixels[i * 3 + c]) * (1.0F / 255));
+  write_text(picture, read_text(picture).substr(0, 60));
+  const Json failed = heddle_json({"run", pictures.path("decoding.json"), "--input", "bytes=" + picture}, 1);
+  EXPECT_EQ(codes(failed), Words{"kernel-failed"});
+}
+
 TEST(ToolTrainData, ADamagedPictureIsNamed) {
   const Pictures pictures;
   const std::string file = pictures.path("photos/dark/5.png"), whole = read_text(file);
@@ -82,6 +102,27 @@ TEST(ToolTrainData, ADamagedPictureIsNamed) {
   EXPECT_EQ(skipped["train"]["steps"], 30);
   write_text(pictures.path("photos/dark/7.png"), "no picture");
   EXPECT_EQ(heddle_json(pictures.train({"--no-output", "--skip-bad", "1"}), 3)["train"]["bad_samples"], 1);
+}
+
+TEST(ToolTrainData, NoPictureIsWrittenOver) {
+  const Pictures pictures;
+  const std::string picture = pictures.path("photos/dark/5.png"), before = read_text(picture);
+  for (const char* option : {"--log", "--curve", "-o"}) {
+    Words words = pictures.train({option, picture});
+    EXPECT_EQ(codes(heddle_json(words, 2)), Words{"invalid-argument"}) << option;
+    EXPECT_EQ(read_text(picture), before) << option;
+  }
+}
+
+TEST(ToolTrainData, AFileOfTheLogHasTheMeansThoughTheFirstSampleIsBad) {
+  const Pictures pictures;
+  write_text(pictures.path("photos/bright/0.png"), "no picture");
+  const std::string log = pictures.path("log.csv");
+  const Json run =
+      heddle_json(pictures.train({"--no-output", "--skip-bad", "2", "--log", log, "--test-data", "x=" + pictures.path("photos"),
+                                  "--test-data", "labels=" + pictures.path("photos") + ":class"}));
+  EXPECT_EQ(run["train"]["bad_samples"], 2) << "one of the training and one of the test";
+  EXPECT_NE(read_text(log).find("test_loss"), std::string::npos);
 }
 
 // A thousand files that are cut anywhere, have other bytes, or promise more than they have, among as many pictures.

@@ -102,11 +102,12 @@ void write_array(const std::filesystem::path& file, const std::string& type, con
 // Writes 40 pictures of eight kinds, and two lists of them.
 void write_pictures(const std::filesystem::path& folder) {
   std::filesystem::create_directory(folder);
+  const Words kinds = {"animals", "food", "household", "plants", "seasonal", "symbols", "town", "vehicles"};
   std::string list = "file,kind\n";
   for (int i = 0; i < 40; ++i) {
     const std::string file = std::to_string(i) + ".png";
     write_text(folder / file, pictures::png_of(pictures::random_bytes(300), 10, 10));
-    list += file + ",kind" + std::to_string(i % 8) + "\n";
+    list += file + "," + kinds[static_cast<size_t>(i) % 8] + "\n";
   }
   for (const char* name : {"train.csv", "test.csv"}) write_text(folder / name, list);
 }

@@ -46,4 +46,42 @@ std::shared_ptr<const Blob> converted(const Blob& from, DType dtype) {
   return blob;
 }
 
+bool is_whole(DType dtype) {
+  switch (dtype) {
+    case DType::u8:
+    case DType::i8:
+    case DType::u16:
+    case DType::i16:
+    case DType::u32:
+    case DType::i32:
+    case DType::u64:
+    case DType::i64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool whole_element(const TensorView& view, int64_t i, int64_t* number) {
+  if (view.dtype == DType::i64) {
+    *number = static_cast<const int64_t*>(view.data)[i];
+  } else if (view.dtype == DType::u64) {
+    const uint64_t exact = static_cast<const uint64_t*>(view.data)[i];
+    *number = static_cast<int64_t>(exact);
+    return exact <= INT64_MAX;
+  } else {
+    *number = static_cast<int64_t>(element(view, i));  // a double holds each of these
+  }
+  return true;
+}
+
+bool store_whole(void* data, DType dtype, int64_t i, int64_t number) {
+  if (dtype == DType::i64) {
+    static_cast<int64_t*>(data)[i] = number;
+    return true;
+  }
+  static_cast<int32_t*>(data)[i] = static_cast<int32_t>(number);
+  return number >= INT32_MIN && number <= INT32_MAX;
+}
+
 }  // namespace heddle::tool

@@ -16,4 +16,11 @@ std::shared_ptr<const Blob> blob_of_numbers(DType dtype, const Shape& shape, con
 // Returns the same numbers as far as the dtype holds them.
 std::shared_ptr<const Blob> converted(const Blob& from, DType dtype);
 
+// Returns true for integers of any width.
+bool is_whole(DType dtype);
+// Reads an element of integers exactly; false: no i64 is that number. REQUIRES: is_whole(view.dtype).
+bool whole_element(const TensorView& view, int64_t i, int64_t* number);
+// Writes element `i` of i64 or i32 data; false: no i32 is that number.
+bool store_whole(void* data, DType dtype, int64_t i, int64_t number);
+
 }  // namespace heddle::tool

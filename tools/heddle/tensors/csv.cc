@@ -104,6 +104,8 @@ Result<std::vector<Column>> choose_columns(const std::vector<std::string>& heade
     const auto found = std::find(header.begin(), header.end(), name);
     if (found == header.end())
       return Status(Code::unknown_name, fmt::format("there is no column {}", quoted(name)), suggestion(name, header));
+    if (std::count(header.begin(), header.end(), name) > 1)
+      return Status(Code::duplicate_name, fmt::format("two columns are called {}", quoted(name)), "give each another name");
     if (std::any_of(chosen.begin(), chosen.end(), [&](const Column& c) { return c.name == name; }))
       return Status(Code::duplicate_name, fmt::format("column {} is named twice", quoted(name)), "name it once");
     chosen.push_back({static_cast<size_t>(found - header.begin()), name});
@@ -132,6 +134,17 @@ struct Numbers {
   }
 };
 
+// Checks that a row has a cell for each column.
+Status check_row(const CsvReader& reader, const std::vector<std::string>& cells, const std::vector<std::string>& header) {
+  if (header.size() == 1 && reader.empty_line() != 0)
+    return {Code::syntax, fmt::format("line {} is empty, and there is nothing for column {}", reader.empty_line(), quoted(header[0])),
+            "write it there, or remove the line"};
+  if (cells.size() != header.size())
+    return {Code::syntax, fmt::format("line {} has {} cells, the header has {}", reader.line(), cells.size(), header.size()),
+            "look for a comma too many or too few"};
+  return {};
+}
+
 Result<std::shared_ptr<const Blob>> read_columns(std::string_view text, const std::string& wanted) {
   CsvReader reader(text);
   HEDDLE_TRY(const std::vector<std::string> header, reader.row());
@@ -142,13 +155,7 @@ Result<std::shared_ptr<const Blob>> read_columns(std::string_view text, const st
   for (;; ++rows) {
     HEDDLE_TRY(const std::vector<std::string> cells, reader.row());
     if (cells.empty()) break;  // empty lines at the end of a file are no rows
-    if (header.size() == 1 && reader.empty_line() != 0)
-      return Status(Code::syntax,
-                    fmt::format("line {} is empty, and there is no number for column {}", reader.empty_line(), quoted(header[0])),
-                    "write a number there, or remove the line");
-    if (cells.size() != header.size())
-      return Status(Code::syntax, fmt::format("line {} has {} cells, the header has {}", reader.line(), cells.size(), header.size()),
-                    "look for a comma too many or too few");
+    HEDDLE_CHECK(check_row(reader, cells, header));
     for (const Column& column : columns)
       if (!numbers.add(cells[column.at]))
         return Status(Code::syntax,
@@ -181,12 +188,9 @@ Result<std::vector<std::string>> read_csv_column(const std::string& file, const 
   for (;;) {
     HEDDLE_TRY(std::vector<std::string> cells, reader.row(), what);
     if (cells.empty()) return wanted;
-    if (cells.size() != header.size() || cells[columns[0].at].empty())
-      return Status(Code::syntax,
-                    fmt::format("line {} has {}", reader.line(),
-                                cells.size() == header.size() ? fmt::format("nothing in column {}", quoted(column))
-                                                              : fmt::format("{} cells, the header has {}", cells.size(), header.size())),
-                    "look for a comma too many or too few")
+    HEDDLE_CHECK(check_row(reader, cells, header), what);
+    if (cells[columns[0].at].empty())
+      return Status(Code::syntax, fmt::format("line {} has nothing in column {}", reader.line(), quoted(column)), "write it there")
           .during(what);
     wanted.push_back(std::move(cells[columns[0].at]));
   }

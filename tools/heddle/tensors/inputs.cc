@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/half.h"
 #include "base/random.h"
 #include "base/text/text.h"
@@ -177,6 +178,24 @@ Result<std::vector<TensorView>> bind_shapes(const std::vector<PortInfo>& inputs,
   return bindings;
 }
 
+namespace {
+
+// Returns a picture's numbers, or, where the input takes the bytes of a file, these.
+Result<std::shared_ptr<const Blob>> picture_for_input(PortInfo input, const std::string& file, const InputRequest& request,
+                                                      const std::vector<std::pair<std::string, int64_t>>& symbols) {
+  if (input.dtype == DType::u8 && input.ranked && input.shape.rank() == 1) {
+    HEDDLE_TRY(const FileBytes bytes, read_file(file, request.limits.weight_file_bytes, "weight_file_bytes"));
+    return std::shared_ptr<const Blob>(Blob::copy_of(DType::u8, {static_cast<int64_t>(bytes.size)}, bytes.data.get()));
+  }
+  const bool is_open = input.ranked && input.shape.rank() > 0 && input.shape[0] < 0;
+  if (is_open && std::none_of(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == input.symbols[0]; }))
+    input.shape[0] = 1;  // one picture is a batch of one, unless another one is asked for
+  HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
+  return read_picture(file, shape);
+}
+
+}  // namespace
+
 Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<PortInfo>& inputs, const InputRequest& request) {
   HEDDLE_TRY(const auto symbols, parse_symbols(request.symbols));
   std::vector<std::shared_ptr<const Blob>> blobs(inputs.size());
@@ -185,12 +204,7 @@ Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<P
   for (const NameValue& given : files) {
     HEDDLE_TRY(const size_t position, position_of(inputs, "--input", given.first));
     if (is_picture(given.second)) {
-      PortInfo input = inputs[position];
-      const bool is_open = input.ranked && input.shape.rank() > 0 && input.shape[0] < 0;
-      if (is_open && std::none_of(symbols.begin(), symbols.end(), [&](const auto& s) { return s.first == input.symbols[0]; }))
-        input.shape[0] = 1;  // one picture is a batch of one, unless another one is asked for
-      HEDDLE_TRY(const Shape shape, shape_of(input, request, symbols));
-      HEDDLE_TRY(blobs[position], read_picture(given.second, shape));
+      HEDDLE_TRY(blobs[position], picture_for_input(inputs[position], given.second, request, symbols));
     } else {
       HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
       if (is_csv(given.second)) blobs[position] = csv_for_input(blobs[position], inputs[position]);

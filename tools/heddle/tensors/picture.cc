@@ -45,21 +45,33 @@ class Draws {
   uint64_t next_;
 };
 
-// Returns a part that is as random as torchvision's RandomResizedCrop takes it: of ten tries the first one that fits, else the middle.
-Box random_part(int64_t height, int64_t width, Draws& draws) {
+// A part of a picture, in whole pixels.
+struct Part {
+  int64_t top = 0, left = 0, height = 0, width = 0;
+};
+
+// Returns a part that is as random as torchvision's RandomResizedCrop takes it: of ten tries the first one that fits, else as much of the
+// middle as has a ratio from 3:4 to 4:3.
+Part random_part(int64_t height, int64_t width, Draws& draws) {
+  constexpr double min_ratio = 3.0 / 4, max_ratio = 4.0 / 3;
   const double area = static_cast<double>(height) * static_cast<double>(width);
   for (int i = 0; i < 10; ++i) {
-    const double part = area * draws.between(0.08, 1), ratio = std::exp(draws.between(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const double part = area * draws.between(0.08, 1), ratio = std::exp(draws.between(std::log(min_ratio), std::log(max_ratio)));
     const auto w = static_cast<int64_t>(std::nearbyint(std::sqrt(part * ratio)));
     const auto h = static_cast<int64_t>(std::nearbyint(std::sqrt(part / ratio)));
     const double down = draws.next(), across = draws.next();
     if (w < 1 || h < 1 || w > width || h > height) continue;
-    return {static_cast<double>(pictures::begin_of_part(height, h, down)), static_cast<double>(pictures::begin_of_part(width, w, across)),
-            static_cast<double>(h), static_cast<double>(w)};
+    return {pictures::begin_of_part(height, h, down), pictures::begin_of_part(width, w, across), h, w};
   }
-  const int64_t side = std::min(height, width);
-  return {static_cast<double>((height - side) / 2), static_cast<double>((width - side) / 2), static_cast<double>(side),
-          static_cast<double>(side)};
+  Part middle = {0, 0, height, width};
+  const double ratio = static_cast<double>(width) / static_cast<double>(height);
+  if (ratio < min_ratio)
+    middle.height = std::min(height, static_cast<int64_t>(std::nearbyint(static_cast<double>(width) / min_ratio)));
+  else if (ratio > max_ratio)
+    middle.width = std::min(width, static_cast<int64_t>(std::nearbyint(static_cast<double>(height) * max_ratio)));
+  middle.top = (height - middle.height) / 2;
+  middle.left = (width - middle.width) / 2;
+  return middle;
 }
 
 // Memory that a thread uses from picture to picture.
@@ -81,21 +93,38 @@ Pixels resized(const Pixels& from, const Box& box, int64_t height, int64_t width
   return {to, height, width, from.channels};
 }
 
+// Scales a part; pixels outside it have no part in that.
+Pixels cut_and_resized(const Pixels& from, const Part& part, int64_t height, int64_t width, Memory& memory) {
+  uint8_t* const cut = grown(memory.part, part.height * part.width * from.channels);
+  pictures::crop(from, part.top, part.left, part.height, part.width, cut);
+  return resized({cut, part.height, part.width, from.channels}, {0, 0, static_cast<double>(part.height), static_cast<double>(part.width)},
+                 height, width, memory);
+}
+
 // Scales the picture so that 7/8 of it, along the side that is shorter for the input, are the input's extent, and cuts out the middle.
-Pixels middle_of(const Pixels& from, int64_t height, int64_t width, Memory& memory) {
+// Errors: limit_exceeded (a picture so long and thin that it would have more than 2^28 pixels).
+Result<Pixels> middle_of(const Pixels& from, int64_t height, int64_t width, Memory& memory) {
   const bool is_wide = from.width * height >= from.height * width;  // its height is the shorter side
   const int64_t wanted = is_wide ? height : width, has = is_wide ? from.height : from.width;
   const auto shorter = static_cast<int64_t>(std::nearbyint(static_cast<double>(wanted) * 8 / 7));
   const int64_t longer = std::max(is_wide ? width : height, shorter * (is_wide ? from.width : from.height) / has);
   const int64_t h = is_wide ? shorter : longer, w = is_wide ? longer : shorter;
+  if (h > pictures::max_pixels / w)
+    return Status(Code::limit_exceeded,
+                  fmt::format("scaled to a shorter side of {} it would have {} x {} pixels, more than 2^28", shorter, w, h),
+                  "cut its middle out");
   const Pixels whole = resized(from, {0, 0, static_cast<double>(from.height), static_cast<double>(from.width)}, h, w, memory);
   uint8_t* const part = grown(memory.part, height * width * from.channels);
   pictures::crop(whole, pictures::begin_of_middle(h, height), pictures::begin_of_middle(w, width), height, width, part);
-  return {part, height, width, from.channels};
+  return Pixels{part, height, width, from.channels};
 }
 
 Result<Pixels> decoded(const std::string& file, int64_t channels, Memory& memory) {
-  HEDDLE_TRY(const FileBytes bytes, read_file(file, max_file_bytes));
+  const Result<FileBytes> read = read_file(file, max_file_bytes);
+  if (read.status().code() == Code::limit_exceeded)
+    return Status(Code::limit_exceeded, fmt::format("{} has more than 1 GiB, as no picture has", quoted(file)), "look at the file");
+  HEDDLE_CHECK(read.status());
+  const FileBytes& bytes = *read;
   const pictures::EncodedPicture encoded = {reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size};
   pictures::PictureHeader header;
   plugin::Status status = pictures::read_header(encoded, &header);
@@ -133,12 +162,14 @@ Result<PictureReader> PictureReader::create(int64_t channels, int64_t height, in
                   "give the input arrays instead");
   const size_t count = numbers.means.size();
   if (count != numbers.deviations.size() || (count != 1 && static_cast<int64_t>(count) != channels) ||
-      std::any_of(numbers.deviations.begin(), numbers.deviations.end(), [](float d) { return !(d > 0); }))
+      std::any_of(numbers.deviations.begin(), numbers.deviations.end(), [](float d) { return !(d > 0) || std::isinf(d); }) ||
+      std::any_of(numbers.means.begin(), numbers.means.end(), [](float mean) { return !std::isfinite(mean); }))
     return Status(Code::invalid_argument,
-                  fmt::format("there are {} means and {} deviations for {} channels", count, numbers.deviations.size(), channels),
+                  fmt::format("pictures of {} are normalized by {} means and {} deviations", channels == 1 ? "1 channel" : "3 channels",
+                              count, numbers.deviations.size()),
                   "give a mean and a positive deviation for each channel, or one of both");
   if (changes.color > 0 && channels != 3)
-    return Status(Code::invalid_argument, "pictures of one channel have no colours that could be changed", "leave color out");
+    return Status(Code::invalid_argument, "pictures of one channel have no colours that --augment color could change", "leave it out");
   if (height < 1 || width < 1 || height > pictures::max_pixels / width)
     return Status(Code::limit_exceeded, fmt::format("an input of {} x {} pixels is too large for a picture", width, height),
                   "use a smaller shape");
@@ -155,10 +186,11 @@ Status PictureReader::read(const std::string& file, uint64_t seed, int64_t epoch
   static thread_local Memory memory;
   HEDDLE_TRY(Pixels picture, decoded(file, channels_, memory));
   Draws draws(seed, epoch, sample);
-  if (changes_.crop)
-    picture = resized(picture, random_part(picture.height, picture.width, draws), height_, width_, memory);
-  else if (picture.height != height_ || picture.width != width_)
-    picture = middle_of(picture, height_, width_, memory);
+  if (changes_.crop) {
+    picture = cut_and_resized(picture, random_part(picture.height, picture.width, draws), height_, width_, memory);
+  } else if (picture.height != height_ || picture.width != width_) {
+    HEDDLE_TRY(picture, middle_of(picture, height_, width_, memory), fmt::format("while {} was read", quoted(file)));
+  }
   if (changes_.flip && draws.next() < 0.5) {
     uint8_t* const mirrored = grown(picture.data == memory.decoded.data() ? memory.part : memory.decoded, height_ * width_ * channels_);
     pictures::mirror(picture, mirrored);

@@ -26,7 +26,6 @@ struct PictureChanges {
   bool crop = false;  // a part of 8 to 100 % of the area, of a ratio from 3:4 to 4:3, becomes the whole
   bool flip = false;  // every second one is mirrored
   float color = 0;    // factors of brightness, contrast and saturation are between 1 - color and 1 + color
-  bool any() const { return crop || flip || color > 0; }
 };
 
 // Makes pictures the content of an input [channels, height, width]: of 3 channels red, green and blue, of 1 grey. Threads: const functions

@@ -25,6 +25,12 @@ struct Extent {
   }
 };
 
+// Returns the loss as it is drawn: differences of larger ones are no doubles, and smaller ones have no place on a logarithmic axis.
+double drawn(double loss) {
+  constexpr double largest = 1e300, smallest = 1e-300;
+  return std::abs(loss) < smallest ? 0 : std::clamp(loss, -largest, largest);
+}
+
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -92,8 +98,9 @@ class Picture {
     for (const LossPoint& p : points) {
       if (!std::isfinite(p.loss)) continue;
       const double at = x(static_cast<double>(p.step));
-      places += fmt::format("{:.1f},{:.1f} ", at, y(p.loss));
-      if (points.size() <= few) dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n", at, y(p.loss), color);
+      places += fmt::format("{:.1f},{:.1f} ", at, y(drawn(p.loss)));
+      if (points.size() <= few)
+        dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n", at, y(drawn(p.loss)), color);
     }
     if (!places.empty())
       svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" stroke-linejoin=\"round\" points=\"{}\"/>\n{}", color,
@@ -158,7 +165,7 @@ Status write_loss_curve(const std::string& file, const std::string& title, const
     for (const LossPoint& p : line->points()) {
       if (!std::isfinite(p.loss)) continue;
       steps.take(static_cast<double>(p.step));
-      values.take(p.loss);
+      values.take(drawn(p.loss));
     }
   const bool is_empty = steps.most < steps.least;
   auto [x, y] = is_empty ? std::pair(ChartAxis(), ChartAxis()) : axes_of(steps, values);

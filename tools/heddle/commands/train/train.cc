@@ -23,6 +23,9 @@ Status train(const TrainArguments& o, Report& report) {
   HEDDLE_CHECK(check_not_there(o));
   if (o.steps == 0 && o.epochs == 0)
     return {Code::invalid_argument, "nothing says when the training is over", "give it --steps N or --epochs N"};
+  if (!o.samples.ragged.empty() && !o.training.devices.empty())
+    return {Code::not_implemented, "--ragged does not work with --devices yet: replicas divide the values and not the samples",
+            "leave one of them out"};
   TrainingJob job(o, report);
   HEDDLE_CHECK(job.open());
   HEDDLE_CHECK(job.read_data());

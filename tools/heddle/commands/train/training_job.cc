@@ -179,12 +179,23 @@ Status TrainingJob::add_training(const std::string& name) {
   const Result<Session> as_it_is = runtime_->open(*nets_);
   if (!as_it_is.ok()) return made;
   HEDDLE_TRY(const Session learner, as_it_is->net(name));
-  std::map<std::string, int64_t> symbols;
-  for (const PortInfo& port : learner.inputs())
-    if (!port.symbols.empty() && !port.symbols[0].empty()) symbols.emplace(port.symbols[0], batch_of(learner.inputs()));
+  const int64_t batch = batch_of(learner.inputs());
+  std::map<std::string, int64_t> symbols, of_offsets;
+  for (const PortInfo& port : learner.inputs()) {
+    if (port.symbols.empty() || port.symbols[0].empty()) continue;
+    if (!o_.samples.is_ragged(port.name))
+      symbols.emplace(port.symbols[0], batch);
+    else if (o_.samples.are_offsets(port.name))
+      of_offsets.emplace(port.symbols[0], batch + 1);  // where the number of all values is the last of them
+  }
   if (symbols.empty()) return made;
   how.symbols.assign(symbols.begin(), symbols.end());
-  HEDDLE_CHECK(nets_->add_training(*runtime_, name, how, name));
+  made = nets_->add_training(*runtime_, name, how, name);
+  if (made.code() == Code::shape_mismatch && !of_offsets.empty()) {
+    how.symbols.insert(how.symbols.end(), of_offsets.begin(), of_offsets.end());
+    made = nets_->add_training(*runtime_, name, how, name);
+  }
+  HEDDLE_CHECK(made);
   report_.say(fmt::format("net {} does not fit every batch: it learns with {} samples", quoted(name), batch_of(learner.inputs())));
   return {};
 }
@@ -216,6 +227,21 @@ Status TrainingJob::check_files() const {
   if (!o_.curve.empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
   if (!o_.checkpoint_dir.empty()) HEDDLE_CHECK(FileReplacement::create(std::filesystem::path(o_.checkpoint_dir) / "step").status());
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
+}
+
+// Checks that no picture that is read would be written over. Outputs that are not there yet are none.
+Status TrainingJob::check_pictures_stay() const {
+  std::vector<std::pair<const char*, std::filesystem::path>> outputs = {{"--log", o_.log}, {"--curve", o_.curve}, {"-o", o_.output}};
+  if (!o_.output.empty()) outputs.emplace_back("-o", std::filesystem::path(o_.output).replace_extension(".safetensors"));
+  for (const auto& [option, file] : outputs) {
+    std::error_code error;
+    if (file.empty() || !std::filesystem::exists(file, error)) continue;
+    for (const std::string& picture : data_->pictures())
+      if (std::filesystem::equivalent(picture, file, error))
+        return {Code::invalid_argument, fmt::format("{} {} is one of the pictures that are read", option, quoted(file.string())),
+                "give the output another name"};
+  }
+  return {};
 }
 
 // Checks that a file is not called like a checkpoint in their folder, where it would be taken for one, and be removed as an old one.
@@ -282,13 +308,27 @@ Status TrainingJob::read_data() {
   data_.emplace(o_.samples, limits_);
   HEDDLE_TRY(auto data, data_->read(false, inputs_of_data(*session_), seed_));
   samples_ = data->samples();
+  say_classes();
   between_ = steps_between_tests();
   options.evaluate_every = between_;
+  HEDDLE_CHECK(check_pictures_stay());
   HEDDLE_TRY(trainer_, Trainer::create(*session_, std::move(data), options));
   if (o_.samples.test_data.empty()) return resume();
-  HEDDLE_TRY(tests_, data_->read(true, inputs_of_data(*test_), seed_ + 1));
-  HEDDLE_CHECK(trainer_->test_with(*test_, tests_), "while --test-data was read");
+  HEDDLE_TRY(auto tests, data_->read(true, inputs_of_data(*test_), seed_ + 1));
+  HEDDLE_CHECK(check_pictures_stay());
+  HEDDLE_CHECK(trainer_->test_with(*test_, std::move(tests)), "while --test-data was read");
   return resume();
+}
+
+// Says which numbers stand for which texts, where there are few.
+void TrainingJob::say_classes() const {
+  constexpr size_t shown = 12;
+  for (const auto& [input, of_input] : data_->classes()) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(shown, of_input.names().size()); ++i) names.push_back(printable(of_input.names()[i]));
+    if (of_input.names().size() > shown) names.emplace_back("...");
+    report_.say(fmt::format("{}: {} classes: {}", printable(input), of_input.names().size(), join(names, ", ")));
+  }
 }
 
 // Warns before the first step: after hours it would be too late.

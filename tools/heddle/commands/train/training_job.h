@@ -65,8 +65,8 @@ class TrainingJob {
   int64_t steps_between_tests() const;
   int64_t batch_of(const std::vector<PortInfo>& inputs) const;
   Status check_files() const;
+  Status check_pictures_stay() const;
   Status check_no_checkpoint(const std::string& what, const std::string& file) const;
-  Result<std::vector<std::string>> test_means();
   Status open_log();
   Status look_for_checkpoint();
   Status resume();
@@ -74,6 +74,7 @@ class TrainingJob {
   Status restore_best();
   Status open_test(const Session& all, const std::string& learning);
   Status run_init(const Session& all);
+  void say_classes() const;
   void warn_of_no_output() const;
   void note_host_steps();
   Status save_nets_with_variables();
@@ -93,7 +94,6 @@ class TrainingJob {
   std::optional<Session> session_, test_;
   std::optional<TrainingData> data_;
   std::optional<Trainer> trainer_;
-  std::shared_ptr<const Dataset> tests_;           // null: nothing is tested
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved
   std::vector<CheckpointInfo> candidates_;         // for --resume, the newest first
   std::optional<CheckpointInfo> from_;             // the one that it resumes from

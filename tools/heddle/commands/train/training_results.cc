@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <numeric>
 
 #include "base/element.h"
 #include "base/text/text.h"
@@ -24,35 +23,11 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-// Returns the names of the means that tests will have. The plan for their first samples says which outputs are one number.
-Result<std::vector<std::string>> TrainingJob::test_means() {
-  std::vector<std::string> names;
-  if (!tests_) return names;
-  std::vector<int64_t> samples(static_cast<size_t>(std::min(batch_, tests_->samples())));
-  std::iota(samples.begin(), samples.end(), 0);
-  const auto count = static_cast<int64_t>(samples.size());
-  Batch batch;
-  HEDDLE_CHECK(tests_->read({samples.data(), count, 0, seed_, -1}, batch));
-  std::vector<TensorView> inputs;
-  std::vector<float> weights(samples.size(), 1);
-  for (const PortInfo& port : test_->inputs()) {
-    const auto found = std::find(tests_->names().begin(), tests_->names().end(), port.name);
-    const bool is_weights = found == tests_->names().end();
-    inputs.push_back(is_weights ? TensorView{DType::f32, port.shape.rank() == 2 ? Shape{count, 1} : Shape{count}, weights.data()}
-                                : batch.values()[static_cast<size_t>(found - tests_->names().begin())]);
-  }
-  HEDDLE_TRY(const std::shared_ptr<const PlanInfo> plan, test_->plan(inputs), "while testing");
-  for (const size_t output : plan->outputs)
-    if (plan->values[output].shape.rank() == 0) names.push_back(plan->values[output].name);
-  for (const std::string& metric : o_.metrics) names.push_back(metric.substr(0, metric.find(':')));
-  return names;
-}
-
 Status TrainingJob::open_log() {
   if (o_.log.empty()) return {};
   std::vector<std::string> means;
   if (TrainingLog::is_table(o_.log)) {
-    HEDDLE_TRY(means, test_means());
+    HEDDLE_TRY(means, trainer_->test_means());
   }
   log_.emplace(o_.log, means);
   return log_->open(trainer_->steps(), o_.loss, &picture_);

@@ -16,6 +16,10 @@
 namespace heddle::tool {
 namespace {
 
+bool takes_whole(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::i32;
+}
+
 // Converts the dtype: a picture of bytes becomes numbers from 0 to 1.
 Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& array, DType wanted) {
   if (array->dtype == wanted) return array;
@@ -23,31 +27,23 @@ Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& 
   auto made = Blob::allocate(wanted, array->shape, &data);
   const TensorView from = {array->dtype, array->shape, const_cast<std::byte*>(array->data)};
   for (int64_t i = 0; i < array->shape.element_count(); ++i) {
-    if (array->dtype == DType::u64 && wanted == DType::i64) {  // a double would round these
-      const uint64_t exact = static_cast<const uint64_t*>(from.data)[i];
-      if (exact > INT64_MAX)
-        return Status(Code::invalid_argument, fmt::format("element {} is {}, which no i64 is", i, exact), "look at the data");
-      reinterpret_cast<int64_t*>(data)[i] = static_cast<int64_t>(exact);
+    if (takes_whole(wanted)) {
+      int64_t number = 0;
+      if (!whole_element(from, i, &number) || !store_whole(data, wanted, i, number))
+        return Status(Code::invalid_argument, fmt::format("element {} is {}, which no {} is", i, element_text(from, i), to_string(wanted)),
+                      "look at the data");
       continue;
     }
-    const double value = element(from, i);
-    const auto at = static_cast<size_t>(i);
-    const double bound = wanted == DType::i32 ? 0x1p31 : 0x1p63;  // for integers; narrower ones are exact in a double
-    if ((wanted == DType::i32 || wanted == DType::i64) && !(value >= -bound && value < bound))
-      return Status(Code::invalid_argument, fmt::format("element {} is {:.17g}, which no {} is", i, value, to_string(wanted)),
-                    "look at the data");
-    if (wanted == DType::f32) reinterpret_cast<float*>(data)[at] = static_cast<float>(array->dtype == DType::u8 ? value / 255 : value);
-    if (wanted == DType::f64) reinterpret_cast<double*>(data)[at] = array->dtype == DType::u8 ? value / 255 : value;
-    if (wanted == DType::i64) reinterpret_cast<int64_t*>(data)[at] = static_cast<int64_t>(value);
-    if (wanted == DType::i32) reinterpret_cast<int32_t*>(data)[at] = static_cast<int32_t>(value);
+    const double value = array->dtype == DType::u8 ? element(from, i) / 255 : element(from, i);
+    if (wanted == DType::f32) reinterpret_cast<float*>(data)[i] = static_cast<float>(value);
+    if (wanted == DType::f64) reinterpret_cast<double*>(data)[i] = value;
   }
   return std::shared_ptr<const Blob>(made);
 }
 
 bool converts(DType from, DType to) {
-  const auto whole = [](DType t) { return t != DType::none && t != DType::f16 && t != DType::bf16 && t != DType::f32 && t != DType::f64; };
-  const bool to_float = to == DType::f32 || to == DType::f64, to_whole = to == DType::i64 || to == DType::i32;
-  return from == to || (to_float && from != DType::none) || (to_whole && whole(from));
+  const bool to_float = to == DType::f32 || to == DType::f64;
+  return from == to || (to_float && from != DType::none) || (takes_whole(to) && (is_whole(from) || from == DType::boolean));
 }
 
 class ArrayColumn final : public SampleColumn {

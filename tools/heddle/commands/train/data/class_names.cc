@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "tensors/convert.h"
 
 namespace heddle::tool {
 
@@ -34,11 +35,8 @@ Result<std::shared_ptr<const Blob>> ClassNames::numbers(const std::string& optio
           Code::unknown_name,
           fmt::format("{}: {} of sample {} is none of the {} classes of the training", option, quoted(texts[i]), i, names_.size()),
           suggestion(texts[i], names_));
-    const auto number = found - names_.begin();
-    if (input.dtype == DType::i64)
-      reinterpret_cast<int64_t*>(data)[i] = number;
-    else
-      reinterpret_cast<int32_t*>(data)[i] = static_cast<int32_t>(number);
+    if (!store_whole(data, input.dtype, static_cast<int64_t>(i), found - names_.begin()))
+      return Status(Code::limit_exceeded, fmt::format("{}: there are more classes than an i32 counts", option), "make the input i64");
   }
   return std::shared_ptr<const Blob>(std::move(made));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <string_view>
@@ -33,17 +34,13 @@ bool parse_floats(std::string_view text, std::vector<float>* numbers) {
 
 void DataFlags::declare(CLI::App& app) {
   app.add_option("--data", data,
-                 "for each input an array, samples along its first axis; columns, FILE.csv:a,b; a folder of pictures, or their classes, "
-                 "FOLDER:class; tokens, FILE:+0; or \"synthetic\"")
+                 "for each input: an array (samples along its first axis); FILE.csv:a,b; pictures, FOLDER or LIST.csv:COLUMN; classes, "
+                 "FOLDER:class or LIST.csv:COLUMN; tokens, FILE:+0 or FILE.txt; or \"synthetic\"")
       ->required()
       ->type_name("NAME=WHAT");
-  app.add_option("--samples", samples, "of synthetic data")->check(whole_number(INT64_MAX, 1))->capture_default_str();
-  app.add_option("--skip-bad", skip_bad,
-                 "how many samples that can not be read are left out, each with a warning; else the first is an error")
-      ->type_name("N")
-      ->check(whole_number(INT64_MAX));
   app.add_option("--test-data", test_data, "the same for the test net")->type_name("NAME=WHAT");
-  app.add_option("--ragged", ragged, "an input whose values belong to samples as the offsets of another input say")
+  app.add_option("--samples", samples, "of synthetic data")->check(whole_number(INT64_MAX, 1))->capture_default_str();
+  app.add_option("--ragged", ragged, "VALUES has another number of values for each sample; OFFSETS says where those of each begin")
       ->type_name("VALUES=OFFSETS");
   app.add_option("--augment", augment, "random changes of pictures to train with: crop, flip, color=0.4")
       ->delimiter(',')
@@ -51,9 +48,23 @@ void DataFlags::declare(CLI::App& app) {
   app.add_option("--normalize", normalize,
                  "what pictures become: imagenet, none (0 to 1), or means and deviations, 0.5,0.5,0.5/0.2,0.2,0.2")
       ->type_name("NUMBERS");
-  app.add_option("--readers", readers, "threads that read samples that are not in memory; 0: the one that trains")
-      ->check(whole_number(1024))
+  constexpr int max_readers = 64;  // as many as the trainer has
+  app.add_option("--readers", readers, "threads that read pictures ahead of the steps; 0: the one that trains")
+      ->check(whole_number(max_readers))
       ->capture_default_str();
+  app.add_option("--skip-bad", skip_bad,
+                 "how many samples that can not be read are left out, each with a warning; else the first is an error")
+      ->type_name("N")
+      ->check(whole_number(INT64_MAX));
+}
+
+bool DataFlags::are_offsets(const std::string& input) const {
+  return std::any_of(ragged.begin(), ragged.end(), [&](const std::string& pair) { return pair.ends_with("=" + input); });
+}
+
+bool DataFlags::is_ragged(const std::string& input) const {
+  return are_offsets(input) ||
+         std::any_of(ragged.begin(), ragged.end(), [&](const std::string& pair) { return pair.starts_with(input + "="); });
 }
 
 Result<PictureChanges> DataFlags::changes() const {

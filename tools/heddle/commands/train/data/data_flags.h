@@ -21,6 +21,9 @@ struct DataFlags {
   int readers = 1;
 
   void declare(CLI::App& app);
+  // Returns true for an input of --ragged, whose values or offsets are not one for each sample.
+  bool is_ragged(const std::string& input) const;
+  bool are_offsets(const std::string& input) const;
   // Errors: invalid_argument.
   Result<PictureChanges> changes() const;
   // Returns the numbers of pictures of so many channels. Errors: invalid_argument.

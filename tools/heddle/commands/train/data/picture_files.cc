@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -19,17 +20,28 @@ bool is_hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
-// Adds the pictures beneath a folder.
-Status add_pictures(const fs::path& folder, std::vector<std::string>* paths) {
+bool is_folder(const fs::directory_entry& entry) {
+  std::error_code error;  // a link that leads nowhere is no folder
+  return entry.is_directory(error) && !error;
+}
+
+Status not_listed(const fs::path& folder, const std::error_code& error) {
+  return {Code::file_not_found, fmt::format("could not list {}: {}", quoted(folder.string()), error.message()), "look at the folder"};
+}
+
+// Adds the pictures beneath a folder. `seen`: the folders whose pictures are there already, to which links may lead again.
+Status add_pictures(const fs::path& folder, std::set<fs::path>& seen, std::vector<std::string>* paths) {
   std::error_code error;
-  for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink, error);
-       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    constexpr int max_depth = 32;  // a link may lead back up
-    if (is_hidden(it->path()) || it.depth() > max_depth) it.disable_recursion_pending();
-    if (!is_hidden(it->path()) && is_picture(it->path().string()) && !it->is_directory()) paths->push_back(it->path().string());
+  if (!seen.insert(fs::canonical(folder, error)).second) return {};
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (is_hidden(it->path())) continue;
+    if (is_folder(*it)) {
+      HEDDLE_CHECK(add_pictures(it->path(), seen, paths));
+    } else if (is_picture(it->path().string())) {
+      paths->push_back(it->path().string());
+    }
   }
-  if (error) return {Code::file_not_found, fmt::format("could not list {}: {}", quoted(folder.string()), error.message()), "look at it"};
-  return {};
+  return error ? not_listed(folder, error) : Status();
 }
 
 }  // namespace
@@ -40,7 +52,7 @@ Result<PictureFiles> pictures_of_folder(const std::string& folder) {
   std::error_code error;
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     if (is_hidden(it->path())) continue;
-    if (it->is_directory())
+    if (is_folder(*it))
       classes.push_back(it->path());
     else if (is_picture(it->path().string()))
       found.paths.push_back(it->path().string());
@@ -52,7 +64,8 @@ Result<PictureFiles> pictures_of_folder(const std::string& folder) {
   const bool has_own = !found.paths.empty();
   for (const fs::path& of_class : classes) {
     std::vector<std::string> paths;
-    HEDDLE_CHECK(add_pictures(of_class, &paths));
+    std::set<fs::path> seen = {fs::canonical(folder, error)};
+    HEDDLE_CHECK(add_pictures(of_class, seen, &paths));
     std::sort(paths.begin(), paths.end());
     if (has_own && !paths.empty())
       return Status(Code::invalid_argument,

@@ -5,13 +5,15 @@
 #include <cstring>
 
 #include "base/text/text.h"
+#include "tensors/convert.h"
 
 namespace heddle::tool {
 namespace {
 
 int64_t offset_at(const Blob& offsets, int64_t i) {
-  if (offsets.dtype == DType::i32) return reinterpret_cast<const int32_t*>(offsets.data)[i];
-  return reinterpret_cast<const int64_t*>(offsets.data)[i];
+  int64_t offset = 0;
+  whole_element({offsets.dtype, offsets.shape, const_cast<std::byte*>(offsets.data)}, i, &offset);
+  return offset;
 }
 
 class OffsetsColumn final : public SampleColumn {
@@ -24,11 +26,7 @@ class OffsetsColumn final : public SampleColumn {
     HEDDLE_TRY(void* const made, batch.make(i, dtype, {count}));
     int64_t at = 0;
     for (int64_t k = 0; k < count; ++k) {
-      if (dtype == DType::i64)
-        static_cast<int64_t*>(made)[k] = at;
-      else if (at <= INT32_MAX)
-        static_cast<int32_t*>(made)[k] = static_cast<int32_t>(at);
-      else
+      if (!store_whole(made, dtype, k, at))
         return {Code::invalid_argument, "a batch has more values than i32 offsets can count", "take a smaller batch"};
       if (k == request.count) break;
       const auto [begin, end] = offsets_->range(request.samples[k]);
@@ -83,11 +81,12 @@ Result<std::shared_ptr<const SampleOffsets>> sample_offsets(const std::string& o
   const int64_t count = is_row ? offsets->shape[0] : 0;
   if (!is_row || count < 1 || (samples >= 0 && count != samples && count != samples + 1))
     return Status(Code::shape_mismatch,
-                  fmt::format("{}: {} is {}{}, expected an offset for each of {} samples", option, quoted(name), to_string(offsets->dtype),
-                              offsets->shape.text(), samples < 0 ? "all" : fmt::to_string(samples)),
+                  fmt::format("{}: {} is {}{}, expected an offset for each sample{}", option, quoted(name), to_string(offsets->dtype),
+                              offsets->shape.text(), samples < 0 ? "" : fmt::format(", of which there are {}", samples)),
                   "give an offset for each sample, and perhaps the number of values at the end");
   auto made = std::make_shared<SampleOffsets>();
-  made->samples = samples < 0 ? count : samples;
+  const bool ends_with_all = count > 1 && offset_at(*offsets, count - 1) == values;  // of a sample it would say that it has none
+  made->samples = samples >= 0 ? samples : ends_with_all ? count - 1 : count;
   made->values = values;
   int64_t before = 0;
   for (int64_t i = 0; i < count; ++i) {

@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/element.h"
 #include "base/file.h"
 #include "base/text/text.h"
+#include "tensors/convert.h"
 #include "tensors/tensor_files.h"
 
 namespace heddle::tool {
 namespace {
-
-bool is_whole(DType dtype) {
-  return dtype == DType::u8 || dtype == DType::i8 || dtype == DType::u16 || dtype == DType::i16 || dtype == DType::u32 ||
-         dtype == DType::i32 || dtype == DType::u64 || dtype == DType::i64;
-}
 
 class TokenColumn final : public SampleColumn {
  public:
@@ -32,13 +27,11 @@ class TokenColumn final : public SampleColumn {
     const TensorView tokens = {tokens_->dtype, tokens_->shape, const_cast<std::byte*>(tokens_->data)};
     for (int64_t k = 0; k < request.count; ++k)
       for (int64_t t = 0; t < length_; ++t) {
-        const double token = element(tokens, request.samples[k] * length_ + shift_ + t);
-        if (dtype_ == DType::i64)
-          static_cast<int64_t*>(made)[k * length_ + t] = static_cast<int64_t>(token);
-        else if (token >= -0x1p31 && token < 0x1p31)
-          static_cast<int32_t*>(made)[k * length_ + t] = static_cast<int32_t>(token);
-        else
-          return {Code::invalid_argument, fmt::format("token {:.17g} is no i32", token), "look at the data"};
+        int64_t token = 0;
+        if (!whole_element(tokens, request.samples[k] * length_ + shift_ + t, &token) || !store_whole(made, dtype_, k * length_ + t, token))
+          return {Code::invalid_argument,
+                  fmt::format("token {} is {}, which no {} is", request.samples[k] * length_ + shift_ + t, token, to_string(dtype_)),
+                  "look at the data"};
       }
     return {};
   }
@@ -79,6 +72,11 @@ Result<std::shared_ptr<const SampleColumn>> token_column(const std::string& opti
     return Status(Code::dtype_mismatch,
                   fmt::format("{}: input {} is {}, and takes no tokens", option, quoted(input.name), to_string(input.dtype)),
                   "make it i64 or i32");
+  if (tokens->shape[0] - max_shift < input.shape[1])
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: there are {} tokens, fewer than one sample of {} and {} after it", option, tokens->shape[0],
+                              input.shape[1], max_shift),
+                  "give more tokens");
   return std::shared_ptr<const SampleColumn>(
       std::make_shared<TokenColumn>(std::move(tokens), input.dtype, input.shape[1], shift, max_shift));
 }

@@ -49,6 +49,14 @@ std::string column_of(const std::string& text) {
   return file.size() < text.size() ? text.substr(file.size() + 1) : "";
 }
 
+// Returns what a hint names for an input that is given nothing.
+std::string example_for(const PortInfo& input, const std::vector<NameValue>& given) {
+  if (input.dtype == DType::i64 || input.dtype == DType::i32)
+    for (const NameValue& value : given)
+      if (is_folder(value.second)) return value.second + std::string(class_suffix);
+  return "FILE.npy";
+}
+
 const std::string* value_of(const std::vector<NameValue>& given, const std::string& name) {
   const auto found = std::find_if(given.begin(), given.end(), [&](const NameValue& v) { return v.first == name; });
   return found == given.end() ? nullptr : &found->second;
@@ -80,6 +88,11 @@ Result<const PictureFiles*> TrainingData::pictures_of(const std::string& folder)
 
 Result<std::shared_ptr<const SampleColumn>> TrainingData::column_of_classes(const Source& source, std::vector<std::string> texts) {
   auto known = classes_.find(source.input->name);
+  if (source.tests && known == classes_.end())
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}: {} has texts, and the data that are trained with have numbers for this input", source.option, quoted(source.file)),
+        "give classes for both, or numbers for both");
   if (known == classes_.end()) known = classes_.emplace(source.input->name, ClassNames::of(texts)).first;
   HEDDLE_TRY(auto numbers, known->second.numbers(source.option, *source.input, texts));
   return array_column(source.option, *source.input, std::move(numbers));
@@ -99,11 +112,12 @@ Result<std::shared_ptr<const SampleColumn>> TrainingData::column_of_pictures(con
   }
   if (!takes_pictures(*source.input))
     return Status(Code::shape_mismatch,
-                  fmt::format("{}: input {} is {}{}, and pictures are f32 [batch, 3, height, width], or 1 for grey", source.option,
-                              quoted(source.input->name), to_string(source.input->dtype), source.input->shape.text()),
+                  fmt::format("{}: the input is {}{}, and pictures are f32 [batch, 3, height, width], or 1 for grey", source.option,
+                              to_string(source.input->dtype), source.input->shape.text()),
                   source.input->dtype == DType::i64 || source.input->dtype == DType::i32
                       ? fmt::format("for the classes of the pictures write {}={}:class", source.input->name, source.file)
                       : "give an input of fixed height and width pictures");
+  pictures_.insert(pictures_.end(), listed.paths.begin(), listed.paths.end());
   HEDDLE_TRY(const PictureNumbers numbers, flags_.numbers(source.input->shape[1]));
   HEDDLE_TRY(const PictureChanges changes, flags_.changes());
   return picture_column(*source.input, std::move(listed.paths), numbers, source.tests ? PictureChanges() : changes);
@@ -122,6 +136,10 @@ Result<std::shared_ptr<const SampleColumn>> TrainingData::column(const Source& s
     const bool were_texts = classes_.count(source.input->name) > 0;
     if (were_texts || !all_are_numbers(texts)) return column_of_classes(source, std::move(texts));
   }
+  const bool names_folder = std::filesystem::path(source.file).extension().empty() || source.text.ends_with(class_suffix);
+  if (std::error_code error; names_folder && !std::filesystem::exists(source.file, error))
+    return Status(Code::file_not_found, fmt::format("{}: there is no folder or file {}", source.option, quoted(source.text)),
+                  "check the path");
   HEDDLE_TRY(auto array, read_array(source.option, *source.input, source.text, limits_));
   return array_column(source.option, *source.input, std::move(array));
 }
@@ -135,6 +153,7 @@ Status TrainingData::add_ragged(const std::vector<Source>& sources, std::vector<
     if (values->shape.rank() < 1)
       return {Code::shape_mismatch, fmt::format("{}: the values of {} have no axis", source.option, quoted(source.input->name)),
               "give all values of all samples, one after the other"};
+    HEDDLE_TRY(const auto fits, array_column(source.option, *source.input, values));
     HEDDLE_TRY(auto offsets, read_array(of->option, *of->input, of->text, limits_));
     int64_t samples = -1;
     for (const NamedColumn& named : *columns)
@@ -179,9 +198,9 @@ Result<std::vector<TrainingData::Source>> TrainingData::sources_of(bool tests, c
     const std::string* const text = value_of(given, input.name);
     if (!text)
       return Status(Code::missing_input, fmt::format("{}: nothing was given for input {}", option, quoted(input.name)),
-                    fmt::format("add {} {}=FILE.npy", option, input.name));
+                    fmt::format("add {} {}={}", option, input.name, example_for(input, given)));
     Source source;
-    source.option = option;
+    source.option = fmt::format("{} {}", option, input.name);
     source.input = &input;
     source.text = *text;
     source.tests = tests;
@@ -196,7 +215,10 @@ Result<std::vector<TrainingData::Source>> TrainingData::sources_of(bool tests, c
 Result<std::shared_ptr<const Dataset>> TrainingData::read(bool tests, const std::vector<PortInfo>& inputs, uint64_t seed) {
   const std::string option = tests ? "--test-data" : "--data";
   std::vector<NamedColumn> columns;
+  HEDDLE_CHECK(flags_.changes().status());
+  HEDDLE_CHECK(flags_.numbers(3).status());
   if (is_synthetic(tests ? flags_.test_data : flags_.data)) {
+    if (!flags_.ragged.empty()) return Status(Code::invalid_argument, "--ragged: synthetic data are not ragged", "give files");
     HEDDLE_CHECK(synthesize(option, inputs, seed, &columns));
     return dataset_of(option, std::move(columns));
   }
@@ -209,7 +231,17 @@ Result<std::shared_ptr<const Dataset>> TrainingData::read(bool tests, const std:
     columns.push_back({source.input->name, std::move(made)});
   }
   HEDDLE_CHECK(add_ragged(sources, &columns));
+  if (!tests) HEDDLE_CHECK(check_pictures(columns));
   return dataset_of(option, std::move(columns));
+}
+
+// Refuses options of pictures where there are none.
+Status TrainingData::check_pictures(const std::vector<NamedColumn>& columns) const {
+  if (std::any_of(columns.begin(), columns.end(), [](const NamedColumn& named) { return !named.column->is_in_memory(); })) return {};
+  const char* const option = !flags_.augment.empty() ? "--augment" : !flags_.normalize.empty() ? "--normalize" : nullptr;
+  if (!option) return {};
+  return {Code::invalid_argument, fmt::format("{}: no input is given pictures", option),
+          "leave it out, or name a folder or a list of pictures"};
 }
 
 std::vector<std::string> files_of(const std::vector<std::string>& specs) {

@@ -26,6 +26,8 @@ class TrainingData {
   Result<std::shared_ptr<const Dataset>> read(bool tests, const std::vector<PortInfo>& inputs, uint64_t seed);
   // By input that has classes: their names, in the order of their numbers.
   const std::map<std::string, ClassNames>& classes() const { return classes_; }
+  // The paths of all pictures.
+  const std::vector<std::string>& pictures() const { return pictures_; }
 
  private:
   struct Source;
@@ -33,6 +35,7 @@ class TrainingData {
   Result<std::shared_ptr<const SampleColumn>> column(const Source& source);
   Result<std::shared_ptr<const SampleColumn>> column_of_pictures(const Source& source);
   Result<std::shared_ptr<const SampleColumn>> column_of_classes(const Source& source, std::vector<std::string> texts);
+  Status check_pictures(const std::vector<NamedColumn>& columns) const;
   Status add_ragged(const std::vector<Source>& sources, std::vector<NamedColumn>* columns);
   Status synthesize(const std::string& option, const std::vector<PortInfo>& inputs, uint64_t seed, std::vector<NamedColumn>* columns);
   Result<const PictureFiles*> pictures_of(const std::string& folder);
@@ -40,6 +43,7 @@ class TrainingData {
   const DataFlags& flags_;
   const Limits& limits_;
   std::map<std::string, ClassNames> classes_;
+  std::vector<std::string> pictures_;
   std::map<std::string, PictureFiles> folders_;  // that were listed
   int64_t max_shift_ = 0;                        // of tokens, in the dataset that is read
 };
