@@ -104,6 +104,10 @@ TEST(ToolTrain, LearnsFromATable) {
   EXPECT_EQ(codes(heddle_json(
                 {"train", samples.net, "--data", "x=" + file + ":x0,name", "--data", "labels=" + file + ":label", "--steps", "1"}, 3)),
             Words{"syntax"});
+  const Json classes_with_points =
+      heddle_json({"train", samples.net, "--data", "x=" + file + ":x0,x1", "--data", "labels=" + file + ":x1", "--steps", "1"}, 3);
+  EXPECT_EQ(codes(classes_with_points), Words{"dtype-mismatch"});
+  EXPECT_EQ(classes_with_points["diagnostics"][0]["hint"], "write its numbers without a point: 3, not 3.0");
 }
 
 // Eight samples in batches of three are two steps of an epoch, or three with the last two samples.

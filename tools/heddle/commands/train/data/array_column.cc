@@ -98,7 +98,7 @@ Result<std::shared_ptr<const Blob>> read_array(const std::string& option, const 
     return Status(
         Code::dtype_mismatch,
         fmt::format("{}: the array for {} is {}, the input {}", option, quoted(port.name), to_string(array->dtype), to_string(port.dtype)),
-        "save it as that dtype");
+        is_csv(file) ? "write its numbers without a point: 3, not 3.0" : "save it as that dtype");
   HEDDLE_TRY(std::shared_ptr<const Blob> converted, of_dtype(array, port.dtype), what);
   return converted;
 }
