@@ -1,6 +1,6 @@
 #!/bin/bash
 # tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread |
-#               --mutants | --kernels | --architectures | --fusion | --peers | --replicas]
+#               --mutants | --kernels | --architectures | --fusion | --peers | --replicas | --imported]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -29,6 +29,8 @@
 # --peers         every fault of one rank at every step of a net that trains over 2 and 3 ranks (tests/plugin/peers_matrix_test.cc).
 # --replicas      faults at every step of three data-parallel nets, on devices and on ranks, 500 schedules of eight devices beside a storm of
 #                 allocations (tests/collectives), and 10,000 steps on two devices that hold what they held (tests/steady_state).
+# --imported      seven nets that PyTorch exports, made trainable by the command alone: 20 losses of sgd and adam against PyTorch's, and trainings that are
+#                 killed and resumed (tests/differential/imported_training.py). Installs Debian's PyTorch, scikit-learn and statsmodels.
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,7 +44,7 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion | --peers | --replicas) what=${1#--}; shift ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion | --peers | --replicas | --imported) what=${1#--}; shift ;;
     *) sed -n '2,3p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
@@ -72,6 +74,12 @@ case $what in
     cmake --build --preset dev --target heddle_collectives_tests heddle_steady_state_tests cpu sim
     HEDDLE_LONG_TESTS=1 build/dev/bin/heddle_collectives_tests --gtest_filter='ReplicaFaults.*:RankFaults.*:ReplicasHunt.*'
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_steady_state_tests --gtest_filter='*TwoDevices*'
+    ;;
+  imported)
+    tools/install_packages.sh python3-torch python3-onnx python3-sklearn python3-statsmodels
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_tool cpu
+    exec /usr/bin/python3 tests/differential/imported_training.py --heddle build/dev/bin/heddle
     ;;
   spread)
     tools/install_packages.sh
