@@ -243,6 +243,9 @@ TEST(ToolCheckpoints, TheBestIsWhatIsKept) {
   const Json again =
       train({"--best", "loss=min", "--patience", "3", "-o", here.file("again.json"), "--checkpoint-dir", here.file("a"), "--resume"});
   EXPECT_EQ(again["train"]["steps"], 0);
+  EXPECT_TRUE(again["train"]["first_loss"].is_null());
+  EXPECT_TRUE(stopped["train"]["test"].is_object());
+  for (const char* const key : {"best", "stopped_early", "last_loss", "test"}) EXPECT_EQ(again["train"][key], stopped["train"][key]) << key;
   EXPECT_EQ(read_text(here.file("again.json")), read_text(trained));
   EXPECT_EQ(codes(train({"--best", "loss", "--no-output"}, 2)), Words{"invalid-argument"});
   EXPECT_EQ(codes(train({"--best", "accuracy=max", "--no-output"}, 2)), Words{"unknown-name"});

@@ -139,8 +139,10 @@ Json TrainingJob::best_json() const {
 
 void TrainingJob::describe() {
   if (const std::string left_out = bad_samples_.summary(); !left_out.empty()) report_.say(left_out);
-  Json test, classes = Json::object();
-  for (const auto& [name, value] : tested_) test[name] = number(value);
+  // A training that was over before it was resumed has the numbers of its checkpoint.
+  Json test, classes = Json::object(), last_loss;
+  for (const auto& [name, value] : tested_.empty() && from_ ? from_->means : tested_) test[name] = number(value);
+  if (!losses_.empty() || from_) last_loss = number(losses_.empty() ? from_->loss : losses_.last().loss);
   if (data_)
     for (const auto& [input, of_input] : data_->classes()) classes[input] = of_input.names();
   report_.json["train"] = {{"steps", losses_.count()},
@@ -152,7 +154,7 @@ void TrainingJob::describe() {
                            {"stopped_early", stopped_early_},
                            {"bad_samples", bad_samples_.count()},
                            {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
-                           {"last_loss", losses_.empty() ? Json() : number(losses_.last().loss)},
+                           {"last_loss", last_loss},
                            {"seconds", seconds_},
                            {"test", test}};
 }
