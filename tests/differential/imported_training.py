@@ -15,8 +15,8 @@ no test runs it; `tools/soak.sh --imported` does. Ends with 1 when something is 
    gradient was right for its own weights.
 2. A training with dropout, checkpoints, tests, --best loss=min and --patience 3, undisturbed; then the same killed by SIGKILL as soon as a
    second checkpoint is complete, and begun again with --resume, and killed again after two further ones, --kills times. The file of -o with
-   its weights, the checkpoints that are left, `best`, `stopped_early`, the means of the last test and the log, but for its times, are the
-   same. At least one net stops early.
+   its weights, the checkpoints that are left, `best`, `stopped_early`, the last loss, the means of the last test and the log, but for its
+   times, are the same; so they are when it is resumed once more after its end. At least one net stops early.
 3. The tabular net of the same training predicts. Its data are those of Fair, Ray. 1978. "A Theory of Extramarital Affairs," Journal of
    Political Economy, February, 45-61, as statsmodels/datasets/fair has them ("Included with permission of the author."; statsmodels is under
    the 3-clause BSD licence): 6,366 answers, of which every fifth is held out; target: affairs > 0. Logistic regression by scikit-learn (C = 1,
@@ -213,6 +213,19 @@ def without_times(log):
     return [{key: value for key, value in line.items() if not key.endswith("_ns")} for line in lines_of(log)]
 
 
+def compare_trainings(parts, whole, end):
+    """What differs between the folders of the two trainings, and what they have told."""
+    differs = [key for key in ("best", "stopped_early", "test", "last_loss") if whole[key] != end[key]]
+    files = [{path.name: path.read_bytes() for path in part.glob("trained.*")} for part in parts.values()]
+    if files[0] != files[1] or "trained.heddle" not in files[0]:
+        differs.append("weights")
+    left = [{path.name: path.read_bytes() for path in (part / "checkpoints").iterdir()} for part in parts.values()]
+    if left[0] != left[1]:
+        differs.append("checkpoints")
+    logs = [without_times(part / "log.jsonl") for part in parts.values()]
+    return differs + (["log"] if logs[0] != logs[1] else [])
+
+
 def kill_and_resume(heddle, task, folder, kills):
     """Columns of the row, what differs, and what the undisturbed training has told."""
     heddle.make_trainable(task, 0.2, folder)
@@ -226,8 +239,6 @@ def kill_and_resume(heddle, task, folder, kills):
         done = killed(resumed, parts["killed"] / "checkpoints", 2)
         if done:
             break
-        if (parts["killed"] / "trained.heddle").exists():
-            raise Refused("a training that was killed has left its output")
         times += 1
         newest = int(max(complete(parts["killed"] / "checkpoints"))[len("step-"):-len(".safetensors")])
         resumed = words + ["--resume"]
@@ -236,19 +247,12 @@ def kill_and_resume(heddle, task, folder, kills):
     if not done:
         done = heddle.ask(*training_words(task, parts["killed"], folder), "--resume")
     end = done["train"]
-    differs = [key for key in ("best", "stopped_early", "test", "last_loss") if whole[key] != end[key]]
-    files = [{path.name: path.read_bytes() for path in part.glob("trained.*")} for part in parts.values()]
-    if files[0] != files[1] or "trained.heddle" not in files[0]:
-        differs.append("weights")
-    left = [{path.name: path.read_bytes() for path in (part / "checkpoints").iterdir()} for part in parts.values()]
-    if left[0] != left[1]:
-        differs.append("checkpoints")
-    logs = [without_times(part / "log.jsonl") for part in parts.values()]
-    if logs[0] != logs[1]:
-        differs.append("log")
-    if end["resumed_from"] != newest:
-        differs.append("step that it continued from")
-    last = max(line["step"] for line in logs[0])
+    differs = [] if end["resumed_from"] == newest else ["step that it continued from"]
+    differs += compare_trainings(parts, whole, end)
+    over = heddle.ask(*training_words(task, parts["killed"], folder), "--resume")["train"]
+    if over["steps"] != 0 or compare_trainings(parts, whole, over):
+        differs.append("end, when it is resumed after it")
+    last = max(line["step"] for line in lines_of(parts["undisturbed"] / "log.jsonl"))
     columns = [last, times, end["resumed_from"], f"{whole['best']['mean']:.4f} at {whole['best']['step']}", "yes" if whole["stopped_early"] else "no"]
     return columns, differs, whole
 
@@ -296,7 +300,10 @@ def compare(heddle, options, base):
     """Prints the tables; returns the exit status."""
     print(versions(heddle), flush=True)
     losses, trainings, findings, stopped = [], [], [], []
-    for name in options.net or tasks(base):
+    names = list(tasks(base))
+    if unknown := [name for name in options.net or () if name not in names]:
+        sys.exit(f"no net is called {unknown[0]}; there are {', '.join(names)}")
+    for name in options.net or names:
         folder = base / name.replace(" ", "_")
         for part in ("equal", "killed"):
             (folder / part).mkdir(parents=True)
