@@ -177,7 +177,7 @@ TEST(Codec, TextsTakeNoMemory) {
   EXPECT_EQ(read.pixels, pixels);
 }
 
-// Of several EXIF segments the first one counts, and there may be many.
+// The first of several EXIF segments counts, and there may be many.
 TEST(Codec, TheFirstOrientationCounts) {
   const auto exif = [](char orientation) {
     return std::string("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 24) + orientation + std::string("\0\0\0\0\0\0\0", 7);
