@@ -3,8 +3,8 @@
 //   heddle_picture_bench FOLDER [THREADS] [PICTURES]
 //
 // Writes PICTURES (10,000) JPEGs of 224 x 224 into FOLDER, unless it has some, and reads all of them THREADS (2) at a time: with the bare
-// loop, which reads the files and decodes them, and as a training reads its batches of 32, which also makes them f32 [32, 3, 224, 224].
-// Prints the pictures a second of five rounds in turn, and the median of their ratios.
+// loop, which reads the files and decodes them; as a training decodes them; and as a training reads its batches of 32, which also makes
+// them f32 [32, 3, 224, 224]. Prints the pictures a second of five rounds in turn, and the medians of their ratios to the bare loop.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
+#include "codec/encoded_picture.h"
 #include "commands/train/data/training_data.h"
 #include "image/picture_files.h"
 #include "must.h"
@@ -86,11 +88,24 @@ void decode_bare(const std::vector<std::string>& files, std::atomic<size_t>& nex
   }
 }
 
-double bare_rate(const std::vector<std::string>& files, int threads) {
+// Files are read and decoded as a training does it, up to their bytes.
+void decode_checked(const std::vector<std::string>& files, std::atomic<size_t>& next) {
+  std::vector<uint8_t> pixels(side * side * 3);
+  for (size_t i = next++; i < files.size(); i = next++) {
+    const FileBytes bytes = must(read_file(files[i], int64_t{1} << 30));
+    const pictures::EncodedPicture picture = {reinterpret_cast<const unsigned char*>(bytes.data.get()), bytes.size};
+    pictures::PictureHeader header;
+    if (!read_header(picture, &header).ok() || !decode(picture, header, pictures::PixelFormat::rgb, pixels.data()).ok()) std::abort();
+  }
+}
+
+using Decode = void(const std::vector<std::string>&, std::atomic<size_t>&);
+
+double rate(Decode* decode_files, const std::vector<std::string>& files, int threads) {
   const auto begin = Clock::now();
   std::atomic<size_t> next{0};
   std::vector<std::thread> all;
-  for (int i = 0; i < threads; ++i) all.emplace_back([&] { decode_bare(files, next); });
+  for (int i = 0; i < threads; ++i) all.emplace_back([&] { decode_files(files, next); });
   for (std::thread& thread : all) thread.join();
   return static_cast<double>(files.size()) / std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -125,13 +140,17 @@ int main(int count, char** words) {
   const int threads = count > 2 ? std::atoi(words[2]) : 2;
   if (!fs::exists(fs::path(words[1]) / "a")) write_pictures(words[1], count > 3 ? std::atoll(words[3]) : 10000);
   const std::vector<std::string> files = must(tool::pictures_of_folder(words[1])).paths;
-  bare_rate(files, threads);  // brings the files into memory
-  std::vector<double> ratios;
+  rate(decode_bare, files, threads);  // brings the files into memory
+  std::vector<double> decoded, read;
   for (int round = 0; round < 5; ++round) {
-    const double bare = bare_rate(files, threads), read = reader_rate(words[1], threads);
-    ratios.push_back(read / bare);
-    fmt::print("{} pictures on {} threads: {:.0f}/s bare, {:.0f}/s read: {:.3f}\n", files.size(), threads, bare, read, ratios.back());
+    const double bare = rate(decode_bare, files, threads);
+    const double checked = rate(decode_checked, files, threads), batches = reader_rate(words[1], threads);
+    decoded.push_back(checked / bare);
+    read.push_back(batches / bare);
+    fmt::print("{} pictures on {} threads: {:.0f}/s bare, {:.0f}/s decoded: {:.3f}, {:.0f}/s in batches: {:.3f}\n", files.size(), threads,
+               bare, checked, decoded.back(), batches, read.back());
   }
-  std::sort(ratios.begin(), ratios.end());
-  fmt::print("median {:.3f}\n", ratios[2]);
+  std::sort(decoded.begin(), decoded.end());
+  std::sort(read.begin(), read.end());
+  fmt::print("medians {:.3f} and {:.3f}\n", decoded[2], read[2]);
 }

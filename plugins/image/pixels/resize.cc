@@ -4,6 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace heddle::pictures {
 namespace {
 
@@ -15,7 +19,7 @@ uint8_t rounded(int32_t sum) {
 }
 
 // Makes a row of `bytes` bytes of `taps` rows that follow each other.
-void weigh_rows(const uint8_t* rows, int64_t bytes, const int32_t* weights, int64_t taps, uint8_t* to) {
+[[gnu::always_inline]] inline void weigh_rows_here(const uint8_t* rows, int64_t bytes, const int32_t* weights, int64_t taps, uint8_t* to) {
   constexpr int64_t block = 256;  // sums that stay in the cache
   int32_t sums[block];
   for (int64_t begin = 0; begin < bytes; begin += block) {
@@ -28,6 +32,49 @@ void weigh_rows(const uint8_t* rows, int64_t bytes, const int32_t* weights, int6
     }
     for (int64_t i = 0; i < count; ++i) to[begin + i] = rounded(sums[i]);
   }
+}
+
+// Makes a pixel of `taps` pixels that follow each other.
+[[gnu::always_inline]] inline void weigh_colors(const uint8_t* pixels, const int32_t* weights, int64_t taps, uint8_t* to) {
+  int32_t red = half, green = half, blue = half;
+  for (int64_t k = 0; k < taps; ++k) {
+    red += weights[k] * pixels[3 * k];
+    green += weights[k] * pixels[3 * k + 1];
+    blue += weights[k] * pixels[3 * k + 2];
+  }
+  to[0] = rounded(red);
+  to[1] = rounded(green);
+  to[2] = rounded(blue);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void weigh_rows_avx2(const uint8_t* rows, int64_t bytes, const int32_t* weights, int64_t taps, uint8_t* to) {
+  weigh_rows_here(rows, bytes, weights, taps, to);
+}
+
+// A pixel and the first byte of the next one are the lanes of one vector. REQUIRES: that byte is there.
+[[gnu::target("avx2")]] void weigh_colors_avx2(const uint8_t* pixels, const int32_t* weights, int64_t taps, uint8_t* to) {
+  __m128i sums = _mm_set1_epi32(half);
+  for (int64_t k = 0; k < taps; ++k) {
+    int32_t four = 0;
+    std::memcpy(&four, pixels + 3 * k, sizeof four);
+    sums = _mm_add_epi32(sums, _mm_mullo_epi32(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)), _mm_set1_epi32(weights[k])));
+  }
+  const __m128i whole = _mm_srai_epi32(sums, fraction_bits);
+  const __m128i bytes = _mm_packus_epi16(_mm_packus_epi32(whole, whole), whole);
+  const int32_t four = _mm_cvtsi128_si32(bytes);
+  std::memcpy(to, &four, 3);
+}
+const bool has_avx2 = __builtin_cpu_supports("avx2");
+#else
+constexpr bool has_avx2 = false;
+#endif
+
+void weigh_rows(const uint8_t* rows, int64_t bytes, const int32_t* weights, int64_t taps, uint8_t* to) {
+#if defined(__x86_64__)
+  if (has_avx2) return weigh_rows_avx2(rows, bytes, weights, taps, to);
+#endif
+  weigh_rows_here(rows, bytes, weights, taps, to);
 }
 
 }  // namespace
@@ -78,17 +125,24 @@ int64_t Resizing::memory_bytes(int64_t rows, int64_t channels) const {
   return most * width_ * channels;
 }
 
-// `fixed_channels`: their number where the compiler is to know it; 0: any.
-template <int64_t fixed_channels>
-void Resizing::run_row(const uint8_t* row, int64_t any_channels, uint8_t* to) const {
-  const int64_t channels = fixed_channels > 0 ? fixed_channels : any_channels;
+void Resizing::run_row(const uint8_t* row, int64_t channels, uint8_t* to) const {
   for (int64_t x = 0; x < width_; ++x, to += channels) {
     const int32_t* const weights = across_.weights.data() + x * across_.taps;
-    const uint8_t* const pixel = row + across_.first[static_cast<size_t>(x)] * channels;
+    const uint8_t* const pixels = row + across_.first[static_cast<size_t>(x)] * channels;
     const int64_t taps = across_.taps_of(x);
+#if defined(__x86_64__)
+    if (channels == 3 && has_avx2 && across_.first[static_cast<size_t>(x)] + taps < across_.from) {
+      weigh_colors_avx2(pixels, weights, taps, to);
+      continue;
+    }
+#endif
+    if (channels == 3) {
+      weigh_colors(pixels, weights, taps, to);
+      continue;
+    }
     for (int64_t c = 0; c < channels; ++c) {
       int32_t sum = half;
-      for (int64_t k = 0; k < taps; ++k) sum += weights[k] * pixel[k * channels + c];
+      for (int64_t k = 0; k < taps; ++k) sum += weights[k] * pixels[k * channels + c];
       to[c] = rounded(sum);
     }
   }
@@ -97,11 +151,7 @@ void Resizing::run_row(const uint8_t* row, int64_t any_channels, uint8_t* to) co
 // Writes rows of the picture, resized across.
 void Resizing::run_rows(const Pixels& from, int64_t first, int64_t last, uint8_t* to) const {
   for (int64_t y = first; y < last; ++y, to += width_ * from.channels) {
-    const uint8_t* const row = from.data + y * from.row_bytes();
-    if (from.channels == 3)
-      run_row<3>(row, 3, to);
-    else
-      run_row<0>(row, from.channels, to);
+    run_row(from.data + y * from.row_bytes(), from.channels, to);
   }
 }
 

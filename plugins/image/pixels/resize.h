@@ -36,7 +36,6 @@ class Resizing {
     void plan(int64_t extent, double begin, double length, int64_t results);
     int64_t taps_of(int64_t result) const;
   };
-  template <int64_t fixed_channels>
   void run_row(const uint8_t* row, int64_t channels, uint8_t* to) const;
   void run_rows(const Pixels& from, int64_t first, int64_t last, uint8_t* to) const;
 
