@@ -41,6 +41,7 @@ TextPairs metadata_of(const CheckpointInfo& info) {
                      {key("batch"), fmt::to_string(info.batch)},
                      {key("last_batch"), std::string(to_string(info.last_batch))},
                      {key("shuffle"), info.shuffles ? "yes" : "no"},
+                     {key("data"), info.data},
                      {key("net"), info.net}};
   for (const auto& [name, value] : info.means) pairs.emplace_back(fmt::format("{}{}", mean_prefix, name), shortest(value));
   return pairs;
@@ -116,6 +117,7 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
   info.path = path;
   HEDDLE_TRY(info.version, text_of(pairs, "version"));
   HEDDLE_TRY(info.net, text_of(pairs, "net"));
+  if (const auto data = text_of(pairs, "data"); data.ok()) info.data = *data;  // early ones lack it
   HEDDLE_CHECK(read_number(pairs, "step", &info.step));
   HEDDLE_CHECK(read_number(pairs, "loss", &info.loss));
   HEDDLE_TRY(info.best, text_of(pairs, "best"));

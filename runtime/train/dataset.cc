@@ -72,6 +72,10 @@ int64_t Batch::owned_bytes() const {
 
 Dataset::~Dataset() = default;
 
+std::string Dataset::identity() const {
+  return {};
+}
+
 std::string Dataset::sample_name(int64_t sample) const {
   return or_empty("no memory for the name of a sample", [&] { return fmt::to_string(sample); });
 }

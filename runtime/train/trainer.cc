@@ -77,6 +77,7 @@ Trainer::State::State(FedNet net, const TrainerOptions& asked, const BatchSequen
       reader(learner.shared_data(), order, asked.reader_threads, asked.read_ahead, total_steps(), asked.max_bad_samples),
       writer(Internals::of(learner.session()).variables, asked.checkpoints, updated_variables(Internals::of(learner.session()).net)),
       commits_late(Internals::of(learner.session()).options.commit_late),
+      data_identity(learner.data().identity()),
       net_checksum(checksum_of_text(Internals::of(learner.session()).net)) {}
 
 Status Trainer::State::no_loss() const {

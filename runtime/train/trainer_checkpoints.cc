@@ -74,6 +74,7 @@ CheckpointInfo Trainer::State::checkpoint_info() const {
   info.evaluations_since_best = since_best;
   info.seed = options.seed;
   info.samples = learner.data().samples();
+  info.data = data_identity;
   info.batch = options.batch;
   info.last_batch = options.last_batch;
   info.shuffles = options.shuffle;
@@ -105,6 +106,12 @@ Status Trainer::State::check_order(const CheckpointInfo& of) const {
   };
   if (of.seed != own.seed) return differ("seed", of.seed, own.seed);
   if (of.samples != own.samples) return differ("samples:", of.samples, own.samples);
+  if (!of.data.empty() && !own.data.empty() && of.data != own.data)
+    return {Code::invalid_argument,
+            fmt::format(
+                "checkpoint {}: its training has other samples: others of them, in another order, of other classes or changed otherwise",
+                quoted(of.path)),
+            "continue with the same, or load its variables alone: load_variables()"};
   if (of.batch != own.batch) return differ("batch", of.batch, own.batch);
   if (of.last_batch != own.last_batch) return differ("last_batch", to_string(of.last_batch), to_string(own.last_batch));
   if (of.shuffles != own.shuffles) return differ("shuffle", of.shuffles, own.shuffles);

@@ -66,6 +66,7 @@ struct Trainer::State {
   std::unique_ptr<BatchReader> test_reader;
   CheckpointWriter writer;
   const bool commits_late;
+  const std::string data_identity;                                    // CheckpointInfo::data
   const std::string net_checksum;                                     // CheckpointInfo::net
   SharedMemory memory;                                                // of both nets, which take turns
   std::optional<size_t> loss, rate, norm;                             // outputs of the net that learns

@@ -149,6 +149,10 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
                        return Answer{made.status(), !made.ok() || (*made)->samples() == 4};
                      };
                    }});
+  calls.push_back({"Dataset::identity", "", true, [](const std::shared_ptr<World>& w) -> Call {
+                     const auto data = std::make_shared<std::shared_ptr<const Dataset>>(Trained(*w).data);
+                     return [w, data]() -> Answer { return {{}, (*data)->identity().empty()}; };
+                   }});
   calls.push_back({"Dataset::sample_name", "", true, [](const std::shared_ptr<World>& w) -> Call {
                      return [w, data = value_of(Dataset::of_arrays(arrays_of(*w)))]() -> Answer {
                        return {{}, data->sample_name(1234567890123456789) == "1234567890123456789"};

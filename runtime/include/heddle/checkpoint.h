@@ -35,6 +35,7 @@ struct CheckpointInfo {
   int64_t samples = 0, batch = 0;
   LastBatch last_batch = LastBatch::drop;
   bool shuffles = true;
+  std::string data;     // Dataset::identity() of these samples; empty: not known
   std::string version;  // of the Heddle that wrote it
   std::string net;      // the checksum of the text of the net that learned, as 16 hexadecimal digits
 };

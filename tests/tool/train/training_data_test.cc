@@ -104,6 +104,37 @@ TEST(ToolTrainData, ADamagedPictureIsNamed) {
   EXPECT_EQ(heddle_json(pictures.train({"--no-output", "--skip-bad", "1"}), 3)["train"]["bad_samples"], 1);
 }
 
+// A checkpoint knows its pictures, their classes and what becomes of them, but not where they are.
+TEST(ToolTrainData, ATrainingContinuesWithTheSamePicturesAlone) {
+  const Pictures pictures;
+  const Words checkpoints = {"--no-output", "--checkpoint-dir", pictures.path("checkpoints"), "--resume"};
+  const auto resumed = [&](const Words& more, int status) {
+    Words words = checkpoints;
+    words.insert(words.end(), more.begin(), more.end());
+    return heddle_json(pictures.train(words), status);
+  };
+  resumed({"--steps", "10"}, 0);
+  EXPECT_EQ(codes(resumed({"--steps", "20", "--augment", "flip"}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(codes(resumed({"--steps", "20", "--normalize", "none"}, 2)), Words{"invalid-argument"});
+  EXPECT_EQ(resumed({"--steps", "20", "--readers", "3"}, 0)["train"]["resumed_from"], 10);
+  std::filesystem::rename(pictures.folder / "photos/dark", pictures.folder / "photos/a");
+  const Json renamed = resumed({"--steps", "30"}, 2);
+  ASSERT_EQ(codes(renamed), Words{"invalid-argument"});
+  EXPECT_NE(renamed["diagnostics"][0]["message"].get<std::string>().find("has other samples"), std::string::npos) << renamed;
+  std::filesystem::rename(pictures.folder / "photos/a", pictures.folder / "photos/dark");
+  std::filesystem::create_directory(pictures.folder / "moved");
+  std::filesystem::rename(pictures.folder / "photos", pictures.folder / "moved/photos");
+  Words words = {"train",           pictures.path("net.json"),
+                 "--data",          "x=" + pictures.path("moved/photos"),
+                 "--data",          "labels=" + pictures.path("moved/photos") + ":class",
+                 "--batch",         "4",
+                 "--learning-rate", "0.3",
+                 "--steps",         "30",
+                 "--seed",          "3"};
+  words.insert(words.end(), checkpoints.begin(), checkpoints.end());
+  EXPECT_EQ(heddle_json(words)["train"]["resumed_from"], 20);
+}
+
 TEST(ToolTrainData, NoPictureIsWrittenOver) {
   const Pictures pictures;
   const std::string picture = pictures.path("photos/dark/5.png"), before = read_text(picture);

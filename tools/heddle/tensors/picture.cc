@@ -1,6 +1,7 @@
 #include "tensors/picture.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -179,6 +180,8 @@ Result<PictureReader> PictureReader::create(int64_t channels, int64_t height, in
   made.width_ = width;
   made.numbers_ = pictures::Normalization(1.0f / 255, numbers.means, numbers.deviations);
   made.changes_ = changes;
+  made.description_ = fmt::format("{} / {}, {}{}color={}", fmt::join(numbers.means, ","), fmt::join(numbers.deviations, ","),
+                                  changes.crop ? "crop " : "", changes.flip ? "flip " : "", changes.color);
   return made;
 }
 

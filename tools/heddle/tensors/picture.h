@@ -40,12 +40,15 @@ class PictureReader {
   // input is taken as it is; else, without a random part, the shorter side is scaled to 8/7 of the input's and the middle cut out. Errors,
   // with the file's name: those of reading a file; file_corrupt; limit_exceeded (more pixels than 2^28).
   Status read(const std::string& file, uint64_t seed, int64_t epoch, int64_t sample, float* to) const;
+  // Returns a text of what becomes of pictures: another one where the numbers or the random changes are others.
+  std::string description() const { return description_; }
 
  private:
   PictureReader() = default;
   int64_t channels_ = 3, height_ = 0, width_ = 0;
   pictures::Normalization numbers_;
   PictureChanges changes_;
+  std::string description_;
 };
 
 // f32 [batch, channels, height, width] of `shape`: a picture, repeated over the batch. Errors: those of PictureReader; shape_mismatch when

@@ -48,7 +48,8 @@ bool converts(DType from, DType to) {
 
 class ArrayColumn final : public SampleColumn {
  public:
-  explicit ArrayColumn(std::shared_ptr<const Blob> array) : array_(std::move(array)) {}
+  ArrayColumn(std::shared_ptr<const Blob> array, std::string identity) : array_(std::move(array)), identity_(std::move(identity)) {}
+  std::string identity() const override { return identity_; }
   int64_t samples() const override { return array_->shape[0]; }
   // Consecutive samples are not copied.
   Status read(const BatchRequest& request, size_t i, Batch& batch) const override {
@@ -69,6 +70,7 @@ class ArrayColumn final : public SampleColumn {
 
  private:
   const std::shared_ptr<const Blob> array_;
+  const std::string identity_;
 };
 
 }  // namespace
@@ -104,7 +106,7 @@ Result<std::shared_ptr<const Blob>> read_array(const std::string& option, const 
 }
 
 Result<std::shared_ptr<const SampleColumn>> array_column(const std::string& option, const PortInfo& input,
-                                                         std::shared_ptr<const Blob> array) {
+                                                         std::shared_ptr<const Blob> array, std::string identity) {
   bool fits = array->shape.rank() >= 1 && (!input.ranked || array->shape.rank() == input.shape.rank());
   for (int d = 1; fits && input.ranked && d < input.shape.rank(); ++d) fits = input.shape[d] < 0 || input.shape[d] == array->shape[d];
   if (!fits)
@@ -112,7 +114,7 @@ Result<std::shared_ptr<const SampleColumn>> array_column(const std::string& opti
                   fmt::format("{}: the array for {} is {}, samples of the input are {}", option, quoted(input.name), array->shape.text(),
                               input.shape.text()),
                   "give samples along the first axis");
-  return std::shared_ptr<const SampleColumn>(std::make_shared<ArrayColumn>(std::move(array)));
+  return std::shared_ptr<const SampleColumn>(std::make_shared<ArrayColumn>(std::move(array), std::move(identity)));
 }
 
 }  // namespace heddle::tool

@@ -18,8 +18,8 @@ Result<std::shared_ptr<const Blob>> read_array(const std::string& option, const 
                                                const Limits& limits);
 // Returns random content for an input (tensors/inputs.h). Errors: unbound_symbol, limit_exceeded.
 Result<std::shared_ptr<const Blob>> synthetic_array(const std::string& option, const PortInfo& input, int64_t samples, uint64_t seed);
-// Returns the rows of an array, which fit the input. Errors: shape_mismatch.
+// Returns the rows of an array, which fit the input. `identity`: what the column says of itself. Errors: shape_mismatch.
 Result<std::shared_ptr<const SampleColumn>> array_column(const std::string& option, const PortInfo& input,
-                                                         std::shared_ptr<const Blob> array);
+                                                         std::shared_ptr<const Blob> array, std::string identity = {});
 
 }  // namespace heddle::tool

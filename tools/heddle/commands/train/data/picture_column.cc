@@ -1,7 +1,12 @@
 #include "commands/train/data/picture_column.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <span>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/text/text.h"
 
 namespace heddle::tool {
@@ -14,6 +19,16 @@ class PictureColumn final : public SampleColumn {
   int64_t samples() const override { return static_cast<int64_t>(paths_.size()); }
   bool is_in_memory() const override { return false; }
   std::string sample_name(int64_t sample) const override { return quoted(paths_[static_cast<size_t>(sample)]); }
+  // The names of the files and of their folders, wherever these are, and what becomes of their bytes.
+  std::string identity() const override {
+    RunningChecksum sum;
+    for (const std::string& path : paths_) {
+      const std::filesystem::path file(path);
+      const std::string name = (file.parent_path().filename() / file.filename()).string();
+      sum.add(std::as_bytes(std::span(name.c_str(), name.size() + 1)));
+    }
+    return fmt::format("pictures {} {}", hex(sum.value()), reader_.description());
+  }
   Status read(const BatchRequest& request, size_t i, Batch& batch) const override {
     Shape shape = picture_;
     shape[0] = request.count;

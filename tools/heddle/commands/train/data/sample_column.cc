@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/text/text.h"
 
 namespace heddle::tool {
@@ -13,7 +15,19 @@ namespace {
 class ColumnDataset final : public Dataset {
  public:
   explicit ColumnDataset(std::vector<NamedColumn> columns) : columns_(std::move(columns)) {
-    for (const NamedColumn& named : columns_) names_.push_back(named.input);
+    bool is_known = false;
+    RunningChecksum sum;
+    const auto add = [&](const std::string& text) {
+      sum.add(std::as_bytes(std::span(text.c_str(), text.size() + 1)));  // with its end, so that no two lists of texts look the same
+    };
+    for (const NamedColumn& named : columns_) {
+      names_.push_back(named.input);
+      const std::string identity = named.column->identity();
+      is_known = is_known || !identity.empty();
+      add(named.input);
+      add(identity);
+    }
+    if (is_known) identity_ = hex(sum.value());
   }
   const std::vector<std::string>& names() const override { return names_; }
   int64_t samples() const override { return columns_.empty() ? 0 : columns_[0].column->samples(); }
@@ -29,9 +43,11 @@ class ColumnDataset final : public Dataset {
       if (std::string name = named.column->sample_name(sample); !name.empty()) return name;
     return Dataset::sample_name(sample);
   }
+  std::string identity() const override { return identity_; }
 
  private:
   const std::vector<NamedColumn> columns_;
+  std::string identity_;
   std::vector<std::string> names_;
 };
 

@@ -22,6 +22,8 @@ class SampleColumn {
   virtual bool is_in_memory() const { return true; }
   // Returns what people call a sample; empty: nothing better than its number.
   virtual std::string sample_name(int64_t) const { return {}; }
+  // Returns what the samples are besides their number (Dataset::identity()); empty: nothing is known.
+  virtual std::string identity() const { return {}; }
 };
 
 struct NamedColumn {

@@ -1,6 +1,7 @@
 #include "commands/train/data/training_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -95,7 +96,7 @@ Result<std::shared_ptr<const SampleColumn>> TrainingData::column_of_classes(cons
         "give classes for both, or numbers for both");
   if (known == classes_.end()) known = classes_.emplace(source.input->name, ClassNames::of(texts)).first;
   HEDDLE_TRY(auto numbers, known->second.numbers(source.option, *source.input, texts));
-  return array_column(source.option, *source.input, std::move(numbers));
+  return array_column(source.option, *source.input, std::move(numbers), fmt::format("classes {}", fmt::join(known->second.names(), "\n")));
 }
 
 Result<std::shared_ptr<const SampleColumn>> TrainingData::column_of_pictures(const Source& source) {
