@@ -4,7 +4,6 @@
 
 #include <csetjmp>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -26,6 +25,7 @@ struct Reading {
 [[noreturn]] void fail(png_structp png, png_const_charp text) {
   auto* const reading = static_cast<Reading*>(png_get_error_ptr(png));
   std::snprintf(reading->text, sizeof reading->text, "%s", text);
+  reading->has_no_memory = std::strstr(text, "memory") != nullptr;  // libpng says so in words alone
   std::longjmp(reading->back, 1);
 }
 
@@ -36,16 +36,8 @@ void read_bytes(png_structp png, png_bytep to, size_t size) {
   reading->position += size;
 }
 
-void* allocate(png_structp png, png_alloc_size_t size) {
-  void* const memory = std::malloc(size);
-  if (!memory) static_cast<Reading*>(png_get_mem_ptr(png))->has_no_memory = true;
-  return memory;
-}
-
 void begin(Reading& reading) {
-  reading.png = png_create_read_struct_2(
-      PNG_LIBPNG_VER_STRING, &reading, fail, [](png_structp, png_const_charp) {}, &reading, allocate,
-      [](png_structp, void* memory) { std::free(memory); });
+  reading.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading, fail, [](png_structp, png_const_charp) {});
   if (!reading.png) {
     reading.has_no_memory = true;
     std::longjmp(reading.back, 1);

@@ -78,8 +78,8 @@ class HEDDLE_API Dataset {
   virtual bool is_in_memory() const { return false; }
   // Returns what people call a sample, for errors: the number of the sample, unless a dataset has something better, such as a file's name.
   virtual std::string sample_name(int64_t sample) const;
-  // Returns a text that is another one where the samples are others, or in another order, or what their numbers stand for: a checkpoint keeps
-  // it, and no training of another one continues from there. Empty: nothing is known of that.
+  // Returns a text that is another one where the samples are others, or in another order, or what their numbers stand for: a checkpoint
+  // keeps it, and no training of another one continues from there. Empty: nothing is known of that.
   virtual std::string identity() const;
 
   // Makes a dataset of arrays in memory, which must stay valid and unchanged as long as the dataset lives. Each is (name, view), and has
