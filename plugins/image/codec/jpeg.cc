@@ -9,6 +9,7 @@
 #include <jpeglib.h>
 
 #include "codec/exif_orientation.h"
+#include "pixels/luma.h"
 
 namespace heddle::pictures {
 namespace {
@@ -53,7 +54,7 @@ void take_message(j_common_ptr info, int level) {
 
 void count_scans(j_common_ptr info) {
   if (info->is_decompressor && reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > max_scans)
-    refuse(info, "it has more than 500 scans");
+    refuse(info, "it has too many scans");
 }
 
 // libjpeg gives a channel that is in no scan a uniform value. The first scan of a channel sets its table.
@@ -107,7 +108,7 @@ void convert_inks(const uint8_t* inks, int64_t width, PixelFormat format, uint8_
     int channel[3];
     for (int c = 0; c < 3; ++c) channel[c] = (inks[c] * inks[3] + 127) / 255;
     if (format == PixelFormat::grayscale) {
-      *to++ = static_cast<uint8_t>((19595 * channel[0] + 38470 * channel[1] + 7471 * channel[2] + 0x8000) >> 16);
+      *to++ = static_cast<uint8_t>(luma(channel[0], channel[1], channel[2]));
       continue;
     }
     for (int c = 0; c < 3; ++c) *to++ = static_cast<uint8_t>(channel[format == PixelFormat::bgr ? 2 - c : c]);

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pixels/luma.h"
+
 namespace heddle::pictures {
 namespace {
 
-// The luma of ITU-R BT.601, rounded.
 int grey(const uint8_t* pixel) {
-  return (19595 * pixel[0] + 38470 * pixel[1] + 7471 * pixel[2] + 0x8000) >> 16;
+  return luma(pixel[0], pixel[1], pixel[2]);
 }
 
 // Rounds towards 0.
