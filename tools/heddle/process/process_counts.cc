@@ -16,7 +16,7 @@ namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<int64_t> allocation_count{0}, kept_count{0}, thread_count{0};
-// Libraries that allocate inside their own calls, whoever calls them. Their code's addresses are read when counting begins.
+// These libraries allocate inside their own calls, whoever calls them. Counting begins by reading where their code is.
 struct Library {
   const char* name;
   std::atomic<uintptr_t> begin{0}, end{0};
