@@ -14,8 +14,6 @@ class Normalization {
   // Makes (byte * scale - mean) / deviation, as torchvision's ToTensor and Normalize do, computed as byte * (scale / deviation) - mean /
   // deviation in f32. REQUIRES: as many means as deviations, one for each channel, or one for all.
   Normalization(float scale, const std::vector<float>& means, const std::vector<float>& deviations);
-  // How many channels it is for; 1: any number of them.
-  int64_t channels() const { return static_cast<int64_t>(factors_.size()); }
   // Writes rows [first, last) of the picture to `to`, where each channel is a plane of height * width numbers.
   void write(const Pixels& from, int64_t first, int64_t last, float* to) const;
 
