@@ -16,6 +16,10 @@ std::shared_ptr<const Blob> blob_of_numbers(DType dtype, const Shape& shape, con
 // Returns the same numbers as far as the dtype holds them.
 std::shared_ptr<const Blob> converted(const Blob& from, DType dtype);
 
+// Returns true for the dtypes of labels, tokens and offsets: i64 and i32.
+inline bool takes_whole(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::i32;
+}
 // Returns true for integers of any width.
 bool is_whole(DType dtype);
 // Reads an element of integers exactly; false: no i64 is that number. REQUIRES: is_whole(view.dtype).

@@ -16,10 +16,6 @@
 namespace heddle::tool {
 namespace {
 
-bool takes_whole(DType dtype) {
-  return dtype == DType::i64 || dtype == DType::i32;
-}
-
 // Converts the dtype: a picture of bytes becomes numbers from 0 to 1.
 Result<std::shared_ptr<const Blob>> of_dtype(const std::shared_ptr<const Blob>& array, DType wanted) {
   if (array->dtype == wanted) return array;

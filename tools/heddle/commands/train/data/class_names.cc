@@ -20,7 +20,7 @@ ClassNames ClassNames::of(std::vector<std::string> texts) {
 
 Result<std::shared_ptr<const Blob>> ClassNames::numbers(const std::string& option, const PortInfo& input,
                                                         const std::vector<std::string>& texts) const {
-  if (input.dtype != DType::i64 && input.dtype != DType::i32)
+  if (!takes_whole(input.dtype))
     return Status(Code::dtype_mismatch,
                   fmt::format("{}: input {} is {}, and the number of a class is whole", option, quoted(input.name), to_string(input.dtype)),
                   "make it i64 or i32");

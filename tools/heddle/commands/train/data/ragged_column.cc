@@ -77,7 +77,7 @@ std::pair<int64_t, int64_t> SampleOffsets::range(int64_t sample) const {
 
 Result<std::shared_ptr<const SampleOffsets>> sample_offsets(const std::string& option, const std::string& name,
                                                             std::shared_ptr<const Blob> offsets, int64_t values, int64_t samples) {
-  const bool is_row = offsets->shape.rank() == 1 && (offsets->dtype == DType::i64 || offsets->dtype == DType::i32);
+  const bool is_row = offsets->shape.rank() == 1 && takes_whole(offsets->dtype);
   const int64_t count = is_row ? offsets->shape[0] : 0;
   if (!is_row || count < 1 || (samples >= 0 && count != samples && count != samples + 1))
     return Status(Code::shape_mismatch,

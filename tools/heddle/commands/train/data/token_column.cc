@@ -68,7 +68,7 @@ Result<std::shared_ptr<const SampleColumn>> token_column(const std::string& opti
         Code::unbound_symbol,
         fmt::format("{}: input {} has no fixed length, {}, into which tokens could be cut", option, quoted(input.name), input.shape.text()),
         "make the input [batch, length]");
-  if (input.dtype != DType::i64 && input.dtype != DType::i32)
+  if (!takes_whole(input.dtype))
     return Status(Code::dtype_mismatch,
                   fmt::format("{}: input {} is {}, and takes no tokens", option, quoted(input.name), to_string(input.dtype)),
                   "make it i64 or i32");

@@ -15,6 +15,7 @@
 #include "commands/train/data/picture_column.h"
 #include "commands/train/data/ragged_column.h"
 #include "commands/train/data/token_column.h"
+#include "tensors/convert.h"
 #include "tensors/csv.h"
 #include "tensors/inputs.h"
 #include "tensors/tensor_files.h"
@@ -45,14 +46,14 @@ std::tuple<std::string, std::optional<int64_t>, bool> parts_of(const std::string
   return {file_of_tensor(text), std::nullopt, false};
 }
 
-std::string column_of(const std::string& text) {
+std::string csv_column_name(const std::string& text) {
   const std::string file = file_of_tensor(text);
   return file.size() < text.size() ? text.substr(file.size() + 1) : "";
 }
 
 // Returns what a hint names for an input that is given nothing.
 std::string example_for(const PortInfo& input, const std::vector<NameValue>& given) {
-  if (input.dtype == DType::i64 || input.dtype == DType::i32)
+  if (takes_whole(input.dtype))
     for (const NameValue& value : given)
       if (is_folder(value.second)) return value.second + std::string(class_suffix);
   return "FILE.npy";
@@ -109,13 +110,13 @@ Result<std::shared_ptr<const SampleColumn>> TrainingData::column_of_pictures(con
     if (source.shows_class) return column_of_classes(source, found->classes);
     listed = *found;
   } else {
-    HEDDLE_TRY(listed, pictures_of_list(source.file, column_of(source.text), limits_), source.option);
+    HEDDLE_TRY(listed, pictures_of_list(source.file, csv_column_name(source.text), limits_), source.option);
   }
   if (!takes_pictures(*source.input))
     return Status(Code::shape_mismatch,
                   fmt::format("{}: the input is {}{}, and pictures are f32 [batch, 3, height, width], or 1 for grey", source.option,
                               to_string(source.input->dtype), source.input->shape.text()),
-                  source.input->dtype == DType::i64 || source.input->dtype == DType::i32
+                  takes_whole(source.input->dtype)
                       ? fmt::format("for the classes of the pictures write {}={}:class", source.input->name, source.file)
                       : "give an input of fixed height and width pictures");
   pictures_.insert(pictures_.end(), listed.paths.begin(), listed.paths.end());
@@ -125,15 +126,15 @@ Result<std::shared_ptr<const SampleColumn>> TrainingData::column_of_pictures(con
 }
 
 Result<std::shared_ptr<const SampleColumn>> TrainingData::column(const Source& source) {
-  const bool takes_whole = source.input->dtype == DType::i64 || source.input->dtype == DType::i32;
   if (source.shift) {
     HEDDLE_TRY(auto tokens, read_tokens(source.option, source.file, limits_));
     return token_column(source.option, *source.input, std::move(tokens), *source.shift, max_shift_);
   }
-  if (is_folder(source.file) || (is_csv(source.text) && takes_pictures(*source.input) && !column_of(source.text).empty()))
+  if (is_folder(source.file) || (is_csv(source.text) && takes_pictures(*source.input) && !csv_column_name(source.text).empty()))
     return column_of_pictures(source);
-  if (is_csv(source.text) && takes_whole && !column_of(source.text).empty() && column_of(source.text).find(',') == std::string::npos) {
-    HEDDLE_TRY(std::vector<std::string> texts, read_csv_column(source.file, column_of(source.text), limits_), source.option);
+  if (is_csv(source.text) && takes_whole(source.input->dtype) && !csv_column_name(source.text).empty() &&
+      csv_column_name(source.text).find(',') == std::string::npos) {
+    HEDDLE_TRY(std::vector<std::string> texts, read_csv_column(source.file, csv_column_name(source.text), limits_), source.option);
     const bool were_texts = classes_.count(source.input->name) > 0;
     if (were_texts || !all_are_numbers(texts)) return column_of_classes(source, std::move(texts));
   }
@@ -154,7 +155,7 @@ Status TrainingData::add_ragged(const std::vector<Source>& sources, std::vector<
     if (values->shape.rank() < 1)
       return {Code::shape_mismatch, fmt::format("{}: the values of {} have no axis", source.option, quoted(source.input->name)),
               "give all values of all samples, one after the other"};
-    HEDDLE_TRY(const auto fits, array_column(source.option, *source.input, values));
+    HEDDLE_CHECK(array_column(source.option, *source.input, values).status());
     HEDDLE_TRY(auto offsets, read_array(of->option, *of->input, of->text, limits_));
     int64_t samples = -1;
     for (const NamedColumn& named : *columns)
