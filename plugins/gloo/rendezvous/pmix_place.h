@@ -1,0 +1,17 @@
+// Which process of its job this one is, as the launcher says by PMIx.
+#pragma once
+
+#include <cstdint>
+
+#include "heddle/op/plugin_status.h"
+
+namespace heddle::rendezvous {
+
+// Whether a launcher that speaks PMIx (mpirun, srun --mpi=pmix) started this process. Costs nothing: it looks at the environment.
+bool started_by_pmix();
+
+// Sets the rank of this process and how many its job has. It connects to the launcher's server, until the process ends. Thread-safe.
+// Errors: device (no launcher started it, or its server does not answer).
+plugin::Status pmix_place(int32_t* rank, int32_t* ranks);
+
+}  // namespace heddle::rendezvous

@@ -1,0 +1,37 @@
+// What each rank says of a collective that failed, so that all can say who was missing: a rank writes its report once for an attempt
+// (meeting.h), and reads those of the others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rendezvous/job_store.h"
+
+namespace heddle::rendezvous {
+
+struct Report {
+  uint64_t number = 0;           // the position of the collective in this attempt
+  std::string collective;        // its name
+  std::string reason;            // why it failed here
+  std::vector<int32_t> missing;  // the ranks that this one waited for
+  uint64_t exchange = 0;         // the position of the last exchange of bytes
+  std::string exchanged;         // what it was about
+  bool operator==(const Report&) const = default;
+};
+
+// One text for a report, and back. decode() returns false for any other text, one that is cut off or damaged included.
+std::string encode(const Report& report);
+bool decode(std::string_view text, Report* report);
+
+// Writes the report of `rank`, whose store this is. A second call for an attempt changes nothing.
+Status report(Store& store, const std::string& attempt, int32_t rank, const Report& report);
+
+// Reads the reports of all ranks into `reports`, by rank, and waits until all but `own_rank` have written one, or the patience ends, which
+// is no error: who has not written is nullopt. A report that is damaged is one with that reason. Errors: those of Store::get().
+Status collect(Store& store, const std::string& attempt, int32_t ranks, int32_t own_rank, const Patience& patience,
+               std::vector<std::optional<Report>>* reports);
+
+}  // namespace heddle::rendezvous
