@@ -15,7 +15,7 @@
   family(all_gather) \
   family(all_reduce) \
   family(broadcast) \
-  family(local_communicator) \
+  family(communicator) \
   family(shard) \
   /* control/ */ \
   family(if) \

@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing_collectives;
 
-HEDDLE_CREW_SUITE_OF(Collectives, crews_and_cuda);
+HEDDLE_CREW_SUITE_OF(Collectives, crews_of_all_kinds);
 
 // Adds one collective over all inputs.
 Body collective(const std::string& type, std::vector<Attribute> attributes = {}) {

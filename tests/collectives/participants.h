@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -21,12 +22,12 @@
 
 namespace heddle::testing_collectives {
 
-// The number of participants, and whether they are devices, of which kind.
+// The number of participants, and whether they are devices, of which kind. Ranks of kind "gloo" are connected as processes are.
 struct Crew {
   int size = 1;
   bool devices = false;
   std::string kind = "sim";
-  std::string text() const { return (!devices ? "ranks" : kind == "sim" ? "devices" : kind) + std::to_string(size); }
+  std::string text() const { return (kind != "sim" ? kind : devices ? "devices" : "ranks") + std::to_string(size); }
   std::string device(int index) const { return kind + ":" + std::to_string(index); }
 };
 inline void PrintTo(const Crew& crew, std::ostream* out) {
@@ -39,8 +40,9 @@ inline std::vector<Crew> crews() {
 inline bool has_cuda() {
   return std::filesystem::exists(testing::build_folder() + "/lib/test/cuda_standin.so");
 }
-inline std::vector<Crew> crews_and_cuda() {
+inline std::vector<Crew> crews_of_all_kinds() {
   std::vector<Crew> all = crews();
+  for (const int size : {2, 3, 4, 9}) all.push_back({size, false, "gloo"});
   if (has_cuda())
     for (const int size : {1, 2, 3, 5, 16}) all.push_back({size, true, "cuda"});
   return all;
@@ -104,6 +106,13 @@ inline std::string sim(int device) {
 
 inline const std::string world = "world";  // the communicator of all tests
 
+// A folder of this process, in which ranks of kind "gloo" meet.
+inline std::string folder_of(const std::string& job) {
+  std::string name = "heddle-ranks-" + std::to_string(::getpid()) + '/';
+  for (const char c : job) name += c == '/' ? '_' : c;
+  return (std::filesystem::temp_directory_path() / name).string();
+}
+
 // A session's options, in which `world` is what the crew is; `rank` of those that are ranks. `job`: where ranks meet.
 inline SessionOptions options_of(const Crew& crew, const std::string& job, int rank = 0) {
   SessionOptions options;
@@ -115,7 +124,7 @@ inline SessionOptions options_of(const Crew& crew, const std::string& job, int r
   } else {
     communicator.rank = rank;
     communicator.size = crew.size;
-    communicator.rendezvous = crew.size > 1 ? "local:" + job : "";
+    communicator.rendezvous = crew.size == 1 ? "" : crew.kind == "gloo" ? "file:" + folder_of(job) : "local:" + job;
   }
   return options;
 }
@@ -211,7 +220,7 @@ inline std::vector<Outcome> run(const Crew& crew, const std::vector<Arrays>& inp
       NetBuilder b("rank");
       for (const ValueId output : body(b, detail::add_inputs(b, inputs[p], ""), "")) b.output(output);
       results[p].status =
-          detail::run(runtime_with_devices(), b.finish(), options_of(crew, job, static_cast<int>(p)), inputs[p], runs, &results[p].outputs);
+          detail::run(runtime_with_devices(1, crew.kind), b.finish(), options_of(crew, job, static_cast<int>(p)), inputs[p], runs, &results[p].outputs);
     });
   for (std::thread& thread : threads) thread.join();
   return results;

@@ -57,6 +57,10 @@ class AllGather : public SizedOperation {
         copy_bytes(static_cast<char*>(to->outputs[tensor]->data) + i * bytes, parts[i]->inputs[tensor]->data, bytes, poll);
     return {};
   }
+  Status perform_between(Parts mine, RankCollectives& ranks) const {
+    HEDDLE_PLUGIN_CHECK(check_size(ranks.participants(mine), size_));
+    return ranks.all_gather(mine);
+  }
 };
 
 class ReduceScatter : public SizedOperation {
@@ -70,7 +74,8 @@ class ReduceScatter : public SizedOperation {
     const heddle_tensor& x = *parts[0]->inputs[tensor];
     const auto width = static_cast<int64_t>(byte_width(x.dtype));
     const int64_t block = x.element_count / size_;
-    const PartReducer reducer(reduction_, parts, tensor);
+    const TensorOfParts of = {parts, tensor};
+    const PartReducer reducer(reduction_, of.elements(), x.dtype, x.dtype, size_);
     for (int64_t i = 0; i < size_; ++i) {
       char* const y = static_cast<char*>(parts[static_cast<size_t>(i)]->outputs[tensor]->data);
       reducer.reduce(i * block, block, poll, [&](const void* elements, int64_t at, int64_t count) {
@@ -78,6 +83,10 @@ class ReduceScatter : public SizedOperation {
       });
     }
     return {};
+  }
+  Status perform_between(Parts mine, RankCollectives& ranks) const {
+    HEDDLE_PLUGIN_CHECK(check_size(ranks.participants(mine), size_));
+    return ranks.reduce_scatter(mine, reduction_);
   }
 
  private:
@@ -94,6 +103,10 @@ class AllToAll : public SizedOperation {
         copy_bytes(static_cast<char*>(parts[to]->outputs[tensor]->data) + from * block,
                    static_cast<const char*>(parts[from]->inputs[tensor]->data) + to * block, block, poll);
     return {};
+  }
+  Status perform_between(Parts mine, RankCollectives& ranks) const {
+    HEDDLE_PLUGIN_CHECK(check_size(ranks.participants(mine), size_));
+    return ranks.all_to_all(mine);
   }
 };
 

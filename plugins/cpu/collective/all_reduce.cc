@@ -20,9 +20,11 @@ class AllReduce {
       for (const RunContext* const part : parts)
         copy_bytes(static_cast<char*>(part->outputs[tensor]->data) + at * width, elements, static_cast<uint64_t>(count * width), poll);
     };
-    PartReducer(reduction_, parts, tensor).reduce(0, x.element_count, poll, write);
+    const TensorOfParts of = {parts, tensor};
+    PartReducer(reduction_, of.elements(), x.dtype, x.dtype, static_cast<int64_t>(parts.size())).reduce(0, x.element_count, poll, write);
     return {};
   }
+  Status perform_between(Parts mine, RankCollectives& ranks) const { return ranks.all_reduce(mine, reduction_); }
 
  private:
   Reduction reduction_ = Reduction::sum;
@@ -42,10 +44,15 @@ class Reduce : public RootedOperation {
     const auto write = [&](const void* elements, int64_t at, int64_t count) {
       copy_bytes(static_cast<char*>(parts[root]->outputs[tensor]->data) + at * width, elements, static_cast<uint64_t>(count * width), poll);
     };
-    PartReducer(reduction_, parts, tensor).reduce(0, x.element_count, poll, write);
+    const TensorOfParts of = {parts, tensor};
+    PartReducer(reduction_, of.elements(), x.dtype, x.dtype, static_cast<int64_t>(parts.size())).reduce(0, x.element_count, poll, write);
     for (size_t i = 0; i < parts.size(); ++i)
       if (heddle_tensor& y = *parts[i]->outputs[tensor]; i != root && y.byte_size > 0) std::memset(y.data, 0, y.byte_size);
     return {};
+  }
+  Status perform_between(Parts mine, RankCollectives& ranks) const {
+    HEDDLE_PLUGIN_CHECK(check_root(ranks.participants(mine), root_));
+    return ranks.reduce(mine, reduction_, root_);
   }
 
  private:

@@ -14,6 +14,10 @@ class Broadcast : public RootedOperation {
     for (const RunContext* const part : parts) copy_bytes(part->outputs[tensor]->data, x.data, x.byte_size, poll);
     return {};
   }
+  Status perform_between(Parts mine, RankCollectives& ranks) const {
+    HEDDLE_PLUGIN_CHECK(check_root(ranks.participants(mine), root_));
+    return ranks.broadcast(mine, root_);
+  }
 };
 
 // The tensors go on once all participants have theirs.
@@ -24,6 +28,12 @@ class Barrier {
     for (const RunContext* const part : parts)
       copy_bytes(part->outputs[tensor]->data, part->inputs[tensor]->data, part->inputs[tensor]->byte_size, poll);
     return {};
+  }
+  Status perform_between(Parts mine, RankCollectives& ranks) const {
+    HEDDLE_PLUGIN_CHECK(ranks.barrier());
+    CancellationPoll poll(*mine[0]);
+    for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor) HEDDLE_PLUGIN_CHECK(perform(mine, tensor, poll));
+    return poll.status();
   }
 };
 

@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "collective/local_communicator.h"
+#include "collective/communicator.h"
+#include "collective/rank_collectives.h"
 #include "shared/collective_parts.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
@@ -38,14 +39,16 @@ class SizedOperation {
   int64_t size_ = 0;  // the number of participants, by which shapes were inferred
 };
 
-// A kernel of a collective. Operation has `Status create(const CreateContext&)`, and `Status perform(Parts, uint32_t tensor,
-// CancellationPoll&) const`, which does its work for one of the tensors, until the poll stops.
+// A kernel of a collective. Operation has `Status create(const CreateContext&)`, `Status perform(Parts, uint32_t tensor, CancellationPoll&)
+// const`, which does its work for one of the tensors, until the poll stops, and `Status perform_between(Parts mine, RankCollectives&)
+// const`, which does it for all tensors, where other participants are in other processes.
 template <class Operation>
 class Collective : public CollectiveWork {
  public:
   Status create(const CreateContext& context) {
     HEDDLE_PLUGIN_CHECK(operation_.create(context));
-    return communicator_.ask(context, "local.communicator", 1, context.attributes.s("communicator").c_str());
+    node_ = context.raw()->node_name;
+    return communicator_.ask(context, "cpu.communicator", 1, context.attributes.s("communicator").c_str());
   }
   Status perform(Parts parts) const override {
     CancellationPoll poll(*parts[0]);
@@ -55,13 +58,19 @@ class Collective : public CollectiveWork {
     }
     return poll.status();
   }
+  Status perform_between(Parts mine, RankCollectives& ranks) const override {
+    for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor) HEDDLE_PLUGIN_CHECK(check_alike(mine, tensor));
+    return operation_.perform_between(mine, ranks);
+  }
+  const std::string& node() const override { return node_; }
 
  protected:
-  LocalCommunicator& communicator(const RunContext& context) const { return *communicator_(context); }
+  Communicator& communicator(const RunContext& context) const { return *communicator_(context); }
 
  private:
   Operation operation_;
-  Needed<LocalCommunicator> communicator_;
+  std::string node_;
+  Needed<Communicator> communicator_;
 };
 
 template <class Operation>
@@ -80,11 +89,7 @@ class GroupCollective final : public Collective<Operation> {
     const RunContext* const part = &context;
     return run_group(RunGroup(&part, 1));
   }
-  Status run_group(const RunGroup& group) const {
-    if (const int32_t ranks = this->communicator(group[0]).size(); ranks > 1)
-      return unsupported("a collective of " + std::to_string(ranks) + " ranks runs on the host: give the operator the device \"cpu\"");
-    return this->perform({group.parts(), group.size()});
-  }
+  Status run_group(const RunGroup& group) const { return this->communicator(group[0]).perform(*this, {group.parts(), group.size()}); }
 };
 
 // Adds what all collectives have: the attribute, the trait and the kernels.

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "families.h"
-
 namespace heddle::cpu {
 
 using Clock = std::chrono::steady_clock;
@@ -173,10 +171,10 @@ class Meetings {
 std::shared_ptr<LocalMeeting> meeting_of(const ResourceRequest& request) {
   static Meetings meetings;
   const std::string rendezvous = request.rendezvous(), communicator = '"' + std::string(request.communicator()) + '"';
-  const bool local = rendezvous.rfind("local:", 0) == 0 && rendezvous.size() > 6;
-  if (!local && !(rendezvous.empty() && request.size() == 1))
-    throw std::invalid_argument("communicator " + communicator + " of " + std::to_string(request.size()) + " ranks has the rendezvous \"" +
-                                rendezvous + "\": sessions of one process give all ranks the same name, as in \"local:job\"");
+  const bool local = rendezvous.rfind("local:", 0) == 0;
+  if (local && rendezvous.size() == 6)
+    throw std::invalid_argument("communicator " + communicator +
+                                " has the rendezvous \"local:\" without a name: give all ranks the same, " + "as in \"local:job\"");
   if (!local) {
     auto alone = std::make_shared<LocalMeeting>("communicator " + communicator, 1, request.timeout_ns());
     alone->join(request.rank(), 1);
@@ -198,6 +196,12 @@ void LocalCommunicator::start(const CollectiveWork& work, const RunContext& cont
   meeting_->come(rank_, work, context);
 }
 
+Status LocalCommunicator::perform(const CollectiveWork& work, Parts mine) {
+  if (size_ == 1) return work.perform(mine);
+  return unsupported("a collective of " + std::to_string(size_) +
+                     " ranks of one process runs on the host: give the operator the device \"cpu\"");
+}
+
 void LocalCommunicator::abort(const char* why) {
   meeting_->leave(rank_, why);
 }
@@ -208,10 +212,6 @@ Status LocalCommunicator::poll_error() {
 
 Status LocalCommunicator::exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) {
   return meeting_->exchange(rank_, mine, bytes, all, deadline_ns);
-}
-
-void add_local_communicator(Builder& plugin) {
-  plugin.resource<LocalCommunicator>("local.communicator", HEDDLE_SCOPE_COMMUNICATOR, 1);
 }
 
 }  // namespace heddle::cpu

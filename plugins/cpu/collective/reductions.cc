@@ -52,11 +52,16 @@ void combine_elements(Reduction reduction, T* a, const T* b, int64_t count) {
 
 }  // namespace
 
-PartReducer::PartReducer(Reduction reduction, std::span<const RunContext* const> parts, uint32_t tensor)
-    : reduction_(reduction), parts_(parts), tensor_(tensor), dtype_(parts[0]->inputs[tensor]->dtype) {}
+PartElements TensorOfParts::elements() const {
+  const auto data = [](const void* user, size_t part) -> const void* {
+    const auto& self = *static_cast<const TensorOfParts*>(user);
+    return self.parts[part]->inputs[self.tensor]->data;
+  };
+  return {this, data, parts.size()};
+}
 
 void PartReducer::reduce_piece(int64_t first, int64_t count, void* piece) const {
-  switch (compute_dtype(dtype_)) {
+  switch (compute_dtype(to_)) {
     case HEDDLE_F64:
       return reduce_as<double>(first, count, piece);
     case HEDDLE_I32:
@@ -71,17 +76,17 @@ void PartReducer::reduce_piece(int64_t first, int64_t count, void* piece) const 
 template <class T>
 void PartReducer::reduce_as(int64_t first, int64_t count, void* piece) const {
   alignas(64) T result[piece_elements];
-  combine(0, parts_.size(), first, count, result);
+  combine(0, parts_.parts, first, count, result);
   if (reduction_ == Reduction::mean)
-    for (int64_t i = 0; i < count; ++i) result[i] /= static_cast<T>(parts_.size());
-  convert(dtype_of<T>::id, result, dtype_, piece, count);
+    for (int64_t i = 0; i < count; ++i) result[i] /= static_cast<T>(divisor_);
+  convert(dtype_of<T>::id, result, to_, piece, count);
 }
 
 template <class T>
 void PartReducer::combine(size_t begin, size_t end, int64_t first, int64_t count, T* result) const {
   if (end - begin == 1) {
-    const char* const data = static_cast<const char*>(parts_[begin]->inputs[tensor_]->data);
-    return convert(dtype_, data + first * static_cast<int64_t>(byte_width(dtype_)), dtype_of<T>::id, result, count);
+    const char* const data = static_cast<const char*>(parts_.data(parts_.user, begin));
+    return convert(from_, data + first * static_cast<int64_t>(byte_width(from_)), dtype_of<T>::id, result, count);
   }
   const size_t middle = begin + std::bit_floor(end - begin - 1);  // the left tree is full
   combine(begin, middle, first, count, result);

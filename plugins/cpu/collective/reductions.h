@@ -2,6 +2,7 @@
 // bits, whatever the order in which they come and whatever their devices.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,19 +15,34 @@ namespace heddle::cpu {
 using operators::read_reduction;
 using operators::Reduction;
 
-// Combines elements [first, first + count) of input `tensor` of all parts and calls write(elements, at, n) with consecutive pieces [at, at
-// + n) of the result, which has the dtype of the tensor. Part i is combined with part i + 1, pairs with pairs, and so on. 16-bit floats are
-// combined in f32 and rounded once; integers wrap, and their mean is truncated; the least and the greatest of NaN and a number are NaN.
+// The elements that participants give, wherever they are: those of part i begin at data(user, i).
+struct PartElements {
+  const void* user;
+  const void* (*data)(const void* user, size_t part);
+  size_t parts;
+};
+// Input `tensor` of the contexts, which stay where they are while the result is used.
+struct TensorOfParts {
+  std::span<const RunContext* const> parts;
+  uint32_t tensor;
+  PartElements elements() const;
+};
+
+// Combines elements [first, first + count) of all parts and calls write(elements, at, n) with consecutive pieces [at, at + n) of the
+// result. Part i is combined with part i + 1, pairs with pairs, and so on. 16-bit floats are combined in f32 and rounded once; integers
+// wrap, and their mean is truncated; the least and the greatest of NaN and a number are NaN.
 class PartReducer {
  public:
-  PartReducer(Reduction reduction, std::span<const RunContext* const> parts, uint32_t tensor);
-  // Returns when `poll` stops.
-  template <class Write>
-  void reduce(int64_t first, int64_t count, CancellationPoll& poll, Write&& write) const {
+  // `from`: the dtype of the parts; `to`: of the result: the same, or one is f32 and the other has 16 bits. `divisor`: of a mean.
+  PartReducer(Reduction reduction, const PartElements& parts, heddle_dtype from, heddle_dtype to, int64_t divisor)
+      : reduction_(reduction), parts_(parts), from_(from), to_(to), divisor_(divisor) {}
+  // Returns when `poll` stops: bool stops(int64_t operations).
+  template <class Poll, class Write>
+  void reduce(int64_t first, int64_t count, Poll& poll, Write&& write) const {
     alignas(64) char piece[piece_bytes];
     for (int64_t at = first; at < first + count; at += piece_elements) {
       const int64_t n = first + count - at < piece_elements ? first + count - at : piece_elements;
-      if (poll.stops(n * static_cast<int64_t>(parts_.size()))) return;
+      if (poll.stops(n * static_cast<int64_t>(parts_.parts))) return;
       reduce_piece(at, n, piece);
       write(static_cast<const void*>(piece), at, n);
     }
@@ -41,9 +57,9 @@ class PartReducer {
   void combine(size_t begin, size_t end, int64_t first, int64_t count, T* result) const;
 
   const Reduction reduction_;
-  const std::span<const RunContext* const> parts_;
-  const uint32_t tensor_;
-  const heddle_dtype dtype_;
+  const PartElements parts_;
+  const heddle_dtype from_, to_;
+  const int64_t divisor_;
 };
 
 }  // namespace heddle::cpu

@@ -1,0 +1,78 @@
+// The communicator of ranks that are processes, over connections that another plugin makes.
+//
+// A thread of its own does the collectives, so that no thread of the host waits. It also sees when a connection breaks while there is no
+// collective. When this rank goes no further, for whatever reason, it says so once: it writes a report, closes its connections, which the
+// others see at once, and reads what they report. From then on all fails with one text. The next runs have a new object.
+//
+// An exchange is completed by all ranks that stay, or by none: one that was left without the bytes of another finds them in the reports, if
+// any rank has completed it.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "collective/communicator.h"
+#include "collective/rank_collectives.h"
+
+namespace heddle::cpu {
+
+class ProcessCommunicator final : public Communicator {
+ public:
+  // Connects with the other ranks; status() says whether it has.
+  ProcessCommunicator(const ResourceRequest& request, operators::RankTransport& transport);
+  ~ProcessCommunicator() override;
+  ProcessCommunicator(const ProcessCommunicator&) = delete;
+  ProcessCommunicator& operator=(const ProcessCommunicator&) = delete;
+  const Status& status() const { return status_; }
+
+  int32_t size() const override { return size_; }
+  void start(const CollectiveWork& work, const RunContext& context) override;
+  Status perform(const CollectiveWork& work, Parts mine) override;
+  void abort(const char* why) override;
+  Status poll_error() override;
+  Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) override;
+
+ private:
+  // What the thread is to do: a collective, or an exchange of bytes.
+  struct Task {
+    const CollectiveWork* work = nullptr;
+    const RunContext* started = nullptr;  // its step is completed; null: somebody waits for `done`
+    Parts mine;
+    const void* given = nullptr;
+    void* all = nullptr;
+    uint64_t bytes = 0;
+    RankClock::time_point until;
+    bool done = false;
+    Status status;
+  };
+  Status wait_for(Task& task);
+  void work();
+  Status do_task(Task& task);
+  void finish(Task& task, Status status);
+  bool leave(Task* task, const Status& failure);
+  std::vector<std::optional<operators::RankReport>> answers(const std::vector<int32_t>& broken);
+  bool complete_exchange(Task& task, const std::vector<std::optional<operators::RankReport>>& reports) const;
+
+  const int32_t rank_, size_;
+  const std::string name_;  // for messages
+  const std::chrono::nanoseconds timeout_;
+  Status status_;
+  std::unique_ptr<RankConnections> connections_;
+  std::unique_ptr<RankCollectives> collectives_;
+  uint64_t exchanges_ = 0;  // completed, and the bytes of the last one: of the thread
+  std::string exchanged_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Task* task_ = nullptr;  // the next or current one
+  Task started_;
+  bool ends_ = false, aborted_ = false;
+  std::string why_;  // with aborted_
+  Status over_;      // why nothing works any more
+  std::thread thread_;
+};
+
+}  // namespace heddle::cpu

@@ -1,0 +1,481 @@
+#include "collective/rank_collectives.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "shared/dtype_dispatch.h"
+
+namespace heddle::cpu {
+namespace {
+
+// Combining never stops half-way: a chunk is combined in a millisecond.
+struct NeverStops {
+  static bool stops(int64_t) { return false; }
+};
+
+int64_t width_of(heddle_dtype dtype) {
+  return static_cast<int64_t>(byte_width(dtype));
+}
+
+// What one rank has of `count` elements that are divided among all: the first ranks have one more. `first` comes in front of all.
+template <class Range>
+Range share(int64_t first, int64_t count, int32_t rank, int32_t size) {
+  const int64_t each = count / size, rest = count % size;
+  return {first + rank * each + std::min<int64_t>(rank, rest), each + (rank < rest ? 1 : 0)};
+}
+
+}  // namespace
+
+RankCollectives::RankCollectives(RankConnections& connections, int32_t rank, int32_t size)
+    : connections_(connections), rank_(rank), size_(size) {}
+
+uint64_t RankCollectives::begin(RankClock::time_point until) {
+  until_ = until;
+  connections_.begin();
+  ++sequence_;
+  return ++number_;
+}
+
+char* RankCollectives::sized(std::vector<char>& buffer, uint64_t bytes) {
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  return buffer.data();
+}
+
+// ---------------------------------------------------------------- messages
+
+// The number of what goes together (24 bits), the step in it (16) and the number of bytes (24): ranks that disagree about a size never take
+// each other's bytes.
+uint64_t RankCollectives::tag(int64_t step, uint64_t bytes) const {
+  return (sequence_ & 0xffffff) << 40 | (static_cast<uint64_t>(step) & 0xffff) << 24 | (bytes & 0xffffff);
+}
+
+Status RankCollectives::send(int32_t peer, const char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step) {
+  if (bytes == 0) return {};
+  RankMemory* const place = connections_.memory(peer, const_cast<char*>(data), place_bytes);
+  if (!place) return {HEDDLE_ERROR_OUT_OF_MEMORY, "a place to send from"};
+  return connections_.send(*place, tag(step, bytes), offset, bytes);
+}
+
+Status RankCollectives::receive(int32_t peer, char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step) {
+  if (bytes == 0) return {};
+  RankMemory* const place = connections_.memory(peer, data, place_bytes);
+  if (!place) return {HEDDLE_ERROR_OUT_OF_MEMORY, "a place to receive into"};
+  return connections_.receive(*place, tag(step, bytes), offset, bytes);
+}
+
+Status RankCollectives::send_all(int32_t peer, const char* data, uint64_t bytes, int64_t step) {
+  const auto chunk = static_cast<uint64_t>(tuning_.chunk_bytes);
+  for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(send(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
+  return {};
+}
+
+Status RankCollectives::receive_all(int32_t peer, char* data, uint64_t bytes, int64_t step) {
+  const auto chunk = static_cast<uint64_t>(tuning_.chunk_bytes);
+  for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(receive(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
+  return {};
+}
+
+Status RankCollectives::wait(int32_t peer, const void* data, uint64_t place_bytes) {
+  if (place_bytes == 0) return {};
+  RankMemory* const place = connections_.memory(peer, const_cast<void*>(data), place_bytes);
+  if (!place) return {HEDDLE_ERROR_OUT_OF_MEMORY, "a place to wait for"};
+  return connections_.wait(*place, until_);
+}
+
+// Each peer gets the bytes at given(peer) and gives those at taken(peer).
+template <class Given, class Taken>
+Status RankCollectives::swap(uint64_t bytes, const Given& given, const Taken& taken) {
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (peer != rank_) HEDDLE_PLUGIN_CHECK(receive_all(peer, taken(peer), bytes, 0));
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (peer != rank_) HEDDLE_PLUGIN_CHECK(send_all(peer, given(peer), bytes, 0));
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    HEDDLE_PLUGIN_CHECK(wait(peer, taken(peer), bytes));
+    HEDDLE_PLUGIN_CHECK(wait(peer, given(peer), bytes));
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- sums of short tensors
+
+Status RankCollectives::exchange_whole(const Elements& x) {
+  const auto bytes = static_cast<uint64_t>(x.count * width_of(x.sent));
+  char* const slots = sized(slots_, bytes * static_cast<uint64_t>(size_));
+  const auto slot = [&](int32_t rank) { return slots + static_cast<uint64_t>(rank) * bytes; };
+  HEDDLE_PLUGIN_CHECK(swap(
+      bytes, [&](int32_t) { return x.in; }, slot));
+  std::memcpy(slot(rank_), x.in, bytes);
+  struct Slots {
+    const char* first;
+    uint64_t bytes;
+  } const user = {slots, bytes};
+  const auto data = [](const void* of, size_t part) -> const void* {
+    const auto& all = *static_cast<const Slots*>(of);
+    return all.first + part * all.bytes;
+  };
+  NeverStops never;
+  const PartReducer reducer(x.reduction, {&user, data, static_cast<size_t>(size_)}, x.sent, x.dtype, x.divisor);
+  reducer.reduce(0, x.count, never, [&](const void* elements, int64_t at, int64_t count) {
+    std::memcpy(x.out + at * width_of(x.dtype), elements, static_cast<size_t>(count * width_of(x.dtype)));
+  });
+  return {};
+}
+
+// Rank r combines what it has with what rank r + 1 has, then with that of r + 2, r + 4, as long as r is a multiple of twice as many; else
+// it gives its part to the rank before, and is done. This is the tree of one process. Partial results go in the dtype of the computation.
+Status RankCollectives::along_tree(const Elements& x) {
+  const heddle_dtype partial = compute_dtype(x.dtype);
+  const auto bytes = static_cast<uint64_t>(x.count * width_of(partial));
+  char* const slots = sized(slots_, 2 * bytes);
+  struct Two {
+    const void* data[2];
+  };
+  const auto data = [](const void* of, size_t part) { return static_cast<const Two*>(of)->data[part]; };
+  NeverStops never;
+  const auto combine = [&](const Two& two, size_t parts, Reduction reduction, heddle_dtype from, heddle_dtype to, int64_t divisor,
+                           char* out) {
+    PartReducer(reduction, {&two, data, parts}, from, to, divisor)
+        .reduce(0, x.count, never, [&](const void* elements, int64_t at, int64_t n) {
+          std::memcpy(out + at * width_of(to), elements, static_cast<size_t>(n * width_of(to)));
+        });
+  };
+  const Reduction inner = x.reduction == Reduction::mean ? Reduction::sum : x.reduction;
+  combine({{x.in, nullptr}}, 1, inner, x.sent, partial, 1, slots);
+  for (int32_t step = 1; step < size_; step *= 2) {
+    if (rank_ % (2 * step) != 0) {
+      HEDDLE_PLUGIN_CHECK(send(rank_ - step, slots, bytes, 0, bytes, 0));
+      HEDDLE_PLUGIN_CHECK(wait(rank_ - step, slots, bytes));
+      break;
+    }
+    if (rank_ + step >= size_) continue;
+    HEDDLE_PLUGIN_CHECK(receive(rank_ + step, slots + bytes, bytes, 0, bytes, 0));
+    HEDDLE_PLUGIN_CHECK(wait(rank_ + step, slots + bytes, bytes));
+    combine({{slots, slots + bytes}}, 2, inner, partial, partial, 1, slots);
+  }
+  if (rank_ == 0) combine({{slots, nullptr}}, 1, x.reduction, partial, x.dtype, x.divisor, x.out);
+  return along_tree(x.out, static_cast<uint64_t>(x.count * width_of(x.dtype)), 0);
+}
+
+// From the root to all: each rank that has the bytes gives them to the one `step` ranks after it, the longest step first.
+Status RankCollectives::along_tree(char* data, uint64_t bytes, int32_t root) {
+  const int32_t place = (rank_ - root + size_) % size_;
+  int32_t step = 1;
+  while (step < size_) step *= 2;
+  for (step /= 2; step > 0; step /= 2) {
+    if (place % step != 0) continue;
+    const bool gives = place % (2 * step) == 0;
+    if (gives && place + step >= size_) continue;
+    const int32_t peer = ((gives ? place + step : place - step) + root) % size_;
+    HEDDLE_PLUGIN_CHECK(gives ? send_all(peer, data, bytes, 1) : receive_all(peer, data, bytes, 1));
+    HEDDLE_PLUGIN_CHECK(wait(peer, data, bytes));
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------- sums of long ones
+
+// Chunk c of rank r are the elements range(c, r), as many as there are steps for chunks. Each rank combines its own of a chunk while those
+// of the next chunk are under way. What is combined is at the place of the range in x.out, or with Result::kept one after the other in
+// `kept`.
+template <class RangeOf>
+Status RankCollectives::in_chunks(const Elements& x, int64_t chunks, const RangeOf& range, Result result, int32_t root, char* kept) {
+  const int64_t sent = width_of(x.sent), width = width_of(x.dtype);
+  const auto total = static_cast<uint64_t>(range(-1, 0).count), in_bytes = total * static_cast<uint64_t>(sent),
+             out_bytes = total * static_cast<uint64_t>(width);
+  int64_t longest = 0;
+  for (int64_t c = 0; c < chunks; ++c) longest = std::max(longest, range(c, rank_).count);
+  const auto slot_bytes = static_cast<uint64_t>(longest * sent);
+  char* const slots = sized(slots_, 2 * slot_bytes * static_cast<uint64_t>(size_));
+  const auto slot = [&](int64_t c, int32_t rank) { return slots + static_cast<uint64_t>((c % 2) * size_ + rank) * slot_bytes; };
+  const auto each_peer = [&](const auto& act) -> Status {
+    for (int32_t after = 1; after < size_; ++after) HEDDLE_PLUGIN_CHECK(act((rank_ + after) % size_, (rank_ + size_ - after) % size_));
+    return {};
+  };
+  const auto begin_chunk = [&](int64_t c) {
+    const auto mine = static_cast<uint64_t>(range(c, rank_).count * sent);
+    HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return receive(from, slot(c, from), slot_bytes, 0, mine, 2 * c); }));
+    return each_peer([&](int32_t to, int32_t) {
+      const Range theirs = range(c, to);
+      return send(to, x.in, in_bytes, static_cast<uint64_t>(theirs.first * sent), static_cast<uint64_t>(theirs.count * sent), 2 * c);
+    });
+  };
+  struct Parts {
+    const char* slots;
+    uint64_t bytes;
+    size_t rank;
+    const char* own;
+  };
+  const auto data = [](const void* of, size_t part) -> const void* {
+    const auto& all = *static_cast<const Parts*>(of);
+    return part == all.rank ? all.own : all.slots + part * all.bytes;
+  };
+  NeverStops never;
+  HEDDLE_PLUGIN_CHECK(begin_chunk(0));
+  for (int64_t c = 0; c < chunks; ++c) {
+    if (c + 1 < chunks) HEDDLE_PLUGIN_CHECK(begin_chunk(c + 1));
+    HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return wait(from, slot(c, from), slot_bytes); }));
+    const Range own = range(c, rank_);
+    const Parts parts = {slot(c, 0), slot_bytes, static_cast<size_t>(rank_), x.in + own.first * sent};
+    char* const out = result == Result::kept ? kept : x.out + own.first * width;
+    const PartReducer reducer(x.reduction, {&parts, data, static_cast<size_t>(size_)}, x.sent, x.dtype, x.divisor);
+    reducer.reduce(0, own.count, never, [&](const void* elements, int64_t at, int64_t count) {
+      std::memcpy(out + at * width, elements, static_cast<size_t>(count * width));
+    });
+    if (result == Result::kept) kept += own.count * width;
+    const auto give = [&](int32_t to) {
+      return send(to, x.out, out_bytes, static_cast<uint64_t>(own.first * width), static_cast<uint64_t>(own.count * width), 2 * c + 1);
+    };
+    const auto take = [&](int32_t from) {
+      const Range theirs = range(c, from);
+      return receive(from, x.out, out_bytes, static_cast<uint64_t>(theirs.first * width), static_cast<uint64_t>(theirs.count * width),
+                     2 * c + 1);
+    };
+    if (result == Result::to_all)
+      HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t to, int32_t from) {
+        HEDDLE_PLUGIN_CHECK(take(from));
+        return give(to);
+      }));
+    if (result == Result::to_root && rank_ != root) HEDDLE_PLUGIN_CHECK(give(root));
+    if (result == Result::to_root && rank_ == root) HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return take(from); }));
+  }
+  return each_peer([&](int32_t peer, int32_t) {
+    HEDDLE_PLUGIN_CHECK(wait(peer, x.in, in_bytes));
+    return wait(peer, x.out, out_bytes);
+  });
+}
+
+Status RankCollectives::all_reduce_elements(const Elements& x) {
+  if (x.count == 0) return {};
+  if (x.count * width_of(x.sent) <= tuning_.short_bytes) return size_ >= tuning_.tree_from ? along_tree(x) : exchange_whole(x);
+  const int64_t of_chunk = tuning_.chunk_bytes / width_of(x.sent), chunks = (x.count + of_chunk - 1) / of_chunk;
+  const auto range = [&](int64_t chunk, int32_t rank) {
+    if (chunk < 0) return Range{0, x.count};
+    return share<Range>(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
+  };
+  return in_chunks(x, chunks, range, Result::to_all, 0, nullptr);
+}
+
+// ---------------------------------------------------------------- tensors
+
+// Combines what the devices of this rank have of a tensor, and makes *x what goes to the others: `in` is its memory, or sum_.
+Status RankCollectives::reduce_whole(Parts mine, uint32_t tensor, Reduction reduction, Elements* x) {
+  const heddle_tensor& input = *mine[0]->inputs[tensor];
+  *x = {static_cast<const char*>(input.data),
+        static_cast<char*>(mine[0]->outputs[tensor]->data),
+        input.element_count,
+        input.dtype,
+        input.dtype,
+        reduction,
+        static_cast<int64_t>(participants(mine))};
+  if (mine.size() == 1) return {};
+  x->sent = compute_dtype(input.dtype);
+  char* const sum = sized(sum_, static_cast<uint64_t>(x->count * width_of(x->sent)));
+  const TensorOfParts of = {mine, tensor};
+  NeverStops never;
+  const PartReducer reducer(reduction == Reduction::mean ? Reduction::sum : reduction, of.elements(), input.dtype, x->sent, 1);
+  reducer.reduce(0, x->count, never, [&](const void* elements, int64_t at, int64_t count) {
+    std::memcpy(sum + at * width_of(x->sent), elements, static_cast<size_t>(count * width_of(x->sent)));
+  });
+  x->in = sum;
+  return {};
+}
+
+Status RankCollectives::all_reduce(Parts mine, Reduction reduction) {
+  const uint32_t tensors = mine[0]->input_count;
+  const auto is_long = [&](uint32_t tensor) {
+    const heddle_tensor& x = *mine[0]->inputs[tensor];
+    return mine.size() > 1 || x.element_count * width_of(x.dtype) > tuning_.short_bytes;
+  };
+  // Short ones of one dtype go together.
+  for (uint32_t first = 0; first < tensors; ++first) {
+    const heddle_dtype dtype = mine[0]->inputs[first]->dtype;
+    const auto goes = [&](uint32_t tensor) { return mine[0]->inputs[tensor]->dtype == dtype && !is_long(tensor); };
+    bool seen = false;
+    for (uint32_t before = 0; before < first && !seen; ++before) seen = goes(before);
+    if (seen || !goes(first)) continue;
+    int64_t count = 0;
+    for (uint32_t tensor = first; tensor < tensors; ++tensor)
+      if (goes(tensor)) count += mine[0]->inputs[tensor]->element_count;
+    const auto bytes = static_cast<uint64_t>(count * width_of(dtype));
+    char *const packed = sized(packed_, bytes), *const result = sized(result_, bytes);
+    const auto each = [&](const auto& copy) {
+      uint64_t at = 0;
+      for (uint32_t tensor = first; tensor < tensors; ++tensor) {
+        if (!goes(tensor)) continue;
+        const heddle_tensor& x = *mine[0]->inputs[tensor];
+        if (x.byte_size > 0) copy(tensor, at, x.byte_size);
+        at += x.byte_size;
+      }
+    };
+    each([&](uint32_t tensor, uint64_t at, uint64_t n) { std::memcpy(packed + at, mine[0]->inputs[tensor]->data, n); });
+    HEDDLE_PLUGIN_CHECK(all_reduce_elements({packed, result, count, dtype, dtype, reduction, static_cast<int64_t>(participants(mine))}));
+    ++sequence_;
+    each([&](uint32_t tensor, uint64_t at, uint64_t n) { std::memcpy(mine[0]->outputs[tensor]->data, result + at, n); });
+  }
+  for (uint32_t tensor = 0; tensor < tensors; ++tensor) {
+    if (!is_long(tensor)) continue;
+    Elements x;
+    HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
+    HEDDLE_PLUGIN_CHECK(all_reduce_elements(x));
+    ++sequence_;
+    const heddle_tensor& y = *mine[0]->outputs[tensor];
+    for (size_t part = 1; part < mine.size() && y.byte_size > 0; ++part)
+      std::memcpy(mine[part]->outputs[tensor]->data, y.data, y.byte_size);
+  }
+  return {};
+}
+
+Status RankCollectives::reduce(Parts mine, Reduction reduction, int64_t root) {
+  const auto devices = static_cast<int64_t>(mine.size());
+  const auto root_rank = static_cast<int32_t>(root / devices);
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+    Elements x;
+    HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
+    const int64_t of_chunk = std::max<int64_t>(1, tuning_.chunk_bytes / width_of(x.sent)), chunks = (x.count + of_chunk - 1) / of_chunk;
+    const auto range = [&](int64_t chunk, int32_t rank) {
+      if (chunk < 0) return Range{0, x.count};
+      return share<Range>(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
+    };
+    if (x.count > 0) HEDDLE_PLUGIN_CHECK(in_chunks(x, chunks, range, Result::to_root, root_rank, nullptr));
+    const uint64_t bytes = mine[0]->outputs[tensor]->byte_size;
+    if (bytes == 0) continue;
+    const auto chosen = static_cast<size_t>(root % devices);
+    if (rank_ == root_rank && chosen != 0) std::memcpy(mine[chosen]->outputs[tensor]->data, x.out, bytes);
+    for (size_t part = 0; part < mine.size(); ++part)
+      if (rank_ != root_rank || part != chosen) std::memset(mine[part]->outputs[tensor]->data, 0, bytes);
+  }
+  return {};
+}
+
+Status RankCollectives::reduce_scatter(Parts mine, Reduction reduction) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+    Elements x;
+    HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
+    const int64_t each = x.count / size_;  // of the devices of a rank together
+    if (each == 0) continue;
+    const int64_t of_chunk = std::max<int64_t>(1, tuning_.chunk_bytes / width_of(x.sent) / size_),
+                  chunks = (each + of_chunk - 1) / of_chunk;
+    const auto range = [&](int64_t chunk, int32_t rank) {
+      if (chunk < 0) return Range{0, x.count};
+      return Range{rank * each + chunk * of_chunk, std::min(of_chunk, each - chunk * of_chunk)};
+    };
+    const auto bytes = static_cast<uint64_t>(each * width_of(x.dtype));
+    char* const kept = mine.size() == 1 ? static_cast<char*>(mine[0]->outputs[tensor]->data) : sized(result_, bytes);
+    HEDDLE_PLUGIN_CHECK(in_chunks(x, chunks, range, Result::kept, 0, kept));
+    const uint64_t block = bytes / mine.size();
+    for (size_t part = 0; part < mine.size() && mine.size() > 1; ++part)
+      std::memcpy(mine[part]->outputs[tensor]->data, kept + part * block, block);
+  }
+  return {};
+}
+
+// The output of the first device gets all, and is where the other ranks' rows arrive.
+Status RankCollectives::all_gather(Parts mine) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+    const uint64_t block = mine[0]->inputs[tensor]->byte_size, of_rank = block * mine.size();
+    if (block == 0) continue;
+    char* const all = static_cast<char*>(mine[0]->outputs[tensor]->data);
+    const auto of = [&](int32_t rank) { return all + static_cast<uint64_t>(rank) * of_rank; };
+    for (size_t part = 0; part < mine.size(); ++part) std::memcpy(of(rank_) + part * block, mine[part]->inputs[tensor]->data, block);
+    HEDDLE_PLUGIN_CHECK(swap(
+        of_rank, [&](int32_t) { return of(rank_); }, of));
+    for (size_t part = 1; part < mine.size(); ++part)
+      std::memcpy(mine[part]->outputs[tensor]->data, all, of_rank * static_cast<uint64_t>(size_));
+  }
+  return {};
+}
+
+// A message has the blocks of all devices of a rank for all of another: those of the first device first, each in the order of targets.
+Status RankCollectives::all_to_all(Parts mine) {
+  const size_t devices = mine.size();
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+    const uint64_t block = mine[0]->inputs[tensor]->byte_size / participants(mine);
+    if (block == 0) continue;
+    const uint64_t message = block * devices * devices;
+    char *const out = sized(packed_, message * static_cast<uint64_t>(size_)), *const in =
+                                                                                  sized(result_, message * static_cast<uint64_t>(size_));
+    const auto each_block = [&](const auto& copy) {
+      for (size_t peer = 0; peer < static_cast<size_t>(size_); ++peer)
+        for (size_t own = 0; own < devices; ++own)
+          for (size_t other = 0; other < devices; ++other) copy(peer, own, other);
+    };
+    each_block([&](size_t peer, size_t own, size_t other) {
+      std::memcpy(out + peer * message + (own * devices + other) * block,
+                  static_cast<const char*>(mine[own]->inputs[tensor]->data) + (peer * devices + other) * block, block);
+    });
+    const auto of = [&](char* all) { return [=](int32_t peer) { return all + static_cast<uint64_t>(peer) * message; }; };
+    HEDDLE_PLUGIN_CHECK(swap(message, of(out), of(in)));
+    std::memcpy(in + static_cast<uint64_t>(rank_) * message, out + static_cast<uint64_t>(rank_) * message, message);
+    each_block([&](size_t peer, size_t own, size_t other) {
+      std::memcpy(static_cast<char*>(mine[own]->outputs[tensor]->data) + (peer * devices + other) * block,
+                  in + peer * message + (other * devices + own) * block, block);
+    });
+  }
+  return {};
+}
+
+Status RankCollectives::broadcast(Parts mine, int64_t root) {
+  const auto devices = static_cast<int64_t>(mine.size());
+  const auto root_rank = static_cast<int32_t>(root / devices);
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+    const heddle_tensor& y = *mine[0]->outputs[tensor];
+    if (y.byte_size == 0) continue;
+    const void* const given = mine[static_cast<size_t>(root % devices)]->inputs[tensor]->data;
+    if (rank_ == root_rank && given != y.data) std::memcpy(y.data, given, y.byte_size);
+    HEDDLE_PLUGIN_CHECK(broadcast_bytes(static_cast<char*>(y.data), y.byte_size, root_rank));
+    for (size_t part = 1; part < mine.size(); ++part) std::memcpy(mine[part]->outputs[tensor]->data, y.data, y.byte_size);
+  }
+  return {};
+}
+
+// Of many bytes the root gives each rank a part, which that gives to the others.
+Status RankCollectives::broadcast_bytes(char* data, uint64_t bytes, int32_t root) {
+  if (size_ == 2 || bytes <= static_cast<uint64_t>(tuning_.short_bytes)) return along_tree(data, bytes, root);
+  const auto part = [&](int32_t rank) { return share<Range>(0, static_cast<int64_t>(bytes), rank, size_); };
+  const auto at = [&](int32_t rank) { return data + part(rank).first; };
+  const auto length = [&](int32_t rank) { return static_cast<uint64_t>(part(rank).count); };
+  constexpr int64_t second = 1 << 15;  // the number of the first step after that in which the root gives
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (peer != rank_ && rank_ != root)
+      HEDDLE_PLUGIN_CHECK(
+          receive_all(peer, at(peer == root ? rank_ : peer), length(peer == root ? rank_ : peer), peer == root ? 0 : second));
+  if (rank_ != root) {
+    HEDDLE_PLUGIN_CHECK(receive_all(root, at(root), length(root), second));
+    HEDDLE_PLUGIN_CHECK(wait(root, at(rank_), length(rank_)));
+  }
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    if (rank_ == root) HEDDLE_PLUGIN_CHECK(send_all(peer, at(peer), length(peer), 0));
+    if (peer != root) HEDDLE_PLUGIN_CHECK(send_all(peer, at(rank_), length(rank_), second));
+  }
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    HEDDLE_PLUGIN_CHECK(wait(peer, at(peer), length(peer)));
+    HEDDLE_PLUGIN_CHECK(wait(peer, at(rank_), length(rank_)));
+  }
+  return {};
+}
+
+// In round k each rank hears of the one 2^k ranks before it, and so of all that this one has heard of.
+Status RankCollectives::barrier() {
+  char* const bytes = sized(packed_, 2);
+  int64_t round = 0;
+  for (int32_t step = 1; step < size_; step *= 2, ++round) {
+    const int32_t to = (rank_ + step) % size_, from = (rank_ + size_ - step) % size_;
+    HEDDLE_PLUGIN_CHECK(receive(from, bytes + 1, 1, 0, 1, round));
+    HEDDLE_PLUGIN_CHECK(send(to, bytes, 1, 0, 1, round));
+    HEDDLE_PLUGIN_CHECK(wait(from, bytes + 1, 1));
+    HEDDLE_PLUGIN_CHECK(wait(to, bytes, 1));
+  }
+  return {};
+}
+
+Status RankCollectives::exchange(const void* mine, uint64_t bytes, void* all) {
+  const auto of = [&](int32_t rank) { return static_cast<char*>(all) + static_cast<uint64_t>(rank) * bytes; };
+  std::memcpy(of(rank_), mine, bytes);
+  return swap(
+      bytes, [&](int32_t) { return of(rank_); }, of);
+}
+
+}  // namespace heddle::cpu

@@ -1,0 +1,334 @@
+#include "connections/gloo_connections.h"
+
+#include <gloo/transport/context.h>
+#include <gloo/transport/pair.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "rendezvous/reports.h"
+
+namespace heddle::operators {
+
+class RankMemory {
+ public:
+  RankMemory(int32_t of, std::unique_ptr<gloo::transport::UnboundBuffer> made) : peer(of), buffer(std::move(made)) {}
+  const int32_t peer;
+  const std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  uint32_t sends = 0, receives = 0;  // under way
+};
+
+}  // namespace heddle::operators
+
+namespace heddle::ranks {
+namespace {
+
+using gloo::transport::UnboundBuffer;
+
+constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1;
+constexpr size_t most_places = 4096;
+constexpr std::chrono::hours for_ever(1'000'000);
+
+// Threads that are made meanwhile never get SIGPIPE, which Gloo would end the process with when a peer has gone.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+  }
+  ~WithoutSigpipe() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+std::chrono::milliseconds left_until(RankClock::time_point until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - RankClock::now());
+  return std::max(left, std::chrono::milliseconds(0));
+}
+
+// Addresses of one length each, which all have.
+std::string address_for(const std::string& all, size_t ranks, int32_t rank) {
+  const size_t each = all.size() / ranks;
+  return all.substr(each * static_cast<size_t>(rank), each);
+}
+
+}  // namespace
+
+GlooConnections::GlooConnections(int32_t rank, int32_t size, std::shared_ptr<rendezvous::Store> store)
+    : rank_(rank), size_(size), store_(std::move(store)), came_(static_cast<size_t>(size)) {}
+
+GlooConnections::~GlooConnections() {
+  places_.clear();
+  control_.reset();
+  probe_.reset();
+}
+
+// ---------------------------------------------------------------- coming together
+
+Status GlooConnections::listen(const std::string& interface, std::string* addresses) {
+  gloo::transport::tcp::attr attributes;
+  if (interface.empty()) {
+    attributes.hostname = "127.0.0.1";
+  } else if (if_nametoindex(interface.c_str()) != 0) {
+    attributes.iface = interface;
+  } else {
+    return plugin::invalid("there is no network interface \"" + interface + "\": `ip link` lists those of this machine");
+  }
+  const WithoutSigpipe of_its_thread;
+  device_ = gloo::transport::tcp::CreateDevice(attributes);
+  context_ = device_->createContext(rank_, size_);
+  context_->setTimeout(std::chrono::hours(1));  // connect() ends waits itself
+  std::vector<std::vector<char>> each(static_cast<size_t>(size_));
+  size_t longest = 0;
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    each[static_cast<size_t>(peer)] = context_->createPair(peer)->address().bytes();
+    longest = std::max(longest, each[static_cast<size_t>(peer)].size());
+  }
+  addresses->clear();
+  for (std::vector<char>& address : each) {
+    address.resize(longest);
+    addresses->append(address.data(), address.size());
+  }
+  return {};
+}
+
+Status GlooConnections::connect(const std::string& attempt, const std::vector<std::string>& addresses, RankClock::time_point until,
+                                const std::function<bool()>& cancelled) {
+  attempt_ = attempt;
+  struct Connecting {
+    std::atomic<bool> over{false};
+    std::string failure;
+    std::thread thread;
+  };
+  std::vector<Connecting> all(static_cast<size_t>(size_));
+  all[static_cast<size_t>(rank_)].over = true;
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    Connecting& one = all[static_cast<size_t>(peer)];
+    const std::string address = address_for(addresses[static_cast<size_t>(peer)], static_cast<size_t>(size_), rank_);
+    one.thread = std::thread([this, peer, address, &one] {
+      try {
+        context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
+      } catch (const std::exception& error) {
+        one.failure = error.what();
+      }
+      one.over = true;
+    });
+  }
+  // One that can not be made is enough: the ranks meet again.
+  const auto failed = [](const Connecting& one) { return one.over && !one.failure.empty(); };
+  const auto waits = [](const Connecting& one) { return !one.over; };
+  bool asked = false;
+  while (std::any_of(all.begin(), all.end(), waits) && std::none_of(all.begin(), all.end(), failed) && RankClock::now() < until &&
+         !(asked = cancelled && cancelled()))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::vector<int32_t> not_there;
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (const Connecting& one = all[static_cast<size_t>(peer)]; waits(one) || failed(one)) not_there.push_back(peer);
+  if (!not_there.empty()) close_pairs();
+  for (Connecting& one : all)
+    if (one.thread.joinable()) one.thread.join();
+  if (asked) return plugin::cancelled();
+  if (!not_there.empty()) {
+    const std::string& why = all[static_cast<size_t>(not_there.front())].failure;
+    return {HEDDLE_ERROR_DEVICE, "rank " + std::to_string(not_there.front()) + " could not be connected" + (why.empty() ? "" : ": " + why)};
+  }
+  control_bytes_.resize(static_cast<size_t>(size_));
+  probe_bytes_.resize(1);
+  control_ = context_->createUnboundBuffer(control_bytes_.data(), control_bytes_.size());
+  probe_ = context_->createUnboundBuffer(probe_bytes_.data(), probe_bytes_.size());
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (peer != rank_) control_->recv(peer, control_tag, static_cast<size_t>(peer), 1);
+  return {};
+}
+
+// A pair says that it is broken when it is asked for anything. What it is asked for never comes: call it when the pairs are not used any
+// more.
+std::vector<int32_t> GlooConnections::closed_pairs() {
+  std::vector<int32_t> closed;
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    try {
+      probe_->recv(peer, probe_tag, 0, 1);
+    } catch (const std::exception&) {
+      closed.push_back(peer);
+    }
+  }
+  return closed;
+}
+
+// Each may take 10 ms, because Gloo waits for its thread.
+void GlooConnections::close_pairs() {
+  std::vector<std::thread> threads;
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (peer != rank_) threads.emplace_back([this, peer] { context_->getPair(peer)->close(); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// ---------------------------------------------------------------- messages
+
+RankMemory* GlooConnections::memory(int32_t peer, void* data, uint64_t bytes) {
+  try {
+    std::unique_ptr<RankMemory>& known = places_[{peer, data, bytes}];
+    if (!known) known = std::make_unique<RankMemory>(peer, context_->createUnboundBuffer(data, bytes));
+    return known.get();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void GlooConnections::forget() {
+  places_.clear();
+}
+
+void GlooConnections::begin() {
+  std::fill(came_.begin(), came_.end(), 0);
+  if (places_.size() > most_places) forget();
+}
+
+// Calls `act`, which may throw because a connection has broken, or because it has waited until `until`.
+template <class Act>
+Status GlooConnections::guarded(UnboundBuffer& waits, RankClock::time_point until, const Act& act) {
+  if (failed_) return {HEDDLE_ERROR_DEVICE, "the connections are closed"};
+  bool late = false;
+  std::string text;
+  try {
+    if (begin_wait(waits)) {
+      const bool done = act();
+      end_wait();
+      if (done) return {};
+    }
+    end_wait();
+  } catch (const std::exception& error) {
+    end_wait();
+    late = RankClock::now() >= until;
+    text = error.what();
+  }
+  note_failure(late);
+  if (aborted_) return {HEDDLE_ERROR_CANCELLED, "aborted"};
+  if (late) return {HEDDLE_PENDING, "the time is over"};
+  return {HEDDLE_ERROR_DEVICE, text};
+}
+
+// From here on abort() ends the wait for `buffer`; false if it was called before.
+bool GlooConnections::begin_wait(UnboundBuffer& buffer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waits_ = &buffer;
+  return !aborted_;
+}
+
+void GlooConnections::end_wait() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waits_ = nullptr;
+}
+
+// Notes who was missing, and takes all places from Gloo, which reads and writes none of them from then on. If time was over, Gloo has
+// closed all pairs, so that they do not tell who is gone.
+void GlooConnections::note_failure(bool late) {
+  failed_ = true;
+  if (!late) broken_ = closed_pairs();
+  std::vector<char> awaited(came_.size());
+  for (const auto& [key, place] : places_) {
+    for (; place->receives > 0; --place->receives) {
+      bool has_come = false;
+      try {
+        has_come = place->buffer->waitRecv(nullptr, std::chrono::milliseconds(0));
+      } catch (const std::exception&) {
+      }
+      if (has_come) came_[static_cast<size_t>(place->peer)] = 1;
+      awaited[static_cast<size_t>(place->peer)] = 1;
+    }
+  }
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (awaited[static_cast<size_t>(peer)] && !came_[static_cast<size_t>(peer)]) missing_.push_back(peer);
+  places_.clear();
+}
+
+Status GlooConnections::send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) {
+  return guarded(*from.buffer, RankClock::time_point::max(), [&] {
+    from.buffer->send(from.peer, tag, offset, bytes);
+    ++from.sends;
+    return true;
+  });
+}
+
+Status GlooConnections::receive(RankMemory& into, uint64_t tag, uint64_t offset, uint64_t bytes) {
+  return guarded(*into.buffer, RankClock::time_point::max(), [&] {
+    into.buffer->recv(into.peer, tag, offset, bytes);
+    ++into.receives;
+    return true;
+  });
+}
+
+Status GlooConnections::wait(RankMemory& memory, RankClock::time_point until) {
+  if (memory.receives == 0 && memory.sends == 0) return {};
+  return guarded(*memory.buffer, until, [&] {
+    for (; memory.receives > 0; --memory.receives) {
+      if (!memory.buffer->waitRecv(nullptr, left_until(until))) return false;
+      came_[static_cast<size_t>(memory.peer)] = 1;
+    }
+    for (; memory.sends > 0; --memory.sends)
+      if (!memory.buffer->waitSend(nullptr, left_until(until))) return false;
+    return true;
+  });
+}
+
+Status GlooConnections::idle() {
+  return guarded(*control_, RankClock::time_point::max(), [&] {
+    control_->waitRecv(nullptr, for_ever);  // false: it was woken
+    return !aborted_;
+  });
+}
+
+// ---------------------------------------------------------------- the end
+
+void GlooConnections::wake() {
+  control_->abortWaitRecv();
+}
+
+void GlooConnections::abort() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  aborted_ = true;
+  if (!waits_) return;
+  waits_->abortWaitRecv();
+  waits_->abortWaitSend();
+}
+
+void GlooConnections::close() {
+  failed_ = true;
+  close_pairs();
+}
+
+void GlooConnections::report(const RankReport& mine) {
+  // Who can not write it is silent for the others.
+  (void)rendezvous::report(*store_, attempt_, rank_,
+                           {mine.number, mine.collective, mine.reason, mine.missing, mine.exchanges, mine.exchanged});
+}
+
+std::vector<std::optional<RankReport>> GlooConnections::reports() {
+  std::vector<std::optional<RankReport>> all(static_cast<size_t>(size_));
+  std::vector<std::optional<rendezvous::Report>> found;
+  const std::function<bool()> never;
+  const rendezvous::Patience none = {RankClock::now(), never};
+  if (!rendezvous::collect(*store_, attempt_, size_, rank_, none, &found).ok()) return all;
+  for (size_t i = 0; i < found.size(); ++i)
+    if (found[i])
+      all[i] =
+          RankReport{found[i]->number, found[i]->collective, found[i]->reason, found[i]->missing, found[i]->exchange, found[i]->exchanged};
+  return all;
+}
+
+}  // namespace heddle::ranks

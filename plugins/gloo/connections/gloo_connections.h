@@ -1,0 +1,85 @@
+// The connections of one rank with all others, each a pair of Gloo's over TCP. Gloo has a thread that reads and writes; what it is told to
+// receive arrives where it is wanted, and is copied nowhere else.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "rendezvous/job_store.h"
+#include "shared/rank_connections.h"
+
+namespace gloo::transport {
+class Context;
+class Device;
+class UnboundBuffer;
+}  // namespace gloo::transport
+
+namespace heddle::ranks {
+
+using operators::RankClock;
+using operators::RankMemory;
+using operators::RankReport;
+using plugin::Status;
+
+class GlooConnections final : public operators::RankConnections {
+ public:
+  // `store`: where reports are written.
+  GlooConnections(int32_t rank, int32_t size, std::shared_ptr<rendezvous::Store> store);
+  ~GlooConnections() override;
+  GlooConnections(const GlooConnections&) = delete;
+  GlooConnections& operator=(const GlooConnections&) = delete;
+
+  // Listens on a network interface, or on the loopback address, for each other rank. `addresses` is for the others. Throws what Gloo
+  // throws. Errors: invalid (there is no such interface).
+  Status listen(const std::string& interface, std::string* addresses);
+  // Connects with all others, at once. Errors: device (a rank can not be reached, or `until` is over), cancelled.
+  Status connect(const std::string& attempt, const std::vector<std::string>& addresses, RankClock::time_point until,
+                 const std::function<bool()>& cancelled);
+
+  RankMemory* memory(int32_t peer, void* data, uint64_t bytes) override;
+  void forget() override;
+  void begin() override;
+  Status send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) override;
+  Status receive(RankMemory& into, uint64_t tag, uint64_t offset, uint64_t bytes) override;
+  Status wait(RankMemory& memory, RankClock::time_point until) override;
+  Status idle() override;
+  void wake() override;
+  void abort() override;
+  std::vector<int32_t> missing() override { return missing_; }
+  std::vector<int32_t> broken() override { return broken_; }
+  void report(const RankReport& mine) override;
+  void close() override;
+  std::vector<std::optional<RankReport>> reports() override;
+
+ private:
+  template <class Act>
+  Status guarded(gloo::transport::UnboundBuffer& waits, RankClock::time_point until, const Act& act);
+  bool begin_wait(gloo::transport::UnboundBuffer& buffer);
+  void end_wait();
+  void note_failure(bool late);
+  std::vector<int32_t> closed_pairs();
+  void close_pairs();
+
+  const int32_t rank_, size_;
+  const std::shared_ptr<rendezvous::Store> store_;
+  std::string attempt_;
+  std::shared_ptr<gloo::transport::Device> device_;
+  std::shared_ptr<gloo::transport::Context> context_;
+  // One byte of each rank that never comes: its wait ends when a connection breaks.
+  std::vector<char> control_bytes_, probe_bytes_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> control_, probe_;
+  std::map<std::tuple<int32_t, void*, uint64_t>, std::unique_ptr<RankMemory>> places_;
+  std::vector<char> came_;  // by rank: whether a message has come in this operation
+  std::vector<int32_t> missing_, broken_;
+  bool failed_ = false;
+  std::atomic<bool> aborted_{false};
+  std::mutex mutex_;
+  gloo::transport::UnboundBuffer* waits_ = nullptr;  // what the thread waits for
+};
+
+}  // namespace heddle::ranks

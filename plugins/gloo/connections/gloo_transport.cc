@@ -1,0 +1,60 @@
+#include "connections/gloo_transport.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "connections/gloo_connections.h"
+#include "rendezvous/job_store.h"
+#include "rendezvous/meeting.h"
+
+namespace heddle::ranks {
+namespace {
+
+using operators::RankClock;
+
+// How long the ranks that have met may take to connect, before they meet again: one of them may have ended since.
+std::chrono::milliseconds time_to_connect(int32_t ranks) {
+  return std::chrono::milliseconds(3000 + 20 * ranks);
+}
+
+Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operators::RankConnections>* connections) {
+  constexpr std::string_view marks = ",interface=";
+  const size_t at = place.rendezvous.rfind(marks);
+  const std::string form = place.rendezvous.substr(0, at);
+  const std::string interface = at == std::string::npos ? std::string() : place.rendezvous.substr(at + marks.size());
+  std::shared_ptr<rendezvous::Store> store;
+  {
+    std::unique_ptr<rendezvous::Store> made;
+    HEDDLE_PLUGIN_CHECK(rendezvous::make_store(form, place.communicator, place.rank, place.size, &made));
+    store = std::move(made);
+  }
+  rendezvous::Meeting meeting(store.get(), place.rank, place.size);
+  const rendezvous::Patience patience = {place.until, place.cancelled};
+  Status last;
+  for (;;) {
+    auto made = std::make_unique<GlooConnections>(place.rank, place.size, store);
+    std::string addresses;
+    HEDDLE_PLUGIN_CHECK(made->listen(interface, &addresses));
+    rendezvous::Joined joined;
+    Status status = meeting.next(addresses, patience, &joined);
+    if (!status.ok() && !last.ok() && status.code == HEDDLE_ERROR_DEVICE) status.text += "; before that, " + last.text;
+    HEDDLE_PLUGIN_CHECK(status);
+    const RankClock::time_point until = std::min(place.until, RankClock::now() + time_to_connect(place.size));
+    last = made->connect(joined.attempt, joined.payloads, until, place.cancelled);
+    if (last.ok()) return *connections = std::move(made), Status();
+    if (last.code == HEDDLE_ERROR_CANCELLED || RankClock::now() >= place.until) return last;
+  }
+}
+
+}  // namespace
+
+Status GlooTransport::connect(const operators::RankPlace& place, std::unique_ptr<operators::RankConnections>* connections) {
+  try {
+    return connect_ranks(place, connections);
+  } catch (const std::exception& error) {
+    return {HEDDLE_ERROR_DEVICE, std::string("the ranks could not be connected: ") + error.what()};
+  }
+}
+
+}  // namespace heddle::ranks

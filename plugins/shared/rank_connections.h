@@ -1,0 +1,90 @@
+// The connections between the ranks of a communicator, which are processes: what collectives on the host (plugins/cpu/collective) ask of a
+// plugin that knows a way between processes (plugins/gloo). The plugins are built together.
+//
+// A plugin publishes a RankTransport as the resource "rank.transport", of runtime scope. Functions throw nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shared/operator_api.h"
+
+namespace heddle::operators {
+
+using RankClock = std::chrono::steady_clock;
+
+// Where a rank was when it went no further, and why: it tells the others once.
+struct RankReport {
+  uint64_t number = 0;           // of the collective that it had come to: 1 is the first over these connections
+  std::string collective;        // its name; "": the rank was in none
+  std::string reason;            // why it goes no further
+  std::vector<int32_t> missing;  // the ranks that it waited for
+  uint64_t exchanges = 0;        // how many exchanges of bytes it has completed
+  std::string exchanged;         // the bytes of all ranks in the last one
+};
+
+// A place in the memory of this process whose bytes are sent to one peer, or received from it. Made by RankConnections::memory().
+class RankMemory;
+
+// The connections of one rank with all others. One thread uses them; abort() and wake() may be called by any. Destroying them
+// lets what was sent arrive.
+class RankConnections {
+ public:
+  virtual ~RankConnections() = default;
+  // Returns [data, data + bytes) as a place whose bytes go to and come from `peer`. Allocates nothing for a place that is known already;
+  // valid until forget(). Null without memory.
+  virtual RankMemory* memory(int32_t peer, void* data, uint64_t bytes) = 0;
+  // Forgets all places. REQUIRES: wait() was called for each.
+  virtual void forget() = 0;
+  // Begins an operation: missing() is about messages of the last one.
+  virtual void begin() = 0;
+  // Begin to send or receive `bytes` bytes at `offset` of the place. A message is received by the call that gives the same tag and the same
+  // number of bytes; one of another number is never received. Until wait() has returned, the bytes must not be changed or looked at.
+  // Errors: HEDDLE_ERROR_DEVICE.
+  virtual Status send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) = 0;
+  virtual Status receive(RankMemory& into, uint64_t tag, uint64_t offset, uint64_t bytes) = 0;
+  // Waits for all that was begun in the place. If it fails, nothing is read or written any more in any place, and all that is left is
+  // missing(), broken(), report(), close() and reports(). Errors: HEDDLE_ERROR_DEVICE (a connection has broken), HEDDLE_ERROR_CANCELLED
+  // (abort() was called); with HEDDLE_PENDING `until` has passed.
+  virtual Status wait(RankMemory& memory, RankClock::time_point until) = 0;
+  // Waits until wake() is called, or has been since the last call. Errors: HEDDLE_ERROR_DEVICE, HEDDLE_ERROR_CANCELLED.
+  virtual Status idle() = 0;
+  // [any thread] Ends a wait in idle(), or the next one.
+  virtual void wake() = 0;
+  // [any thread] Makes waits fail, now and from now on. Returns at once; other ranks are not told before close().
+  virtual void abort() = 0;
+  // Returns, after wait() has failed, the ranks for whose messages it waited, and from which none has come in this operation.
+  virtual std::vector<int32_t> missing() = 0;
+  // Returns, after wait() or idle() has failed, the ranks that have ended, or whose connections have broken: not those that were late.
+  virtual std::vector<int32_t> broken() = 0;
+  // Writes the report where others read it; a second one is ignored.
+  virtual void report(const RankReport& mine) = 0;
+  // Closes all connections, whatever is under way: other ranks that wait for this one fail.
+  virtual void close() = 0;
+  // Returns by rank what each has reported so far. Null: nothing.
+  virtual std::vector<std::optional<RankReport>> reports() = 0;
+};
+
+// Which connections are wanted.
+struct RankPlace {
+  int32_t rank = 0, size = 1;
+  std::string communicator;
+  std::string rendezvous;  // in a form that the transport documents
+  RankClock::time_point until;
+  std::function<bool()> cancelled;  // whether to give up
+};
+
+class RankTransport {
+ public:
+  virtual ~RankTransport() = default;
+  // Meets the other ranks, and connects with them. Errors: HEDDLE_ERROR_INVALID (a rendezvous of another form), HEDDLE_ERROR_DEVICE (a
+  // rank did not come in time), HEDDLE_ERROR_CANCELLED.
+  virtual Status connect(const RankPlace& place, std::unique_ptr<RankConnections>* connections) = 0;
+};
+
+}  // namespace heddle::operators
