@@ -31,7 +31,7 @@ class Descriptor {
   const int number_;
 };
 
-Status failed(const std::string& what, const std::string& path, int error) {
+Status folder_failed(const std::string& what, const std::string& path, int error) {
   std::string hint;
   if (error == ENOSPC || error == EDQUOT) hint = "; make room there";
   if (error == EACCES || error == EPERM || error == EROFS) hint = "; all processes of the job must be able to write there";
@@ -69,7 +69,7 @@ class FolderStore final : public Store {
   Status make() {
     std::error_code error;
     std::filesystem::create_directories(keys_, error);
-    if (error) return failed("make the folder", keys_, error.value());
+    if (error) return folder_failed("make the folder", keys_, error.value());
     return {};
   }
 
@@ -77,11 +77,11 @@ class FolderStore final : public Store {
     *found = false;
     // Opening the folder makes NFS forget that it did not find this file the last time.
     const Descriptor folder(::open(keys_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.number() < 0) return failed("open the folder", keys_, errno);
+    if (folder.number() < 0) return folder_failed("open the folder", keys_, errno);
     const Descriptor file(::openat(folder.number(), name_of(key).c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.number() < 0) return errno == ENOENT ? Status() : failed("read", path_of(key), errno);
+    if (file.number() < 0) return errno == ENOENT ? Status() : folder_failed("read", path_of(key), errno);
     std::string text;
-    if (const int error = read_whole(file.number(), &text)) return failed("read", path_of(key), error);
+    if (const int error = read_whole(file.number(), &text)) return folder_failed("read", path_of(key), error);
     *value = std::move(text);
     *found = true;
     return {};
@@ -94,7 +94,7 @@ class FolderStore final : public Store {
     *written = false;
     const std::string path = path_of(key), unfinished = keys_ + "/." + std::to_string(rank_) + "." + random_digits(8) + ".new";
     const Descriptor file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.number() < 0) return failed("make", unfinished, errno);
+    if (file.number() < 0) return folder_failed("make", unfinished, errno);
     int error = write_whole(file.number(), value);
     if (error == 0 && ::link(unfinished.c_str(), path.c_str()) != 0) error = errno;
     struct stat about;
@@ -102,7 +102,7 @@ class FolderStore final : public Store {
     *written = error == 0 || (error == EEXIST && ::fstat(file.number(), &about) == 0 && about.st_nlink == 2);
     ::unlink(unfinished.c_str());
     if (*written || error == EEXIST) return {};
-    return failed("write", path, error);
+    return folder_failed("write", path, error);
   }
 
  private:

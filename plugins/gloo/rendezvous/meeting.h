@@ -5,9 +5,9 @@
 // counts: the newest, since a process that wrote an older one has died and come again. Ranks that wait for `go/A` look for a newer leader
 // too, and leave A for it. An attempt that has its `go/A` when a rank first sees it is over for that rank.
 //
-// Which of two living processes of one rank is wrong is not known. The one that is left out waits for another attempt if it came later than
-// the one that counts, which may be dead (the others will find that it does not answer, and come together again), and fails if it came
-// earlier. Rank 0 fails when it sees a newer leader than itself.
+// Nothing in the store tells a process that has died from one that lives. Of two processes that say they are one rank, the one that counts
+// may be either, so that the other waits for a newer attempt if it came later: if the one that counts is dead, the others find that it does
+// not answer, and come together again. It fails if it came earlier, and so does a rank 0 that sees a newer leader than itself.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct Joined {
   std::vector<std::string> payloads;  // by rank
 };
 
-// One thread at a time.
+// For one thread at a time.
 class Meeting {
  public:
-  // `store`: of this rank, with more life than this object; may be null for one rank, which needs none.
+  // `store`: the one of this rank, which outlives this object; may be null for one rank, which needs none.
   Meeting(Store* store, int32_t rank, int32_t ranks) : store_(store), rank_(rank), ranks_(ranks) {}
 
   // Waits for an attempt in which all ranks come together, newer than the one that the last call returned: call it again when a connection
@@ -43,22 +43,38 @@ class Meeting {
     int32_t ranks = 0;
     bool operator==(const Leader&) const = default;
   };
+  struct Record {  // here/A/j of a rank
+    int64_t number = -1;
+    int32_t ranks = 0;
+    std::string payload;
+  };
+
   Status lead(const std::string& payload, const Patience& patience, Joined* joined);
+  Status begin(int64_t number, const std::string& payload);
+  Status all_came(bool* all);
+  Status go(Joined* joined);
+
   Status follow(const std::string& payload, const Patience& patience, Joined* joined);
-  Status begin();
-  Status look(Leader* newest);
-  Status read_leader(int64_t number, Leader* leader, bool* found);
-  Status come(const std::string& payload, const Leader& leader, int64_t* mine);
-  Status all_came(std::vector<int64_t>* counted, std::vector<std::string>* payloads, bool* all);
-  Status take(const std::string& go, const Leader& leader, int64_t mine, const Patience& patience, Joined* joined, bool* left_out);
-  Status ended(const Patience& patience, const Leader& leader);
-  std::string place() const;
+  Status see(const std::string& payload);
+  Status take(const std::string& go, const Patience& patience, Joined* joined, bool* done);
+
+  // Sets the last of the keys `prefix`k of a rank, k = 0, 1, ..., all of which there are: number -1, and no value, if there is none. The
+  // search begins after `from`, which is there.
+  Status last(int32_t rank, const std::string& prefix, int64_t from, int64_t* number, std::string* value);
+  Status newest_leader(Leader* newest);
+  Status read_record(int32_t rank, int64_t number, const std::string& text, Record* record) const;
+  Status come(const std::string& payload);
+  Status ended(const Patience& patience);
+  Status damaged(int32_t rank, const std::string& name) const;
+  Status other_size(int32_t rank, int32_t ranks) const;
 
   Store* const store_;
   const int32_t rank_, ranks_;
-  Leader leader_;          // of rank 0: its own attempt; of others: the newest that they saw
-  std::string over_;       // the attempt that this rank can not join any more
-  bool left_out_ = false;  // the last attempt went without this process
+  Leader leader_;           // of rank 0: its own; of others: the newest that they saw
+  int64_t mine_ = -1;       // j of this process in the attempt of leader_; -1: it is not in it
+  std::vector<bool> came_;  // of rank 0: by rank, in this attempt
+  std::string over_;        // the attempt that this rank can not join any more
+  bool left_out_ = false;   // that attempt began with an earlier process of this rank
 };
 
 }  // namespace heddle::rendezvous
