@@ -144,7 +144,8 @@ void Inference::bind_to_declared(ValueId id) {
 
 // Computes the content of outputs when that of all inputs is known and it may matter for extents.
 Status Inference::follow_content(const Node& node) {
-  if (!options_.evaluator || node.schema->has_trait(HEDDLE_TRAIT_IMPURE) || node.schema->has_trait(HEDDLE_TRAIT_RANDOM)) return {};
+  constexpr uint32_t never = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM | HEDDLE_TRAIT_COLLECTIVE;  // others give collectives something too
+  if (!options_.evaluator || (node.schema->op->traits & never) != 0) return {};
   bool wanted = false;
   for (const ValueId id : node.outputs) {
     if (!id.valid()) continue;

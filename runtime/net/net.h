@@ -260,5 +260,9 @@ class NetBuilder {
 inline std::string buckets_key(const std::string& communicator) {
   return "heddle.buckets." + communicator;
 }
+// The key of the metadata that says for how many ranks of a communicator, which learn together, the net was made, if there are several.
+inline std::string ranks_key(const std::string& communicator) {
+  return "heddle.ranks." + communicator;
+}
 
 }  // namespace heddle

@@ -202,6 +202,7 @@ struct Internals {
   static Session::Impl& of(const Session& session) { return *session.impl_; }
   static Runtime::Impl& of(const Runtime& runtime) { return *runtime.impl_; }
   static const std::shared_ptr<Runtime::Impl>& shared(const Runtime& runtime) { return runtime.impl_; }
+  static Runtime runtime_of(const Session& session) { return Runtime(session.impl_->runtime); }
   static const Nets::State& of(const Nets& nets) { return *nets.state_; }
   static const std::shared_ptr<Workspace>& workspace(const SharedMemory& memory) { return memory.workspace_; }
   static Execution& execution(Context& context) { return *context.state_->execution; }

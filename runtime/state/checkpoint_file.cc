@@ -27,26 +27,6 @@ std::string key(std::string_view name) {
   return fmt::format("{}{}", prefix, name);
 }
 
-TextPairs metadata_of(const CheckpointInfo& info) {
-  TextPairs pairs = {{key("format"), std::string(format)},
-                     {key("version"), info.version},
-                     {key("step"), fmt::to_string(info.step)},
-                     {key("loss"), shortest(info.loss)},
-                     {key("best"), info.best},
-                     {key("best_step"), fmt::to_string(info.best_step)},
-                     {key("best_mean"), shortest(info.best_mean)},
-                     {key("evaluations_since_best"), fmt::to_string(info.evaluations_since_best)},
-                     {key("seed"), fmt::to_string(info.seed)},
-                     {key("samples"), fmt::to_string(info.samples)},
-                     {key("batch"), fmt::to_string(info.batch)},
-                     {key("last_batch"), std::string(to_string(info.last_batch))},
-                     {key("shuffle"), info.shuffles ? "yes" : "no"},
-                     {key("data"), info.data},
-                     {key("net"), info.net}};
-  for (const auto& [name, value] : info.means) pairs.emplace_back(fmt::format("{}{}", mean_prefix, name), shortest(value));
-  return pairs;
-}
-
 // The checksum of a file as a whole: of all that its header says, but for where the tensors lie.
 class HeaderChecksum {
  public:
@@ -103,8 +83,7 @@ Status check_header(const Safetensors& file) {
   return said == sum.text() ? Status() : damaged("the header of the checkpoint is not what was written (checksum)");
 }
 
-Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path) {
-  const TextPairs& pairs = file.metadata();
+Status check_format(const TextPairs& pairs) {
   const auto written = text_of(pairs, "format");
   if (!written.ok()) return Status(Code::invalid_argument, "the file is no checkpoint", "load_variables() reads files of variables alone");
   if (*written != format)
@@ -112,7 +91,43 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
                   fmt::format("the checkpoint is of format {}, this is Heddle {}, which reads format {}", quoted(*written),
                               library_version(), format),
                   "read it with the Heddle that wrote it");
+  return {};
+}
+
+Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path) {
+  HEDDLE_CHECK(check_format(file.metadata()));
   HEDDLE_CHECK(check_header(file));
+  return checkpoint_info_of(file.metadata(), path);
+}
+
+}  // namespace
+
+std::string_view to_string(LastBatch last_batch) {
+  return last_batch_names[static_cast<size_t>(last_batch)];
+}
+
+TextPairs texts_of(const CheckpointInfo& info) {
+  TextPairs pairs = {{key("format"), std::string(format)},
+                     {key("version"), info.version},
+                     {key("step"), fmt::to_string(info.step)},
+                     {key("loss"), shortest(info.loss)},
+                     {key("best"), info.best},
+                     {key("best_step"), fmt::to_string(info.best_step)},
+                     {key("best_mean"), shortest(info.best_mean)},
+                     {key("evaluations_since_best"), fmt::to_string(info.evaluations_since_best)},
+                     {key("seed"), fmt::to_string(info.seed)},
+                     {key("samples"), fmt::to_string(info.samples)},
+                     {key("batch"), fmt::to_string(info.batch)},
+                     {key("last_batch"), std::string(to_string(info.last_batch))},
+                     {key("shuffle"), info.shuffles ? "yes" : "no"},
+                     {key("data"), info.data},
+                     {key("net"), info.net}};
+  for (const auto& [name, value] : info.means) pairs.emplace_back(fmt::format("{}{}", mean_prefix, name), shortest(value));
+  return pairs;
+}
+
+Result<CheckpointInfo> checkpoint_info_of(const TextPairs& pairs, const std::string& path) {
+  HEDDLE_CHECK(check_format(pairs));
   CheckpointInfo info;
   info.path = path;
   HEDDLE_TRY(info.version, text_of(pairs, "version"));
@@ -146,12 +161,6 @@ Result<CheckpointInfo> info_of(const Safetensors& file, const std::string& path)
   return info;
 }
 
-}  // namespace
-
-std::string_view to_string(LastBatch last_batch) {
-  return last_batch_names[static_cast<size_t>(last_batch)];
-}
-
 std::string checkpoint_name(int64_t step) {
   return fmt::format("{}{:0{}}{}", file_prefix, step, digits, extension);
 }
@@ -170,7 +179,7 @@ Status write_checkpoint(const VariableStore& store, const std::vector<std::share
   std::vector<TensorToWrite> tensors = tensors_to_write(store, contents);
   for (TensorToWrite& tensor : tensors)
     tensor.checksum = checksum({tensor.data, static_cast<size_t>(byte_width(tensor.dtype) * tensor.shape.element_count())});
-  TextPairs metadata = metadata_of(info);
+  TextPairs metadata = texts_of(info);
   HeaderChecksum sum;
   for (const auto& [name, value] : metadata) {
     sum.add(name);

@@ -11,6 +11,7 @@
 #include "heddle/limits.h"
 #include "state/net_contents.h"
 #include "state/variables.h"
+#include "weights/safetensors.h"
 
 namespace heddle {
 
@@ -20,6 +21,11 @@ std::string_view to_string(LastBatch last_batch);
 // Returns the name of the file of that step, and the step of a file's name; none: it is not called like a checkpoint.
 std::string checkpoint_name(int64_t step);
 std::optional<int64_t> step_of_checkpoint(std::string_view name);
+
+// Returns `info`, but for its path, as names and texts, and back. Errors of checkpoint_info_of(): file_corrupt; invalid_argument and
+// file_version, where they are not those of a checkpoint.
+TextPairs texts_of(const CheckpointInfo& info);
+Result<CheckpointInfo> checkpoint_info_of(const TextPairs& texts, const std::string& path);
 
 // Writes the contents of all variables of the store, and `info` but for its path, as one file that takes the place of `path`. Errors:
 // file_unwritable, invalid_argument (a name that the format does not allow).

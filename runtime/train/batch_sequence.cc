@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "heddle/op/philox.h"
+#include "net/batch_parts.h"
 
 namespace heddle {
 namespace {
@@ -16,12 +17,19 @@ BatchSequence::BatchSequence(const Options& options)
     : options_(options),
       batches_(options.samples / options.batch + (options.last_batch != LastBatch::drop && options.samples % options.batch != 0 ? 1 : 0)) {}
 
+int64_t BatchSequence::samples_of(int64_t number) const {
+  return std::min(options_.batch, options_.samples - number % batches_ * options_.batch);
+}
+
 BatchRequest BatchSequence::request(int64_t number) {
   const int64_t epoch = number / batches_, first = number % batches_ * options_.batch;
   if (epoch != epoch_) make_order(epoch);
-  const int64_t left = std::min(options_.batch, options_.samples - first);
+  const int64_t left = samples_of(number);
   const int64_t count = options_.last_batch == LastBatch::pad ? options_.batch : left;
-  return {order_.data() + first, count, count - left, options_.seed, options_.tests ? -1 : epoch};
+  const int64_t own = first_row_of_part(count, options_.rank, options_.ranks),
+                end = first_row_of_part(count, options_.rank + 1, options_.ranks);
+  const int64_t padding = std::min(end - own, std::max<int64_t>(0, end - left));
+  return {order_.data() + first + own, end - own, padding, options_.seed, options_.tests ? -1 : epoch};
 }
 
 void BatchSequence::make_order(int64_t epoch) {

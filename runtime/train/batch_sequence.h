@@ -16,9 +16,13 @@ class BatchSequence {
     bool shuffle = true;
     uint64_t seed = 0;
     bool tests = false;  // batches to test with: requests say so
+    // Of several ranks each has its part of every batch (net/batch_parts.h), which may be empty.
+    int rank = 0, ranks = 1;
   };
   explicit BatchSequence(const Options& options);
   int64_t batches_of_epoch() const { return batches_; }
+  // Returns the number of samples of batch `number`, of all ranks together, without those that only fill it.
+  int64_t samples_of(int64_t number) const;
   // Returns the samples of batch `number`, counted from 0 over all epochs; valid until the next call. The order of an epoch is computed
   // when its first batch is requested, and is kept.
   BatchRequest request(int64_t number);

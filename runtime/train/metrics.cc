@@ -261,6 +261,22 @@ void Metrics::add_to(std::vector<std::pair<std::string, double>>* means) const {
   }
 }
 
+void Metrics::add_sums(std::vector<double>* sums) const {
+  for (const Metric& metric : metrics_)
+    for (const double number : {static_cast<double>(metric.counted), static_cast<double>(metric.correct), metric.sum})
+      sums->push_back(number);
+}
+
+size_t Metrics::take_sums(std::span<const double> sums) {
+  size_t at = 0;
+  for (Metric& metric : metrics_) {
+    metric.counted = static_cast<int64_t>(sums[at++]);
+    metric.correct = static_cast<int64_t>(sums[at++]);
+    metric.sum = sums[at++];
+  }
+  return at;
+}
+
 void Metrics::add_names(std::vector<std::string>* names) const {
   for (const Metric& metric : metrics_) names->push_back(metric.name);
 }

@@ -70,15 +70,17 @@ std::optional<double> number(const Context& context, const std::optional<size_t>
 
 }  // namespace
 
-Trainer::State::State(FedNet net, const TrainerOptions& asked, const BatchSequence& order)
+Trainer::State::State(FedNet net, const TrainerOptions& asked, const BatchSequence& of_batches, std::unique_ptr<RankExchange> of_ranks)
     : learner(std::move(net)),
       options(asked),
+      order(of_batches),
       batches_of_epoch(order.batches_of_epoch()),
       reader(learner.shared_data(), order, asked.reader_threads, asked.read_ahead, total_steps(), asked.max_bad_samples),
       writer(Internals::of(learner.session()).variables, asked.checkpoints, updated_variables(Internals::of(learner.session()).net)),
       commits_late(Internals::of(learner.session()).options.commit_late),
       data_identity(learner.data().identity()),
-      net_checksum(checksum_of_text(Internals::of(learner.session()).net)) {}
+      net_checksum(checksum_of_text(Internals::of(learner.session()).net)),
+      ranks(std::move(of_ranks)) {}
 
 Status Trainer::State::no_loss() const {
   return {Code::unknown_name,
@@ -99,6 +101,7 @@ bool Trainer::State::is_over() const {
 }
 
 Status Trainer::State::read(int64_t step) {
+  HEDDLE_CHECK(check_rows(order.samples_of(step)));
   HEDDLE_TRY(const SampleBatch* const read, reader.take(step, [this] { return cancellation.take(); }),
              fmt::format("while the samples of step {} were read", step + 1));
   if (!read->bad.empty())
@@ -108,17 +111,19 @@ Status Trainer::State::read(int64_t step) {
 
 Status Trainer::State::prepare() {
   writer.prepare();
+  HEDDLE_CHECK(join());
   HEDDLE_CHECK(read(made));
   return learner.prepare(memory).status();
 }
 
 Status Trainer::State::step(TrainingStep* of) {
   HEDDLE_CHECK(cancellation.take());
+  HEDDLE_CHECK(join());
   of->step = made + 1;
   const uint64_t begin = ticks();
   HEDDLE_CHECK(read(made));
   of->epoch = made / batches_of_epoch + 1;
-  of->samples = learner.samples();
+  of->samples = ranks ? order.samples_of(made) : learner.samples();
   of->read_ns = ns_since(begin);
   HEDDLE_TRY(Context* const context, learner.prepare(memory));
   RunOptions run;
@@ -183,8 +188,8 @@ Status Trainer::State::explain(Context& context, Status found) {
   of.loss = number(context, loss).value_or(0);
   of.gradient_norm = number(context, norm);
   Status said = check_finite(of);
-  if (said.ok()) return found;  // a number of the net that is neither
-  if (!learner.not_finite_text().empty()) return said;
+  if (said.ok()) return found;                                   // a number of the net that is neither
+  if (!learner.not_finite_text().empty() || ranks) return said;  // another rank may not run it once more
   NumericsCheck check;
   const std::shared_ptr<const PlanInfo> plan = context.plan();
   const StepObserver look = [&](StepView& view) { return check.look(*plan, view); };
@@ -204,6 +209,7 @@ Status Trainer::State::explain(Context& context, Status found) {
 
 Status Trainer::State::run() {
   writer.prepare();
+  HEDDLE_CHECK(join());
   for (;;) {
     if (evaluation_due && tester) {
       Evaluation of;
@@ -243,7 +249,17 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
   order.last_batch = options.last_batch;
   order.shuffle = options.shuffle;
   order.seed = options.seed;
-  auto state = std::make_unique<State>(std::move(learner), options, BatchSequence(order));
+  HEDDLE_TRY(auto ranks, RankExchange::create(net, "training"));
+  TrainerOptions own = options;
+  if (ranks) {
+    order.rank = ranks->rank();
+    order.ranks = ranks->ranks();
+    if (!ranks->is_first()) own.checkpoints = {};
+    if (options.batch < ranks->ranks())
+      return Status(Code::invalid_argument, fmt::format("a batch has {} samples, and there are {} ranks", options.batch, ranks->ranks()),
+                    "give each rank one sample at least");
+  }
+  auto state = std::make_unique<State>(std::move(learner), own, BatchSequence(order), std::move(ranks));
   state->metrics = std::move(metrics);
   state->loss = state->learner.output(options.loss);
   state->rate = state->learner.output("learning_rate");
@@ -282,6 +298,7 @@ Result<Evaluation> Trainer::evaluate() try {
 }
 
 Status Trainer::save_checkpoint() try {
+  if (!state_->writes_files()) return {};
   HEDDLE_CHECK(state_->save_checkpoint());
   return state_->take(state_->writer.wait());
 } catch (...) {

@@ -40,8 +40,7 @@ Status Trainer::State::take_bad(const SampleBatch& read, const FedNet& net, std:
 
 // Makes the means, which were of all samples, those of the ones that were read. A net without weights has counted others in the places of
 // the bad ones.
-void Trainer::State::leave_out_bad(Evaluation* of) const {
-  const auto bad = static_cast<int64_t>(bad_of_test.size());
+void Trainer::State::leave_out_bad(Evaluation* of, int64_t bad) const {
   if (bad == 0) return;
   const auto all = static_cast<double>(of->samples);
   of->samples -= bad;

@@ -27,7 +27,7 @@ Status Trainer::State::note_best(const Evaluation& of) {
   best_mean = found->second;
   since_best = 0;
   best_due = has_folder();
-  if (best_due) return {};
+  if (best_due || !writes_files()) return {};
   HEDDLE_TRY(best_contents, Internals::of(learner.session()).variables->snapshot());
   return {};
 }
@@ -37,7 +37,10 @@ Status Trainer::State::restore_best() {
   if (best_step == made) return {};
   const int64_t step = best_step;
   const double mean = best_mean;
-  if (has_folder()) {
+  joined = false;
+  if (!writes_files()) {
+    HEDDLE_CHECK(join());
+  } else if (has_folder()) {
     HEDDLE_CHECK(resume(path_of(step)).status());
   } else {
     if (best_contents.empty())
@@ -48,6 +51,7 @@ Status Trainer::State::restore_best() {
     evaluated = {};
     evaluation_due = saving_due = best_due = false;
   }
+  HEDDLE_CHECK(join());
   best_step = judged_step = step;
   best_mean = mean;
   since_best = 0;
@@ -133,6 +137,7 @@ void Trainer::State::take_best(const CheckpointInfo& of) {
 
 Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
   HEDDLE_CHECK(writer.wait());
+  joined = false;
   const Session::Impl& session = Internals::of(learner.session());
   HEDDLE_CHECK(session.runtime->made.check());
   HEDDLE_TRY(ReadCheckpoint read, read_checkpoint(*session.variables, path, session.options.limits));

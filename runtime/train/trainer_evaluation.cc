@@ -12,11 +12,14 @@ namespace heddle {
 
 Status Trainer::State::evaluate(Evaluation* of) {
   if (!tester) return {Code::invalid_argument, "there is no net to test with", "call test_with() first"};
+  HEDDLE_CHECK(join());
   of->step = made;
   of->samples = tester->data().samples();
   metrics.begin();
   for (int64_t first = 0; first < of->samples; first += options.batch) HEDDLE_CHECK(evaluate_batch(first, of));
-  leave_out_bad(of);
+  auto bad = static_cast<int64_t>(bad_of_test.size());
+  HEDDLE_CHECK(sum_over_ranks(of, &bad));
+  leave_out_bad(of, bad);
   metrics.add_to(&of->means);
   evaluation_due = false;
   ++evaluations;
@@ -38,6 +41,7 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
   HEDDLE_TRY(const SampleBatch* const read, test_reader->take(number, [this] { return cancellation.take(); }),
              "while the samples of a test were read");
   if (!read->bad.empty()) HEDDLE_CHECK(take_bad(*read, *tester, bad_of_test, "while the samples of a test were read"));
+  if (read->samples.empty()) return {};  // other ranks have those of the last batch
   HEDDLE_CHECK(tester->feed(*read));
   HEDDLE_TRY(Context* const context, tester->prepare(memory), "while testing");
   RunOptions run;
@@ -46,7 +50,7 @@ Status Trainer::State::evaluate_batch(int64_t first, Evaluation* of) {
   if (status.code() == Code::cancelled) return status;
   if (!status.ok()) return tester->with_samples(std::move(status), "while testing");
   // A net without weights counts the samples that take the place of bad ones.
-  const int64_t count = tester->has_weights() ? tester->samples() : std::min(options.batch, of->samples - first);
+  const int64_t count = tester->has_weights() ? tester->samples() : tester->batch();
   const std::vector<PortInfo>& outputs = tester->outputs();
   size_t at = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -79,6 +83,13 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
   order.shuffle = false;
   order.seed = options.seed;
   order.tests = true;
+  if (const RankExchange* const ranks = state_->ranks.get()) {
+    if (order.samples < ranks->ranks())
+      return {Code::invalid_argument, fmt::format("there are {} samples to test with, and {} ranks", order.samples, ranks->ranks()),
+              "give more"};
+    order.rank = ranks->rank();
+    order.ranks = ranks->ranks();
+  }
   Metrics metrics = state_->metrics;
   HEDDLE_CHECK(metrics.find(tester));
   if (const std::string& mean = options.best.mean; !mean.empty() && !tester.output(mean) && !metrics.has(mean))
@@ -90,6 +101,7 @@ Status Trainer::test_with(const Session& net, std::shared_ptr<const Dataset> dat
     HEDDLE_TRY(Context* const context, state_->prepare_test(tester, *reader));
     if (context) HEDDLE_CHECK(metrics.check(tester, *context));
   }
+  state_->joined = false;  // ranks compare what they test with
   state_->tester.emplace(std::move(tester));
   state_->test_reader = std::move(reader);
   state_->bad_of_test.clear();

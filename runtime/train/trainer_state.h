@@ -1,5 +1,5 @@
 // The state of a Trainer, and what it does with it: steps (trainer.cc), evaluations (trainer_evaluation.cc), checkpoints and the best of
-// them (trainer_checkpoints.cc), samples that can not be read (trainer_bad_samples.cc).
+// them (trainer_checkpoints.cc), samples that can not be read (trainer_bad_samples.cc), other ranks (trainer_ranks.cc).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heddle/trainer.h"
@@ -14,12 +15,14 @@
 #include "train/checkpoint_writer.h"
 #include "train/fed_net.h"
 #include "train/metrics.h"
+#include "train/rank_exchange.h"
 #include "train/run_cancellation.h"
+#include "weights/safetensors.h"
 
 namespace heddle {
 
 struct Trainer::State {
-  State(FedNet net, const TrainerOptions& asked, const BatchSequence& order);
+  State(FedNet net, const TrainerOptions& asked, const BatchSequence& of_batches, std::unique_ptr<RankExchange> of_ranks);
 
   // Steps and evaluations.
   Status run();
@@ -42,7 +45,17 @@ struct Trainer::State {
 
   // Counts and tells of the samples that a batch lacks (trainer_bad_samples.cc).
   Status take_bad(const SampleBatch& read, const FedNet& net, std::set<int64_t>& counted, const std::string& during);
-  void leave_out_bad(Evaluation* of) const;
+  void leave_out_bad(Evaluation* of, int64_t bad) const;
+
+  // As one of several ranks (trainer_ranks.cc).
+  Status join();
+  TextPairs likeness() const;
+  static Status check_alike(const TextPairs& first, const TextPairs& other, size_t rank);
+  Status take_progress(std::string_view text);
+  Status take_variables();
+  Status check_rows(int64_t samples) const;
+  Status sum_over_ranks(Evaluation* of, int64_t* bad);
+  bool writes_files() const { return !ranks || ranks->is_first(); }
 
   // Checkpoints and the best evaluation.
   Status save_checkpoint();
@@ -61,6 +74,7 @@ struct Trainer::State {
   std::optional<FedNet> tester;
   Metrics metrics;  // what they are of is in the tester
   const TrainerOptions options;
+  const BatchSequence order;
   const int64_t batches_of_epoch;
   BatchReader reader;
   std::unique_ptr<BatchReader> test_reader;
@@ -82,6 +96,8 @@ struct Trainer::State {
   std::vector<std::shared_ptr<const Blob>> best_contents;  // of the variables then, where there is no folder for checkpoints
   std::set<int64_t> bad_of_training, bad_of_test;          // samples that were counted as bad
   int64_t bad_samples = 0;                                 // those of both, and of earlier test datasets
+  std::unique_ptr<RankExchange> ranks;                     // null: it trains alone
+  bool joined = false;                                     // with several ranks: it is what rank 0 is
   RunCancellation cancellation;
 };
 

@@ -100,10 +100,25 @@ class Joining {
     return weighted;
   }
 
+  // The mean over the rows of all ranks, for an output that is one number; others are of the rank's own rows.
+  Result<ValueId> join_ranks(ValueId output) {
+    const ValueId own = part(output, 0);
+    const std::optional<Shape> shape = whole_.shape(output);
+    if (!shape || shape->rank() != 0 || !whole_.is_real(output)) return own;
+    HEDDLE_TRY(const ValueId weighted, weighted_part(output, 0));
+    const std::string name = net_[own].name;
+    net_[own].name = emitter_.unused_name(name + "@rank");
+    emitter_.derive_from(name + ".joined", device(0));
+    HEDDLE_TRY(const ValueId joined, emitter_.emit1("heddle", "AllReduce", {weighted}, {{"communicator", options_.communicator}}));
+    net_[joined].name = name;
+    return joined;
+  }
+
   // The output for the whole batch, under the name of the output of `from_`.
   Result<ValueId> join(ValueId output) {
     const ValueId first = part(output, 0);
-    if (count() == 1 || !is_of_batch(output)) return first;
+    if (!is_of_batch(output)) return first;
+    if (count() == 1) return options_.ranks > 1 ? join_ranks(output) : first;
     std::vector<ValueId> parts;
     const std::optional<int> axis = axis_of_rows(output);
     if (!axis && !whole_.is_real(output))

@@ -246,6 +246,9 @@ Result<ReplicatedNet> replicate(const Net& net, const std::shared_ptr<const Regi
   HEDDLE_TRY(made.losses, join_replicas(net, registry, evaluator, options, losses, symbols, limits, replicas));
   HEDDLE_TRY(made.net, resolve(std::move(replicas.net), registry, limits));
   disown_variables(made.net);
+  const std::string key = ranks_key(options.communicator);
+  std::erase_if(made.net.metadata, [&](const auto& entry) { return entry.first == key; });
+  if (options.ranks > 1) made.net.metadata.emplace_back(key, fmt::to_string(options.ranks));
   made.variables = std::move(replicas.variables);
   return made;
 }

@@ -39,6 +39,7 @@ class Extraction {
     made_.doc = net_.doc;
     made_.operator_sets = net_.operator_sets;
     made_.metadata = net_.metadata;
+    std::erase_if(made_.metadata, [](const auto& entry) { return entry.first.starts_with(ranks_key({})); });  // it predicts alone
     forget_averages(made_);
     made_.keep_alive = net_.keep_alive;
     places_.assign(net_.values.size(), ValueId());

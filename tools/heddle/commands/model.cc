@@ -47,6 +47,8 @@ Status write_model(const ModelArguments& o, Report& report) {
     return {};
   }
   if (!o.train) HEDDLE_CHECK(o.training.check_not_given("without --train nothing learns"));
+  if (!o.train && o.training.ranks > 1)
+    return {Code::invalid_argument, "--ranks: without --train nothing learns", "leave it out, or make a training form with --train"};
   if (o.name.empty() || o.output.empty())
     return {Code::invalid_argument, "a recipe's name and -o NET.heddle are needed", "see heddle model --list"};
   FileRoles roles;
@@ -74,6 +76,9 @@ Run declare_model(CLI::App& app) {
   app.add_flag("--loss", o->loss, "the training form before it learns, for heddle train with options: \"train\" has a loss alone")
       ->excludes("--train");
   o->training.declare(app);
+  app.add_option("--ranks", o->training.ranks, "the training form for so many processes, each with its part of the batch")
+      ->type_name("N")
+      ->check(whole_number(INT32_MAX, 1));
   app.add_flag("--list", o->list, "the recipes there are");
   return [o](Report& report) { return report.finish_with(write_model(*o, report)); };
 }

@@ -68,15 +68,16 @@ Result<TrainingOptions> TrainingFlags::options(const std::string& loss) const {
   made.gradient_norm = gradient_norm;
   made.average = average;
   made.parallel.devices = devices;
+  made.parallel.ranks = ranks;
   made.parallel.single = single;
   made.parallel.whole = whole;
   made.parallel.combine_statistics = combine_statistics;
-  if (devices.empty() && !(single.empty() && whole.empty() && !combine_statistics))
+  if (!made.parallel.any() && !(single.empty() && whole.empty() && !combine_statistics))
     return Status(Code::invalid_argument,
                   fmt::format("{}: there are no replicas", !single.empty()  ? "--single"
                                                            : !whole.empty() ? "--whole"
                                                                             : "--combine-statistics"),
-                  "say on which devices they are, as in --devices sim:0,sim:1");
+                  "say on which devices they are, as in --devices sim:0,sim:1, or how many processes there are (--ranks)");
   HEDDLE_TRY(made.learning_rate, LearningRate::parse(rate, schedule, warm_up));
   HEDDLE_TRY(const std::vector<NameValue> given, split_name_values("--set", settings));
   for (const auto& [name, text] : given) {

@@ -17,7 +17,7 @@ struct TrainingFlags {
   std::vector<std::string> dense;                   // variables
   std::vector<std::string> devices, single, whole;  // of replicas: where they are; variables and inputs without
   double rate = 0.01, clip_value = 0, clip_norm = 0, average = 0;
-  int64_t warm_up = 0;
+  int64_t warm_up = 0, ranks = 1;  // ranks: processes that learn together, for which there is no flag here
   bool combine_statistics = false, gradient_norm = false;
 
   void declare(CLI::App& app);

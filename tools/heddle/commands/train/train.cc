@@ -10,13 +10,26 @@ namespace heddle::tool {
 namespace {
 
 Status check_not_there(const TrainArguments& o) {
-  const std::pair<const char*, bool> options[] = {{"--accumulate", !o.accumulate.empty()}, {"--precision", !o.precision.empty()},
-                                                  {"--rendezvous", !o.rendezvous.empty()}, {"--rank", !o.rank.empty()},
-                                                  {"--ranks", !o.ranks.empty()},           {"--interface", !o.interface.empty()},
-                                                  {"--timeout", !o.timeout.empty()}};
+  const std::pair<const char*, bool> options[] = {
+      {"--accumulate", !o.accumulate.empty()},
+      {"--precision", !o.precision.empty()},
+  };
   for (const auto& [name, given] : options)
     if (given) return {Code::not_implemented, fmt::format("{} does not work yet", name), "leave it out"};
   return {};
+}
+
+// Processes that mpirun has started without a rendezvous would all train alone, and write the same files.
+void warn_of_lonely_processes(const TrainArguments& o, Report& report) {
+  if (!o.ranks.rendezvous.empty()) return;
+  const int64_t others = RankFlags::started_together();
+  if (others == 1) return;
+  Diagnostic warning;
+  warning.severity = Severity::warning;
+  warning.code = Code::invalid_argument;
+  warning.message = fmt::format("a launcher has started {} processes, and each of them trains alone", others);
+  warning.hint = "let them train together with --rendezvous pmix";
+  report.diagnose(warning);
 }
 
 Status train(const TrainArguments& o, Report& report) {
@@ -26,7 +39,10 @@ Status train(const TrainArguments& o, Report& report) {
   if (!o.samples.ragged.empty() && !o.training.devices.empty())
     return {Code::not_implemented, "--ragged does not work with --devices yet: replicas divide the values and not the samples",
             "leave one of them out"};
-  TrainingJob job(o, report);
+  HEDDLE_TRY(const CommunicatorOptions place, o.ranks.place());
+  if (place.rank > 0) report.common.quiet = true;  // rank 0 says what all do
+  warn_of_lonely_processes(o, report);
+  TrainingJob job(o, place, report);
   HEDDLE_CHECK(job.open());
   HEDDLE_CHECK(job.read_data());
   Status status = job.run();
@@ -110,15 +126,12 @@ Run declare_train(CLI::App& app) {
   o->commit.declare(app);
   o->memory_limit.declare(app);
   declare_checkpoints(app, *o);
+  o->ranks.declare(app);
+  app.add_flag("--verbose", o->verbose, "processes other than rank 0, which are silent otherwise, say when they begin and end");
   // Not in the help: they say that they do not work yet.
   const auto later = [&](const char* name, std::string& value) { app.add_option(name, value)->group(""); };
   later("--accumulate", o->accumulate);
   later("--precision", o->precision);
-  later("--rendezvous", o->rendezvous);
-  later("--rank", o->rank);
-  later("--ranks", o->ranks);
-  later("--interface", o->interface);
-  later("--timeout", o->timeout);
   return [o](Report& report) { return report.finish_with(train(*o, report)); };
 }
 

@@ -17,6 +17,7 @@
 #include "options/commit_option.h"
 #include "options/limit_options.h"
 #include "options/memory_limit_option.h"
+#include "options/rank_flags.h"
 #include "options/training_flags.h"
 #include "process/interrupt.h"
 
@@ -30,6 +31,7 @@ struct TrainArguments {
   LimitOptions limits;
   CommitOption commit;
   MemoryLimitOption memory_limit;
+  RankFlags ranks;
   std::string last_batch = "drop", weights;
   int64_t steps = 0, epochs = 0, batch = 0 /* not given */, eval_every = 0, eval_epochs = 0;
   std::optional<uint64_t> seed;  // not given: that of the checkpoint, else 0
@@ -38,15 +40,17 @@ struct TrainArguments {
   int keep = CheckpointOptions().keep;
   std::string best;  // NAME=min or NAME=max
   int patience = 0;
-  bool resume = false, no_output = false;
-  // Options of the command line's contract that are not supported yet: for mixed precision and many processes.
-  std::string accumulate, precision, rendezvous, rank, ranks, interface, timeout;
+  bool resume = false, no_output = false, verbose = false;
+  // Options of the command line's contract that are not supported yet: for mixed precision.
+  std::string accumulate, precision;
 };
 
 // The parts of the training, in the order of its public functions.
 class TrainingJob {
  public:
-  TrainingJob(const TrainArguments& options, Report& report) : o_(options), report_(report) {}
+  // `place`: which of the processes this one is that train together. Only rank 0 writes files.
+  TrainingJob(const TrainArguments& options, const CommunicatorOptions& place, Report& report)
+      : o_(place.rank == 0 ? options : without_files(options)), place_(place), report_(report) {}
   Status open();
   Status read_data();
   // Trains. Interrupted, it writes a last checkpoint.
@@ -57,8 +61,12 @@ class TrainingJob {
   void describe();
 
  private:
+  static TrainArguments without_files(TrainArguments options);
   bool has_net(const std::string& name) const;
   Status add_training(const std::string& name);
+  Status check_ranks(const std::string& name) const;
+  Status agree_on_start();
+  void say_ranks(const char* what) const;
   std::vector<PortInfo> inputs_of_data(const Session& net) const;
   int64_t steps_of_epoch() const;
   int64_t total_steps() const;
@@ -86,7 +94,8 @@ class TrainingJob {
   void show(const TrainingStep& step);
   Json best_json() const;
 
-  const TrainArguments& o_;
+  const TrainArguments o_;
+  const CommunicatorOptions place_;
   Report& report_;
   Limits limits_;
   std::optional<Nets> nets_;  // in the form in which they are saved
@@ -98,6 +107,7 @@ class TrainingJob {
   std::vector<CheckpointInfo> candidates_;         // for --resume, the newest first
   std::optional<CheckpointInfo> from_;             // the one that it resumes from
   uint64_t seed_ = 0;
+  int64_t batch_of_first_ = 0;  // of a rank that another one tells: that of the checkpoint; 0: there is none
   std::optional<TrainingLog> log_;
   BadSampleWarnings bad_samples_;
   int64_t batch_ = 0, samples_ = 0, between_ = 1;       // steps between two lines for people

@@ -69,7 +69,8 @@ void TrainingJob::show(const TrainingStep& step) {
   if (losses_.count() > 1 && since_ns < between_ns) return;
   const double each_ns = ticks_to_ns(now - begun_) / static_cast<double>(losses_.count());
   const double waits = pace_.read_ns / since_ns;
-  report_.step(fmt::format("step {} of {}: loss {:.4g}, {:.0f} samples/s{}, {} left", step.step, trainer_->total_steps(), step.loss,
+  report_.step(fmt::format("step {} of {}: {}loss {:.4g}, {:.0f} samples/s{}, {} left", step.step, trainer_->total_steps(),
+                           place_.size > 1 ? fmt::format("{} ranks, ", place_.size) : std::string(), step.loss,
                            static_cast<double>(pace_.samples) * 1e9 / since_ns,
                            waits >= 0.05 ? fmt::format(", {:.0f}% of it waiting for data", 100 * waits) : "",
                            duration_text(each_ns * static_cast<double>(trainer_->total_steps() - step.step) / 1e9)));
@@ -148,6 +149,8 @@ void TrainingJob::describe() {
   report_.json["train"] = {{"steps", losses_.count()},
                            {"batch", batch_},
                            {"samples", trainer_ ? Json(samples_) : Json()},
+                           {"rank", place_.rank},
+                           {"ranks", place_.size},
                            {"classes", classes},
                            {"resumed_from", from_ ? Json(from_->step) : Json()},
                            {"best", best_json()},
