@@ -47,6 +47,10 @@ inline std::vector<Crew> crews_of_all_kinds() {
     for (const int size : {1, 2, 3, 5, 16}) all.push_back({size, true, "cuda"});
   return all;
 }
+// The ways in which ranks of a job are connected, for tests of one size.
+inline std::vector<Crew> kinds_of_ranks() {
+  return {{0, false}, {0, false, "gloo"}};
+}
 // Declares a suite of TEST_P over the result of `crews`.
 #define HEDDLE_CREW_SUITE_OF(suite, crews)                                                  \
   class suite : public ::testing::TestWithParam<testing_collectives::Crew> {};              \
@@ -219,8 +223,8 @@ inline std::vector<Outcome> run(const Crew& crew, const std::vector<Arrays>& inp
     threads.emplace_back([&, p] {
       NetBuilder b("rank");
       for (const ValueId output : body(b, detail::add_inputs(b, inputs[p], ""), "")) b.output(output);
-      results[p].status =
-          detail::run(runtime_with_devices(1, crew.kind), b.finish(), options_of(crew, job, static_cast<int>(p)), inputs[p], runs, &results[p].outputs);
+      results[p].status = detail::run(runtime_with_devices(1, crew.kind), b.finish(), options_of(crew, job, static_cast<int>(p)), inputs[p],
+                                      runs, &results[p].outputs);
     });
   for (std::thread& thread : threads) thread.join();
   return results;

@@ -10,16 +10,18 @@ namespace {
 
 using namespace testing_collectives;
 
+HEDDLE_CREW_SUITE_OF(UpdatesOfRanks, kinds_of_ranks);
+
 // A rank with a variable that all ranks add the sum of their numbers to, beside an operator that fails if `row` says so.
 struct LearningRank {
-  LearningRank(const std::string& job, int rank, int size, bool commit_late = true) : runtime(runtime_with_devices()) {
+  LearningRank(const Crew& crew, const std::string& job, int rank, bool commit_late = true) : runtime(runtime_with_devices(1, crew.kind)) {
     NetBuilder b("rank");
     const ValueId sum = b.add1("AllReduce", "sum", {b.input("x", DType::f32, {2})}, {{"communicator", world}}, "heddle");
     b.output(b.add1("Gather", "row_of_sum", {sum, b.input("row", DType::i64, {1})}));
     const std::vector<float> zeros(2);
     const ValueId w = b.variable("w", Blob::copy_of(DType::f32, {2}, zeros.data()));
     b.updates(b.add1("AccumulateAdd", "update", {w, sum}, {}, "heddle"), w);
-    SessionOptions options = options_of({size, false}, job, rank);
+    SessionOptions options = options_of(crew, job, rank);
     options.commit_late = commit_late;
     auto opened = runtime.open(b.finish(), options);
     EXPECT_TRUE(opened.ok()) << opened.status().text();
@@ -46,9 +48,10 @@ struct LearningRank {
 
 using LearningRanks = std::vector<std::unique_ptr<LearningRank>>;
 
-LearningRanks learning_ranks(const std::string& job, int size, bool commit_late = true) {
+LearningRanks learning_ranks(Crew crew, const std::string& job, int size, bool commit_late = true) {
   LearningRanks ranks;
-  for (int r = 0; r < size; ++r) ranks.push_back(std::make_unique<LearningRank>(job, r, size, commit_late));
+  crew.size = size;
+  for (int r = 0; r < size; ++r) ranks.push_back(std::make_unique<LearningRank>(crew, job, r, commit_late));
   return ranks;
 }
 
@@ -68,8 +71,8 @@ void expect_update(const LearningRanks& ranks) {
   }
 }
 
-TEST(UpdatesOfRanks, AreMadeByNoneWhereOneFails) {
-  const LearningRanks ranks = learning_ranks("one_fails", 3);
+TEST_P(UpdatesOfRanks, AreMadeByNoneWhereOneFails) {
+  const LearningRanks ranks = learning_ranks(GetParam(), "one_fails", 3);
   expect_update(ranks);
   for (size_t failing = 0; failing < ranks.size(); ++failing) {
     const std::vector<float> before = ranks[0]->w();
@@ -86,10 +89,11 @@ TEST(UpdatesOfRanks, AreMadeByNoneWhereOneFails) {
 }
 
 // One run is cancelled at any moment: all have made the update, or none.
-TEST(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
-  const LearningRanks ranks = learning_ranks("cancelled", 2);
+TEST_P(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
+  const LearningRanks ranks = learning_ranks(GetParam(), "cancelled", 2);
   expect_update(ranks);
-  for (int attempt = 0; attempt < 300; ++attempt) {
+  // Processes have to connect anew after each.
+  for (int attempt = 0, attempts = GetParam().kind == "gloo" ? 60 : 300; attempt < attempts; ++attempt) {
     const std::vector<float> before = ranks[0]->w();
     std::atomic<bool> begun{false};
     std::atomic<bool> over{false};
@@ -116,8 +120,8 @@ TEST(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
   expect_update(ranks);
 }
 
-TEST(UpdatesOfRanks, AreRefusedAsSoonAsTheyCanBeMade) {
-  const LearningRanks ranks = learning_ranks("early", 2, false);
+TEST_P(UpdatesOfRanks, AreRefusedAsSoonAsTheyCanBeMade) {
+  const LearningRanks ranks = learning_ranks(GetParam(), "early", 2, false);
   run_all(ranks);
   for (const auto& rank : ranks)
     EXPECT_NE(rank->status.text().find("updates variables before the run can no longer fail"), std::string::npos) << rank->status.text();

@@ -6,48 +6,109 @@ namespace heddle::cpu {
 namespace {
 
 using operators::RankReport;
+using Ranks = std::vector<int32_t>;
 
-bool has(const std::vector<int32_t>& ranks, int32_t rank) {
+bool has(const Ranks& ranks, int32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
 // Where a rank is: `"sum" (operation 3)`.
 std::string place_of(const RankReport& report) {
-  if (report.collective.empty()) return "no collective, after " + std::to_string(report.number);
+  if (report.collective.empty()) return "no collective, after operation " + std::to_string(report.number);
   return report.collective + " (operation " + std::to_string(report.number) + ')';
 }
 
-// The ranks that have come as far as `mine`, of those that have answered.
-std::vector<int32_t> ranks_that_came(const LostRanks& lost) {
-  std::vector<int32_t> came;
-  for (size_t i = 0; i < lost.reports.size(); ++i) {
-    const std::optional<RankReport>& report = lost.reports[i];
-    if (static_cast<int32_t>(i) == lost.rank ||
-        (report && (report->number > lost.mine.number || (report->number == lost.mine.number && !report->collective.empty()))))
-      came.push_back(static_cast<int32_t>(i));
-  }
-  return came;
+bool has_come(const RankReport& report, const RankReport& to) {
+  return report.number > to.number || (report.number == to.number && !report.collective.empty());
 }
 
 std::string milliseconds(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
 }
 
-// The ranks that have not answered are lost.
-std::string of_silent(const LostRanks& lost, const std::vector<int32_t>& silent) {
-  std::vector<int32_t> ended, others;
-  for (const int32_t rank : silent) (has(lost.broken, rank) ? ended : others).push_back(rank);
-  const auto each = [](const std::vector<int32_t>& ranks, const char* one, const char* several) {
-    return list_of(ranks) + (ranks.size() == 1 ? one : several);
-  };
-  std::string text;
-  if (!ended.empty()) text = each(ended, " has ended, or its connections are cut", " have ended, or their connections are cut");
-  if (!others.empty()) text += (text.empty() ? "" : ", and ") + each(others, " does not answer", " do not answer");
-  if (lost.mine.collective.empty()) return text;
-  text += ", missing in " + place_of(lost.mine);
-  if (lost.late) text += " after " + milliseconds(lost.timeout);
-  return text + "; " + list_of(ranks_that_came(lost)) + " had come";
-}
+// The text, found step by step: what one rank knows, and what all have reported.
+class Sentence {
+ public:
+  explicit Sentence(const LostRanks& lost) : lost_(lost), all_(lost.reports) {
+    all_.resize(std::max(all_.size(), static_cast<size_t>(lost.rank) + 1));
+    all_[static_cast<size_t>(lost.rank)] = lost.mine;
+  }
+  std::string text() const {
+    if (const Ranks silent = ranks_with([](const auto& report) { return !report; }); !silent.empty()) return of_silent(silent);
+    for (size_t i = 0; i < all_.size(); ++i)
+      if (static_cast<int32_t>(i) != lost_.rank && all_[i]->missing.empty() && !all_[i]->reason.empty()) return of_leaving(i);
+    const auto late = std::find_if(all_.begin(), all_.end(), [](const auto& report) { return report->reason == waited_too_long; });
+    if (late == all_.end()) return of_broken();
+    const Ranks slow = ranks_with([&](const auto& report) { return !has_come(*report, **late); });
+    return slow.empty() ? of_circle() : of_slow(slow, **late);
+  }
+
+ private:
+  template <class Has>
+  Ranks ranks_with(const Has& holds) const {
+    Ranks ranks;
+    for (size_t i = 0; i < all_.size(); ++i)
+      if (holds(all_[i])) ranks.push_back(static_cast<int32_t>(i));
+    return ranks;
+  }
+  Ranks that_came_to(const RankReport& place) const {
+    return ranks_with([&](const auto& report) { return report && has_come(*report, place); });
+  }
+
+  // These have not answered.
+  std::string of_silent(const Ranks& silent) const {
+    Ranks ended, others;
+    for (const int32_t rank : silent) (has(lost_.broken, rank) ? ended : others).push_back(rank);
+    const auto each = [](const Ranks& ranks, const char* one, const char* several) {
+      return ranks.empty() ? std::string() : list_of(ranks) + (ranks.size() == 1 ? one : several);
+    };
+    std::string text = each(ended, " has ended, or cannot be reached any more", " have ended, or cannot be reached any more");
+    if (!ended.empty() && !others.empty()) text += ", and ";
+    text += each(others, " does not answer", " do not answer");
+    if (lost_.mine.collective.empty()) return text + ", missing in " + lost_.communicator;
+    text += ", missing in " + place_of(lost_.mine) + " of " + lost_.communicator;
+    if (lost_.mine.reason == waited_too_long) text += " after " + milliseconds(lost_.timeout);
+    return text + "; " + list_of(that_came_to(lost_.mine)) + " had come";
+  }
+
+  // This one has waited for nobody, but has left for a reason of its own.
+  std::string of_leaving(size_t rank) const {
+    std::string text = list_of({static_cast<int32_t>(rank)}) + " has left " + lost_.communicator + ": " + all_[rank]->reason +
+                       "; it was in " + place_of(*all_[rank]);
+    if (!lost_.mine.collective.empty()) text += ", this rank in " + place_of(lost_.mine);
+    return text;
+  }
+
+  // All are there, but some were not in time.
+  std::string of_slow(const Ranks& slow, const RankReport& late) const {
+    std::string text = list_of(slow) + " did not come to " + place_of(late) + " of " + lost_.communicator + " within " +
+                       milliseconds(lost_.timeout) + "; " + list_of(that_came_to(late)) + " had come";
+    for (const int32_t rank : slow) text += ", " + list_of({rank}) + " was in " + place_of(*all_[static_cast<size_t>(rank)]);
+    return text;
+  }
+
+  std::string of_circle() const {
+    std::string text = "the ranks of " + lost_.communicator + " wait for each other, since " + milliseconds(lost_.timeout) + ":";
+    for (size_t i = 0; i < all_.size(); ++i) {
+      text += (i > 0 ? ", " : " ") + list_of({static_cast<int32_t>(i)}) + " in " + place_of(*all_[i]);
+      if (!all_[i]->missing.empty()) text += " for " + list_of(all_[i]->missing);
+    }
+    return text + ": they do not send the same tensors, or do not run the same net";
+  }
+
+  std::string of_broken() const {
+    std::string text = "connections of " + lost_.communicator + " have broken:";
+    for (size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i]->missing.empty()) continue;
+      text += (text.back() == ':' ? " " : ", ") + list_of({static_cast<int32_t>(i)}) + " with " + list_of(all_[i]->missing) + ", in " +
+              place_of(*all_[i]);
+    }
+    return text;
+  }
+
+  const LostRanks& lost_;
+  std::vector<std::optional<RankReport>> all_;
+};
 
 }  // namespace
 
@@ -62,29 +123,7 @@ std::string list_of(const std::vector<int32_t>& ranks) {
 }
 
 std::string text_of(const LostRanks& lost) {
-  const std::string in = lost.communicator + ": ";
-  std::vector<int32_t> silent;
-  for (size_t i = 0; i < lost.reports.size(); ++i)
-    if (static_cast<int32_t>(i) != lost.rank && !lost.reports[i]) silent.push_back(static_cast<int32_t>(i));
-  if (!silent.empty()) return in + of_silent(lost, silent);
-  // All are there. One that waited for nothing has left of its own will.
-  for (size_t i = 0; i < lost.reports.size(); ++i) {
-    const auto rank = static_cast<int32_t>(i);
-    if (rank == lost.rank || !lost.reports[i]->missing.empty() || lost.reports[i]->reason.empty()) continue;
-    std::string text = in + list_of({rank}) + " has left: " + lost.reports[i]->reason + ", at " + place_of(*lost.reports[i]);
-    if (!lost.mine.collective.empty()) text += "; this rank is in " + place_of(lost.mine);
-    return text;
-  }
-  std::string text = in;
-  if (lost.late) text += "after " + milliseconds(lost.timeout) + ' ';
-  text += "ranks wait for each other: ";
-  for (size_t i = 0; i < lost.reports.size(); ++i) {
-    const auto rank = static_cast<int32_t>(i);
-    const RankReport& report = rank == lost.rank ? lost.mine : *lost.reports[i];
-    text += (i > 0 ? ", " : "") + list_of({rank}) + " is in " + place_of(report);
-    if (!report.missing.empty()) text += " and misses " + list_of(report.missing);
-  }
-  return text;
+  return Sentence(lost).text();
 }
 
 }  // namespace heddle::cpu

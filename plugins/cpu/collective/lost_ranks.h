@@ -11,18 +11,21 @@
 
 namespace heddle::cpu {
 
+// The reason in the report of a rank that has waited too long.
+inline constexpr const char* waited_too_long = "it has waited too long";
+
 // What a rank knows when a collective has failed.
 struct LostRanks {
   int32_t rank = 0;
   std::string communicator;                                     // for messages
   std::chrono::nanoseconds timeout{};                           // of the communicator
-  bool late = false;                                            // time was over; else a connection has broken
   operators::RankReport mine;                                   // what it has reported
   std::vector<int32_t> broken;                                  // the ranks whose connections broke
   std::vector<std::optional<operators::RankReport>> reports{};  // by rank; null: the rank has not answered
 };
 
-// Returns a sentence: `rank 1 does not answer, missing in "sum" (operation 3) after 2000 ms; ranks 0 and 2 had come`.
+// Returns a sentence, as `rank 1 does not answer, missing in "sum" (operation 3) of communicator "world" after 2000 ms; ranks 0 and 2 had
+// come`.
 std::string text_of(const LostRanks& lost);
 
 // Returns "rank 1", "ranks 1 and 2" or "ranks 1, 2 and 3".

@@ -194,21 +194,21 @@ std::vector<std::optional<RankReport>> ProcessCommunicator::answers(const std::v
 // Returns true: nothing comes after.
 bool ProcessCommunicator::leave(Task* task, const Status& failure) {
   LostRanks lost;
+  const bool late = failure.code == HEDDLE_PENDING;
   bool aborted = false, ends = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     aborted = aborted_;
     ends = ends_;
-    lost.mine.reason = aborted ? why_ : ends ? "its session has closed" : failure.text;
+    lost.mine.reason = aborted ? why_ : ends ? "its session has closed" : late ? waited_too_long : failure.text;
   }
   lost.rank = rank_;
   lost.communicator = name_;
   lost.timeout = timeout_;
-  lost.late = failure.code == HEDDLE_PENDING;
   lost.broken = connections_->broken();
   lost.mine.number = collectives_->number();
   lost.mine.collective = !task ? "" : task->work ? '"' + task->work->node() + '"' : "an exchange";
-  if (!aborted && !ends) lost.mine.missing = lost.late ? connections_->missing() : lost.broken;
+  if (!aborted && !ends) lost.mine.missing = late ? connections_->missing() : lost.broken;
   lost.mine.exchanges = exchanges_;
   lost.mine.exchanged = exchanged_;
   connections_->report(lost.mine);

@@ -1,0 +1,79 @@
+// What a rank says when it goes no further, for each thing that it may know of the others.
+#include "collective/lost_ranks.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+using cpu::LostRanks;
+using cpu::text_of;
+using cpu::waited_too_long;
+using operators::RankReport;
+
+RankReport report(uint64_t number, const std::string& collective, const std::string& reason, const std::vector<int32_t>& missing) {
+  return {number, collective, reason, missing, 0, ""};
+}
+
+LostRanks known(const RankReport& mine, const std::vector<std::optional<RankReport>>& reports, const std::vector<int32_t>& broken = {}) {
+  LostRanks lost;
+  lost.communicator = "communicator \"world\"";
+  lost.timeout = std::chrono::seconds(2);
+  lost.mine = mine;
+  lost.broken = broken;
+  lost.reports = reports;
+  return lost;
+}
+
+const RankReport late_in_sum = report(3, "\"sum\"", waited_too_long, {1});
+
+TEST(LostRanks, ThatDoNotAnswerAreNamed) {
+  const RankReport of_2 = report(3, "\"sum\"", waited_too_long, {1});
+  EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, std::nullopt, of_2})),
+            "rank 1 does not answer, missing in \"sum\" (operation 3) of communicator \"world\" after 2000 ms; ranks 0 and 2 had come");
+  EXPECT_EQ(
+      text_of(known(report(3, "\"sum\"", "closed", {1}), {std::nullopt, std::nullopt, of_2}, {1})),
+      "rank 1 has ended, or cannot be reached any more, missing in \"sum\" (operation 3) of communicator \"world\"; ranks 0 and 2 had "
+      "come");
+  EXPECT_EQ(text_of(known(report(3, "", "closed", {1}), {std::nullopt, std::nullopt, std::nullopt}, {1})),
+            "rank 1 has ended, or cannot be reached any more, and rank 2 does not answer, missing in communicator \"world\"");
+}
+
+TEST(LostRanks, ThatHaveLeftSayWhy) {
+  EXPECT_EQ(
+      text_of(known(report(3, "\"sum\"", "closed", {1}), {std::nullopt, report(2, "", "its session has closed", {})})),
+      "rank 1 has left communicator \"world\": its session has closed; it was in no collective, after operation 2, this rank in \"sum\" "
+      "(operation 3)");
+}
+
+TEST(LostRanks, ThatAreSlowAreNamedByAll) {
+  const RankReport slow = report(2, "", "Connection closed by peer", {0});
+  EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, slow})),
+            "rank 1 did not come to \"sum\" (operation 3) of communicator \"world\" within 2000 ms; rank 0 had come, rank 1 was in no "
+            "collective, after operation 2");
+  LostRanks of_slow = known(slow, {late_in_sum, std::nullopt});
+  of_slow.rank = 1;
+  EXPECT_EQ(text_of(of_slow), text_of(known(late_in_sum, {std::nullopt, slow})));
+}
+
+TEST(LostRanks, ThatWaitForEachOtherAreAllNamed) {
+  EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, report(3, "\"other\"", waited_too_long, {0})})),
+            "the ranks of communicator \"world\" wait for each other, since 2000 ms: rank 0 in \"sum\" (operation 3) for rank 1, rank 1 in "
+            "\"other\" (operation 3) for rank 0: they do not send the same tensors, or do not run the same net");
+}
+
+TEST(LostRanks, WhoseConnectionsAreCutAreNamed) {
+  EXPECT_EQ(
+      text_of(known(report(3, "\"sum\"", "closed", {1}), {std::nullopt, report(3, "\"sum\"", "closed", {0})}, {1})),
+      "connections of communicator \"world\" have broken: rank 0 with rank 1, in \"sum\" (operation 3), rank 1 with rank 0, in \"sum\" "
+      "(operation 3)");
+}
+
+TEST(LostRanks, AreListed) {
+  EXPECT_EQ(cpu::list_of({}), "no rank");
+  EXPECT_EQ(cpu::list_of({4}), "rank 4");
+  EXPECT_EQ(cpu::list_of({1, 2, 5}), "ranks 1, 2 and 5");
+}
+
+}  // namespace
+}  // namespace heddle

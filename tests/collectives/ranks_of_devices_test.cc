@@ -1,0 +1,113 @@
+// Ranks that are processes, each with several devices: the participants of a collective are the devices of all.
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "collectives/participants.h"
+#include "collectives/rank_processes.h"
+
+namespace heddle {
+namespace {
+
+using namespace testing_collectives;
+
+constexpr int ranks = 2, devices = 2, all = ranks * devices;
+
+// Of many rows only those whose rows go in chunks: simulated copies take their time.
+std::vector<std::pair<const char*, std::vector<Attribute>>> collectives(int64_t rows) {
+  if (rows > 1) return {{"AllReduce", {}}, {"ReduceScatter", {{"size", int64_t{all}}}}};
+  return {{"AllReduce", {}},
+          {"AllReduce", {{"reduction", std::string("mean")}}},
+          {"Reduce", {{"root", int64_t{3}}}},
+          {"ReduceScatter", {{"size", int64_t{all}}}},
+          {"AllGather", {{"size", int64_t{all}}}},
+          {"AllToAll", {{"size", int64_t{all}}}},
+          {"Broadcast", {{"root", int64_t{3}}}},
+          {"Broadcast", {{"root", int64_t{0}}}},
+          {"Barrier", {}}};
+}
+
+// Each collective once for few elements and once for many, of participant p: what goes in, and where it is done.
+Body body_of(const std::string& type, std::vector<Attribute> attributes) {
+  attributes.push_back({"communicator", world});
+  return [type, attributes](NetBuilder& b, const std::vector<ValueId>& values, const std::string& suffix) {
+    return b.add(type, "collective" + suffix, values, values.size(), attributes, "heddle");
+  };
+}
+Arrays inputs_of(int participant, int64_t rows) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < rows * all * 5; ++i) values.push_back(std::sin(static_cast<float>(participant * 7919 + i)));
+  return {Array::of(DType::f32, {rows * all, 5}, values),
+          Array::of(DType::f32, {all}, std::vector<float>(all, static_cast<float>(participant)))};
+}
+const std::vector<int64_t> all_rows = {1, 17'000};
+
+std::string file_of(const std::string& folder, int participant) {
+  return folder + "/participant." + std::to_string(participant);
+}
+
+// A process: its devices' results, one after the other, are written to a file for each device.
+TEST(RanksOfDevices, DISABLED_OneRank) {
+  const ThisRank here = ThisRank::find();
+  std::vector<std::ofstream> files;
+  for (int d = 0; d < devices; ++d) files.emplace_back(file_of(here.folder, here.rank * devices + d), std::ios::binary);
+  for (const int64_t rows : all_rows) {
+    for (const auto& [type, attributes] : collectives(rows)) {
+      NetBuilder b("rank");
+      Arrays given;
+      for (int d = 0; d < devices; ++d) {
+        const Arrays own = inputs_of(here.rank * devices + d, rows);
+        const std::string suffix = "_" + std::to_string(d);
+        const std::vector<ValueId> values = testing_collectives::detail::add_inputs(b, own, suffix);
+        const size_t first = b.net().nodes.size();
+        for (const ValueId output : body_of(type, attributes)(b, values, suffix)) b.output(output);
+        for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = sim(d);
+        given.insert(given.end(), own.begin(), own.end());
+      }
+      SessionOptions options;
+      options.copies = Copies::automatic;
+      CommunicatorOptions& communicator = options.communicators.emplace_back();
+      communicator.name = world;
+      communicator.rank = here.rank;
+      communicator.size = here.size;
+      communicator.rendezvous = "file:" + here.folder + "/meet";
+      for (int d = 0; d < devices; ++d) communicator.devices.push_back(sim(d));
+      Arrays got;
+      const Status status = testing_collectives::detail::run(runtime_with_devices(2, "gloo"), b.finish(), options, given, 2, &got);
+      ASSERT_TRUE(status.ok()) << status.text();
+      const size_t outputs = got.size() / devices;
+      for (size_t i = 0; i < got.size(); ++i)
+        files[i / outputs].write(got[i].bytes.data(), static_cast<std::streamsize>(got[i].bytes.size()));
+    }
+  }
+}
+
+// A process simulates its devices with one thread, so that ranks of one process would wait for each other there.
+TEST(RanksOfDevices, HaveTheBitsOfAsManyRanks) {
+  const std::string folder = folder_of("devices");
+  std::filesystem::create_directories(folder);
+  std::vector<std::unique_ptr<RankProcess>> processes;
+  for (int rank = 0; rank < ranks; ++rank)
+    processes.push_back(std::make_unique<RankProcess>("RanksOfDevices.DISABLED_OneRank", ThisRank{rank, ranks, folder}));
+  for (const auto& process : processes) ASSERT_EQ(process->wait(), 0) << process->said();
+  std::vector<std::string> expected(all);
+  for (const int64_t rows : all_rows) {
+    std::vector<Arrays> inputs;
+    for (int p = 0; p < all; ++p) inputs.push_back(inputs_of(p, rows));
+    for (const auto& [type, attributes] : collectives(rows)) {
+      const std::vector<Outcome> found = run({all, false}, inputs, body_of(type, attributes), 1, "as many");
+      for (size_t p = 0; p < inputs.size(); ++p) {
+        ASSERT_TRUE(found[p].status.ok()) << found[p].status.text();
+        for (const Array& output : found[p].outputs) expected[p].append(output.bytes.data(), output.bytes.size());
+      }
+    }
+  }
+  for (int p = 0; p < all; ++p) {
+    std::ifstream file(file_of(folder, p), std::ios::binary);
+    EXPECT_TRUE(std::string(std::istreambuf_iterator<char>(file), {}) == expected[static_cast<size_t>(p)]) << "participant " << p;
+  }
+}
+
+}  // namespace
+}  // namespace heddle
