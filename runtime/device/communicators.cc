@@ -210,6 +210,17 @@ Result<std::shared_ptr<Group>> Communicators::find(const std::string& name, cons
   return group;
 }
 
+void Communicators::leave(const std::string& why) noexcept {
+  std::vector<std::shared_ptr<Group>> groups;
+  const auto list = [&] {
+    const MutexLock lock(mutex_);
+    for (const auto& [name, group] : groups_) groups.push_back(group);
+  };
+  if (!without_exceptions(list)) return;  // others find out at their time-out
+  for (const std::shared_ptr<Group>& group : groups)
+    for (const Group::Object& object : group->drop(true)) object.made->abort(why);  // plugins are called without a lock
+}
+
 // ---------------------------------------------------------------- those of a run
 
 struct CommunicatorTurns::Turn {
@@ -268,7 +279,13 @@ Status CommunicatorTurns::enter(const Interruption& until) {
     const MutexLock lock(mutex_);
     turn->entered = true;
   }
-  for (const auto& turn : turns_) turn->group->drop(!turn->group->poll().ok());
+  Status lost;
+  for (const auto& turn : turns_) {
+    Status broken = turn->group->poll();
+    turn->group->drop(!broken.ok());
+    if (lost.ok() && communicators_->fails_if_broken()) lost = std::move(broken);
+  }
+  HEDDLE_CHECK(std::move(lost));
   if (!knows_hashes_) find_hashes();
   return {};
 }

@@ -61,12 +61,20 @@ class Communicators {
   const std::shared_ptr<ResourceTable>& resources() const { return resources_; }
   // Returns this session's rank in a communicator; 0 if the session has none of that name.
   int rank_in(const std::string& name) const;
+  // Leaves all communicators, so that ranks that wait for this one are told why. The next runs make new objects. Call it between runs:
+  // those in progress end.
+  void leave(const std::string& why) noexcept;
+  // From now on a run that finds an object broken fails with its error, once: ranks that count on each other from run to run would wait in
+  // a new one for who has gone.
+  void fail_if_broken() { fails_if_broken_ = true; }
+  bool fails_if_broken() const { return fails_if_broken_; }
 
  private:
   const CommunicatorOptions* declaration_of(const std::string& name) const;
   const std::vector<CommunicatorOptions> declared_;
   const std::string device_;
   const std::shared_ptr<ResourceTable> resources_;
+  std::atomic<bool> fails_if_broken_{false};
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Group>> groups_ HEDDLE_GUARDED_BY(mutex_);  // by name, once they were used
 };
@@ -83,7 +91,8 @@ class CommunicatorTurns {
   bool any() const { return !turns_.empty(); }
 
   // Takes a turn with each, and drops objects that have broken since. `until`: of the run. If it fails, the caller must call leave().
-  // Errors: missing_resource, deadline_exceeded, cancelled, busy (the calling thread is in a run that has it).
+  // Errors: missing_resource, deadline_exceeded, cancelled, busy (the calling thread is in a run that has it); device_failed, if one has
+  // broken and that is to be an error.
   Status enter(const Interruption& until);
   // Returns the object for `need`, made if there is none; allocates nothing if there is. REQUIRES: between enter() and leave(). The
   // run's deadline and cancellation end the wait, but not the plugin's create. Errors: missing_resource (also: the plan does not name the

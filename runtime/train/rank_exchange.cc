@@ -13,7 +13,7 @@ namespace heddle {
 namespace {
 
 constexpr int64_t piece_bytes = 4 << 20;  // of what all get from rank 0
-constexpr size_t kept_sizes = 8;       // sizes of what is told; texts may have any
+constexpr size_t kept_sizes = 8;          // sizes of what is told; texts may have any
 constexpr const char *sums = "sums", *gathered = "gathered", *copies = "copies";
 
 Net collective_net(const char* name, const char* type, DType dtype, const std::string& communicator, std::vector<Attribute> attributes) {
@@ -72,6 +72,7 @@ Result<std::unique_ptr<RankExchange>> RankExchange::create(const Session& learne
   nets.push_back(collective_net(gathered, "AllGather", DType::u8, own.name, {{"size", int64_t{own.size}}}));
   nets.push_back(collective_net(copies, "Broadcast", DType::u8, own.name, {{"root", int64_t{0}}}));
   HEDDLE_TRY(Session opened, Internals::runtime_of(learner).open(std::move(nets), options));
+  Internals::of(opened).communicators->fail_if_broken();
   return std::unique_ptr<RankExchange>(new RankExchange(own.rank, own.size, std::move(opened)));
 }
 
@@ -122,6 +123,10 @@ Status RankExchange::copy_first(std::span<std::byte> bytes, RunCancellation& can
     HEDDLE_CHECK(run(copies, DType::u8, count, mine.data(), piece.data(), count, cancellation));
   }
   return {};
+}
+
+void RankExchange::leave(const std::string& why) noexcept {
+  Internals::of(nets_).communicators->leave(why);
 }
 
 }  // namespace heddle

@@ -44,6 +44,8 @@ class RankExchange {
   Result<std::vector<std::string>> texts(const std::string& mine, RunCancellation& cancellation);
   // Gives all ranks the bytes that rank 0 has, piece by piece. All have equally many.
   Status copy_first(std::span<std::byte> bytes, RunCancellation& cancellation);
+  // Leaves: ranks that wait for this one are told why.
+  void leave(const std::string& why) noexcept;
 
  private:
   RankExchange(int rank, int ranks, Session nets) : rank_(rank), ranks_(ranks), nets_(std::move(nets)) {}

@@ -255,6 +255,7 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
     order.rank = ranks->rank();
     order.ranks = ranks->ranks();
     if (!ranks->is_first()) own.checkpoints = {};
+    Internals::of(net).communicators->fail_if_broken();
     if (options.batch < ranks->ranks())
       return Status(Code::invalid_argument, fmt::format("a batch has {} samples, and there are {} ranks", options.batch, ranks->ranks()),
                     "give each rank one sample at least");
@@ -277,13 +278,13 @@ Status Trainer::prepare() try { return state_->prepare(); } catch (...) {
   return status_of_exception();
 }
 
-Status Trainer::run() try { return state_->run(); } catch (...) {
+Status Trainer::run() try { return state_->ended(state_->run()); } catch (...) {
   return status_of_exception();
 }
 
 Result<TrainingStep> Trainer::step() try {
   TrainingStep made;
-  HEDDLE_CHECK(state_->step(&made));
+  HEDDLE_CHECK(state_->ended(state_->step(&made)));
   return made;
 } catch (...) {
   return status_of_exception();
@@ -291,7 +292,7 @@ Result<TrainingStep> Trainer::step() try {
 
 Result<Evaluation> Trainer::evaluate() try {
   Evaluation made;
-  HEDDLE_CHECK(state_->evaluate(&made));
+  HEDDLE_CHECK(state_->ended(state_->evaluate(&made)));
   return made;
 } catch (...) {
   return status_of_exception();

@@ -138,6 +138,10 @@ void Trainer::State::take_best(const CheckpointInfo& of) {
 Result<CheckpointInfo> Trainer::State::resume(const std::string& path) {
   HEDDLE_CHECK(writer.wait());
   joined = false;
+  if (!writes_files()) {  // the file is there for rank 0
+    HEDDLE_CHECK(join());
+    return checkpoint_info();
+  }
   const Session::Impl& session = Internals::of(learner.session());
   HEDDLE_CHECK(session.runtime->made.check());
   HEDDLE_TRY(ReadCheckpoint read, read_checkpoint(*session.variables, path, session.options.limits));

@@ -216,4 +216,13 @@ Status Trainer::State::sum_over_ranks(Evaluation* of, int64_t* bad) {
   return {};
 }
 
+Status Trainer::State::ended(Status status) {
+  if (status.ok() || !ranks) return status;
+  joined = false;
+  const std::string why = fmt::format("its training has ended: {}", status.diagnostic().message);
+  Internals::of(learner.session()).communicators->leave(why);
+  ranks->leave(why);
+  return status;
+}
+
 }  // namespace heddle

@@ -5,7 +5,17 @@
 //   status = trainer->run();                                            // calls options.on_step and options.on_evaluation
 //
 // Each run of a net that learns is a step: heddle/training.h says how nets get their gradients and updates. What is learned is in the
-// variables of the session. Requires C++17; needs neither RTTI nor exceptions. docs/embedding.md shows a program.
+// variables of the session.
+//
+// Where the net was made for several ranks (DataParallelOptions::ranks), and the session is one of them (CommunicatorOptions), a trainer is
+// one rank of a training: all ranks create one with the same options, samples and test, and make the same calls. TrainerOptions::batch is
+// the batch of all together, of which each reads and works on its part, as equal as may be; losses, means and decisions are those of all
+// samples, the same on all ranks. Before its first step each becomes what rank 0 is, in its step and its variables, and is refused if it
+// is unlike it. Rank 0 alone reads and writes checkpoints, and it alone needs their folder. A rank that fails or is cancelled ends the
+// calls of the others with Code::device_failed, at the latest after CommunicatorOptions::timeout_ns. When all have made their next call,
+// they become what rank 0 is again, and go on; a rank may be another process then.
+//
+// Requires C++17; needs neither RTTI nor exceptions. docs/embedding.md shows a program.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +38,9 @@ namespace heddle {
 // One step that was made. Of a net without an output "learning_rate" or "gradient_norm" of one number (heddle/training.h) that one is
 // unknown.
 struct TrainingStep {
-  int64_t step = 0;   // counted from 1
-  int64_t epoch = 0;  // that its samples are of, counted from 1
-  int64_t samples = 0;
+  int64_t step = 0;     // counted from 1
+  int64_t epoch = 0;    // that its samples are of, counted from 1
+  int64_t samples = 0;  // of all ranks
   double loss = 0;
   std::optional<double> learning_rate, gradient_norm;
   int64_t run_ns = 0;   // duration of the run
@@ -77,8 +87,9 @@ struct TrainerOptions {
   // with its error. 0: the first one does. A batch lacks its bad samples: the last one that can be read is repeated in the places at the
   // end, with the weight 0 where the net takes `weights`; a net without weights counts the repeats. Each is counted and told of once, and
   // is not read again: which samples a step has depends on the data, the seed and the number of the step alone. A batch in which no sample
-  // can be read is an error. Errors that are no fault of a sample end the training all the same: out_of_memory, cancelled, busy,
-  // deadline_exceeded, interrupted, forked, device_failed, device_lost, not_implemented, internal (read() has thrown).
+  // can be read is an error. Each rank counts those of its own part. Errors that are no fault of a sample end the training all the same:
+  // out_of_memory, cancelled, busy, deadline_exceeded, interrupted, forked, device_failed, device_lost, not_implemented, internal (read()
+  // has thrown).
   int64_t max_bad_samples = 0;
   bool shuffle = true;         // in each epoch, the samples come in another order; else always in that of the dataset
   uint64_t seed = 0;           // of the order of samples, and of the random operators of the net
@@ -137,15 +148,16 @@ class HEDDLE_API Trainer {
   // (there is no test net; a label of a metric is no class, naming the sample); unknown_name (no mean is called options.best.mean);
   // cancelled.
   Result<Evaluation> evaluate();
-  // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. Errors: invalid_argument
-  // (options.checkpoints has no folder); those of Session::save_variables, also of a checkpoint that was being written. The training
-  // continues after an error.
+  // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. Ranks other than 0 do nothing. Errors:
+  // invalid_argument (options.checkpoints has no folder); those of Session::save_variables, also of a checkpoint that was being written.
+  // The training continues after an error.
   Status save_checkpoint();
   // Sets all variables of the session, and the number of steps, to those of a checkpoint: what follows is what would have followed without
   // an interruption, bit for bit. All or nothing. A net of another form that has the same variables, as one on other
-  // devices, is no error: its net_checksum() is not that of the checkpoint. Errors: those of read_checkpoint_info() and
-  // Session::load_variables; invalid_argument (the order of samples would be another one: seed, batch, last_batch, shuffle or the number of
-  // samples differs).
+  // devices, is no error: its net_checksum() is not that of the checkpoint. Ranks other than 0 do not look at `path`: they wait for what
+  // rank 0 has when it makes its next call.
+  // Errors: those of read_checkpoint_info() and Session::load_variables; invalid_argument (the order of samples would be another one: seed,
+  // batch, last_batch, shuffle or the number of samples differs).
   Result<CheckpointInfo> resume(const std::string& path);
   // Sets all variables of the session, and the number of steps, to those of the best evaluation. Errors: invalid_argument (there was none);
   // those of resume().
@@ -154,8 +166,8 @@ class HEDDLE_API Trainer {
   // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
   void cancel();
 
-  // Returns the names of the means that evaluations will have, in their order; none: there is no test net. Compiles it for its first samples.
-  // Errors: those of Session::prepare and Dataset::read; invalid_argument (none of the first samples can be read).
+  // Returns the names of the means that evaluations will have, in their order; none: there is no test net. Compiles it for its first
+  // samples. Errors: those of Session::prepare and Dataset::read; invalid_argument (none of the first samples can be read).
   Result<std::vector<std::string>> test_means();
   // Returns how many different samples of the datasets could not be read and were left out, those of the training and those of the test.
   int64_t bad_samples() const;

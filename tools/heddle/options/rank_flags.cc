@@ -82,15 +82,18 @@ Result<CommunicatorOptions> RankFlags::place() const {
                    "leave --rank and --ranks out");
   } else {
     if (!rendezvous.empty() && (!ranks || (!rank && *ranks > 1)))
-      return wrong(fmt::format("--rendezvous: {} is missing", ranks  ? "--rank R"
-                                                              : rank ? "--ranks N"
-                                                                     : "--rank R and --ranks N, since no launcher says them,"),
+      return wrong(fmt::format("--rendezvous: {} not given{}",
+                               ranks  ? "--rank is"
+                               : rank ? "--ranks is"
+                                      : "--rank and --ranks are",
+                               says_nothing ? ", and no launcher says them" : ""),
                    "give each process its own --rank, from 0 on, and all the same --ranks");
     place = {static_cast<int32_t>(rank.value_or(0)), static_cast<int32_t>(ranks.value_or(1))};
   }
   if (place.rank >= place.ranks)
-    return wrong(fmt::format("--rank {}: there are {} ranks, which are numbered from 0 on", place.rank, place.ranks),
-                 fmt::format("give a number from 0 to {}", place.ranks - 1));
+    return wrong(fmt::format("--rank {}: there {}, and they are numbered from 0 on", place.rank,
+                             place.ranks == 1 ? "is one rank" : fmt::format("are {} ranks", place.ranks)),
+                 place.ranks == 1 ? "give it 0" : fmt::format("give a number from 0 to {}", place.ranks - 1));
   made.rank = place.rank;
   made.size = place.ranks;
   if (place.ranks == 1) return made;

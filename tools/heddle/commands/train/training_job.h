@@ -66,7 +66,7 @@ class TrainingJob {
   Status add_training(const std::string& name);
   Status check_ranks(const std::string& name) const;
   Status agree_on_start();
-  void say_ranks(const char* what) const;
+  void say_rank(const char* does) const;
   std::vector<PortInfo> inputs_of_data(const Session& net) const;
   int64_t steps_of_epoch() const;
   int64_t total_steps() const;

@@ -1,0 +1,69 @@
+// A training by several processes: what each of them has to know before it begins.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "base/text/text.h"
+#include "commands/train/training_job.h"
+#include "session/session_impl.h"
+#include "train/rank_exchange.h"
+
+namespace heddle::tool {
+
+// Options of a rank that writes no files.
+TrainArguments TrainingJob::without_files(TrainArguments options) {
+  options.log.clear();
+  options.curve.clear();
+  options.output.clear();
+  options.no_output = true;
+  options.checkpoint_dir.clear();
+  return options;
+}
+
+// Checks that the net that learns was made for as many processes as there are.
+Status TrainingJob::check_ranks(const std::string& name) const {
+  const std::vector<Net>& nets = Internals::of(*nets_).nets;
+  const auto net = std::find_if(nets.begin(), nets.end(), [&](const Net& n) { return n.name == name; });
+  HEDDLE_TRY(const std::optional<RanksOfNet> made, ranks_of(*net));
+  const int64_t ranks = made ? made->ranks : 1;
+  if (ranks == place_.size) return {};
+  const std::string hint = fmt::format("make it with heddle model --train{}, or give a net that has a loss alone (heddle model --loss)",
+                                       place_.size > 1 ? fmt::format(" --ranks {}", place_.size) : std::string());
+  if (ranks == 1)
+    return {Code::invalid_argument,
+            fmt::format("net {} was made to learn in one process, and there are {} ranks", quoted(name), place_.size), hint};
+  return {Code::invalid_argument,
+          fmt::format("net {} was made to learn in {} processes, and there {}", quoted(name), ranks,
+                      place_.size == 1 ? std::string("is one") : fmt::format("are {}", place_.size)),
+          place_.size == 1 ? fmt::format("start {} of them with --rendezvous, --rank and --ranks, or {}", ranks, hint) : hint};
+}
+
+// What the checkpoint of rank 0 decides before there is a trainer: others need not see its folder.
+Status TrainingJob::agree_on_start() {
+  if (!o_.resume || place_.size == 1 || (o_.seed && o_.batch > 0)) return {};
+  HEDDLE_TRY(const auto ranks, RankExchange::create(*session_, "start"));
+  if (!ranks) return {};
+  RunCancellation none;
+  const std::string mine = from_ ? fmt::format("{} {}", from_->seed, from_->batch) : std::string();
+  HEDDLE_TRY(const std::vector<std::string> all, ranks->texts(mine, none), "while the ranks asked rank 0 where the training continues");
+  if (ranks->is_first() || all[0].empty()) return {};
+  const size_t space = all[0].find(' ');
+  int64_t batch = 0;
+  uint64_t seed = 0;
+  std::from_chars(all[0].data(), all[0].data() + all[0].size(), seed);
+  if (space != std::string::npos) parse_int(std::string_view(all[0]).substr(space + 1), &batch);
+  seed_ = o_.seed.value_or(seed);
+  batch_of_first_ = batch;
+  return {};
+}
+
+// Says on stdout what this process does, if that is asked for. Others than rank 0 say nothing else.
+void TrainingJob::say_rank(const char* does) const {
+  if (place_.size == 1 || !o_.verbose) return;
+  report_.print(fmt::format("rank {} of {} {} after step {}", place_.rank, place_.size, does, trainer_->steps()));
+  std::fflush(stdout);
+}
+
+}  // namespace heddle::tool
