@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "base/text/text.h"
+#include "rendezvous/job_store.h"
 #include "rendezvous/pmix_place.h"
 
 namespace heddle::tool {
@@ -33,6 +36,11 @@ Result<Place> place_by_launcher() {
 Status check_form(const std::string& text) {
   const bool is_known =
       text == by_launcher || (text.starts_with("file:") && text.size() > 5) || (text.starts_with("redis:") && text.size() > 6);
+  if (text.starts_with("redis:")) {  // nothing is connected before it is used
+    std::unique_ptr<rendezvous::Store> store;
+    const plugin::Status made = rendezvous::make_store(text, "form", 0, 2, &store);
+    if (made.code == HEDDLE_ERROR_INVALID) return wrong(fmt::format("--rendezvous: {}", made.text), "write redis:HOST:PORT[/NAME]");
+  }
   return is_known ? Status()
                   : wrong(fmt::format("--rendezvous {}: processes do not meet so", quoted(text)),
                           "write pmix, file:DIR or redis:HOST:PORT[/NAME]");

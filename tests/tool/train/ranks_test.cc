@@ -1,0 +1,364 @@
+// heddle train by several processes: they learn what one learns, only rank 0 says and writes anything, and they go on after one has died.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "rank_tools.h"
+#include "weights/safetensors.h"
+
+namespace heddle::tool_tests {
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expect_all_well(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+// Compares the variables of two files, by their numbers.
+void expect_near(const LenetJob& job, const std::string& found, const std::string& expected, float tolerance) {
+  const auto a = Safetensors::open(job.folder.path(), found + ".safetensors", Limits());
+  const auto b = Safetensors::open(job.folder.path(), expected + ".safetensors", Limits());
+  ASSERT_TRUE(a.ok() && b.ok());
+  ASSERT_EQ(a->tensors().size(), b->tensors().size());
+  for (const TensorEntry& entry : b->tensors()) {
+    const TensorEntry* const other = a->find(entry.name);
+    ASSERT_TRUE(other) << entry.name;
+    if (entry.dtype != DType::f32) continue;
+    const auto x = a->blob(*other), y = b->blob(entry);
+    ASSERT_TRUE(x.ok() && y.ok());
+    const auto* const p = reinterpret_cast<const float*>((*x)->data);
+    const auto* const q = reinterpret_cast<const float*>((*y)->data);
+    for (int64_t i = 0; i < entry.shape.element_count(); ++i) ASSERT_NEAR(p[i], q[i], tolerance) << entry.name << ' ' << i;
+  }
+}
+
+TEST(ToolRanks, LearnWhatOneProcessLearns) {
+  for (const int ranks : {2, 3}) {
+    const LenetJob job(ranks, 20);
+    const Words tests = {"--test-data", "synthetic", "--eval-every", "10", "--optimizer", "sgd"};
+    Words alone = job.words(job.files_of("one"));
+    alone.insert(alone.end(), tests.begin(), tests.end());
+    ASSERT_EQ(heddle(alone).status, 0);
+    const std::vector<Outcome> outcomes = job.train("all", tests);
+    expect_all_well(outcomes);
+    EXPECT_TRUE(has(outcomes[0].out, std::to_string(ranks) + " ranks train together, by file:")) << outcomes[0].out;
+    EXPECT_TRUE(has(outcomes[0].out, "step 20: loss ")) << outcomes[0].out;
+    for (size_t r = 1; r < outcomes.size(); ++r) EXPECT_EQ(outcomes[r].out + outcomes[r].err, "");
+    const std::vector<double> found = job.losses("all"), expected = job.losses("one");
+    ASSERT_EQ(found.size(), 20u);
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
+    expect_near(job, "all", "one", 1e-6F);
+  }
+}
+
+// What is no log, picture or net of rank 0 is not there, whatever the others are called with.
+TEST(ToolRanks, OnlyTheFirstWritesFiles) {
+  const LenetJob job(2, 10);
+  const std::vector<Outcome> outcomes = run_together({Tool(job.rank(0, "first", {"--curve", job.file("first.svg"), "--verbose"})),
+                                                      Tool(job.rank(1, "second", {"--curve", job.file("second.svg"), "--verbose"}))});
+  expect_all_well(outcomes);
+  EXPECT_TRUE(has(outcomes[0].out, "rank 0 of 2 begins after step 0\n")) << outcomes[0].out;
+  EXPECT_EQ(outcomes[1].out, "rank 1 of 2 begins after step 0\nrank 1 of 2 ends after step 10\n");
+  EXPECT_EQ(outcomes[1].err, "");
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(job.folder.path())) names.insert(entry.path().filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{"first", "first.heddle", "first.jsonl", "first.safetensors", "first.svg", "lenet.heddle",
+                                          "lenet.safetensors", "meeting"}));
+  EXPECT_EQ(files_in(job.file("first")), 2u) << "checkpoints";
+}
+
+TEST(ToolRanks, SayWhichTheyAreInJson) {
+  const LenetJob job(2, 5);
+  std::vector<Outcome> outcomes = job.train("all", {"--json"});
+  expect_all_well(outcomes);
+  std::vector<Json> objects;
+  for (int64_t r = 0; r < 2; ++r) {
+    objects.push_back(checked_object(outcomes[static_cast<size_t>(r)], "train.json"));
+    EXPECT_EQ(objects.back()["train"]["rank"], r);
+    EXPECT_EQ(objects.back()["train"]["ranks"], 2);
+  }
+  EXPECT_EQ(objects[0]["train"]["last_loss"], objects[1]["train"]["last_loss"]) << "that of the whole batch";
+}
+
+// What is lost is at most the step in which it happened, and what is learned in the end is what an undisturbed training learns.
+TEST(ToolRanks, GoOnAfterOneWasKilled) {
+  for (const int ranks : {2, 3}) {
+    const LenetJob job(ranks);
+    expect_all_well(job.train("whole"));
+    for (const int victim : {0, ranks - 1}) {
+      const std::string run = "killed" + std::to_string(victim), lost = "rank " + std::to_string(victim);
+      const std::vector<Outcome> outcomes = job.train_and_signal(run, victim, SIGKILL);
+      for (int r = 0; r < ranks; ++r) {
+        const Outcome& outcome = outcomes[static_cast<size_t>(r)];
+        if (r == victim) {
+          EXPECT_EQ(outcome.status, 1000 + SIGKILL);
+          continue;
+        }
+        EXPECT_EQ(outcome.status, 1) << outcome.err;
+        EXPECT_TRUE(has(outcome.err, "error[device-failed]") && has(outcome.err, lost)) << outcome.err;
+      }
+      const size_t steps = lines_in(job.file(run + ".jsonl"));
+      EXPECT_GE(steps, 20u);
+      if (victim != 0) {  // rank 0 has written a checkpoint of its last step
+        EXPECT_TRUE(std::filesystem::exists(job.file(run) + "/step-0000000" + std::to_string(steps) + ".safetensors")) << steps;
+      }
+      const std::vector<Outcome> again = job.train(run);
+      expect_all_well(again);
+      EXPECT_TRUE(has(again[0].out, "continues after step")) << again[0].out;
+      EXPECT_EQ(job.learned(run), job.learned("whole"));
+      EXPECT_EQ(job.losses(run), job.losses("whole"));
+    }
+  }
+}
+
+TEST(ToolRanks, StopTogetherWhenOneIsTold) {
+  for (const int told : {0, 1})
+    for (const int signal : {SIGTERM, SIGINT}) {
+      const LenetJob job(2, 1'000'000);
+      const std::vector<Outcome> outcomes = job.train_and_signal("a", told, signal);
+      const Outcome &stopped = outcomes[static_cast<size_t>(told)], &other = outcomes[static_cast<size_t>(1 - told)];
+      EXPECT_EQ(stopped.status, 128 + signal) << stopped.err;
+      EXPECT_EQ(std::count(stopped.err.begin(), stopped.err.end(), '\n'), 1) << stopped.err;
+      EXPECT_EQ(other.status, 1) << other.err;
+      EXPECT_TRUE(has(other.err, "rank " + std::to_string(told))) << other.err;
+      const size_t steps = lines_in(job.file("a.jsonl"));
+      std::string name = std::to_string(steps);
+      name.insert(0, 9 - name.size(), '0');
+      EXPECT_TRUE(std::filesystem::exists(job.file("a") + "/step-" + name + ".safetensors")) << steps;
+    }
+}
+
+TEST(ToolRanks, FindTheSeedOfTheCheckpointThatTheFirstSees) {
+  const LenetJob job(2, 12);
+  const auto without_seed = [&](int rank, const std::string& run, const char* steps) {
+    Words words = job.rank(rank, run, {});
+    for (const char* const option : {"--seed", "--batch"})
+      words.erase(std::find(words.begin(), words.end(), option), std::find(words.begin(), words.end(), option) + 2);
+    *(std::find(words.begin(), words.end(), "--steps") + 1) = steps;
+    return Tool(words);
+  };
+  expect_all_well(job.train("whole"));
+  Words begin = job.rank(0, "a"), other = job.rank(1, "b");
+  for (Words* const words : {&begin, &other}) *(std::find(words->begin(), words->end(), "--steps") + 1) = "6";
+  expect_all_well(run_together({Tool(begin), Tool(other)}));
+  expect_all_well(run_together({without_seed(0, "a", "12"), without_seed(1, "b", "12")}));
+  EXPECT_EQ(job.learned("a"), job.learned("whole"));
+}
+
+TEST(ToolRanks, ThatAreUnlikeAreRefused) {
+  const LenetJob job(2, 10);
+  const std::vector<Outcome> outcomes = run_together({Tool(job.rank(0, "a")), Tool(job.rank(1, "a", {"--optimizer", "sgd"}))});
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "rank 1 has another net than rank 0: \"")) << outcome.err;
+  }
+}
+
+TEST(ToolRanks, NonsenseIsRefused) {
+  const Samples samples;
+  const std::string folder = "file:" + samples.file("meeting");
+  const std::vector<std::pair<Words, std::string>> all = {
+      {{"--rank", "0"}, "--rank 0: nothing says how the processes find each other"},
+      {{"--rank", "1"}, "--rank 1: nothing says"},
+      {{"--ranks", "2"}, "--ranks 2: nothing says"},
+      {{"--ranks", "2", "--rank", "0"}, "--ranks 2: nothing says"},
+      {{"--ranks", "1", "--rank", "1"}, "--rank 1: there is one rank"},
+      {{"--ranks", "0"}, "--ranks"},
+      {{"--rank", "-1"}, "--rank"},
+      {{"--rank", "x"}, "--rank"},
+      {{"--interface", "lo"}, "--interface: this process is alone"},
+      {{"--rendezvous", folder}, "--rendezvous: --rank and --ranks are not given, and no launcher says them"},
+      {{"--rendezvous", folder, "--rank", "0"}, "--rendezvous: --ranks is not given"},
+      {{"--rendezvous", folder, "--ranks", "2"}, "--rendezvous: --rank is not given"},
+      {{"--rendezvous", folder, "--ranks", "2", "--rank", "2"}, "--rank 2: there are 2 ranks, and they are numbered from 0 on"},
+      {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "0"}, "--timeout"},
+      {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "-3"}, "--timeout"},
+      {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "nan"}, "--timeout"},
+      {{"--rendezvous", "local:job", "--ranks", "2", "--rank", "0"}, "--rendezvous \"local:job\": processes do not meet so"},
+      {{"--rendezvous", "file:", "--ranks", "2", "--rank", "0"}, "--rendezvous \"file:\""},
+      {{"--rendezvous", "", "--ranks", "2", "--rank", "0"}, "--rendezvous"},
+      {{"--rendezvous", "redis:localhost", "--ranks", "2", "--rank", "0", "--timeout", "1"}, "redis:localhost"},
+      {{"--rendezvous", "pmix"}, "--rendezvous pmix: no launcher that speaks PMIx has started this process"},
+      {{"--rendezvous", "pmix", "--rank", "0", "--ranks", "2"}, "--rendezvous pmix: no launcher"}};
+  for (const auto& [words, said] : all) {
+    const Outcome outcome = Tool(samples.train(words)).run();
+    EXPECT_EQ(outcome.status, 2) << said << outcome.err;
+    EXPECT_TRUE(has(outcome.err, said)) << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(samples.file("meeting")));
+}
+
+// C15: one rank needs no rendezvous, and uses none that it has.
+TEST(ToolRanks, OneTrainsAlone) {
+  const Samples samples;
+  ASSERT_EQ(heddle(samples.train({"-o", samples.file("alone.json")})).status, 0);
+  for (const Words& words : {Words{"--ranks", "1"}, Words{"--ranks", "1", "--rank", "0"},
+                             Words{"--ranks", "1", "--rendezvous", "file:" + samples.file("meeting"), "--interface", "none"},
+                             Words{"--ranks", "1", "--rendezvous", "pmix"}}) {
+    Words more = words;
+    more.insert(more.end(), {"-o", samples.file("one.json")});
+    const Outcome outcome = heddle(samples.train(more));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(read_text(samples.file("one.safetensors")), read_text(samples.file("alone.safetensors")));
+    EXPECT_FALSE(std::filesystem::exists(samples.file("meeting")));
+  }
+}
+
+TEST(ToolRanks, NetsAreMadeForTheirNumber) {
+  const LenetJob job(2, 10);
+  const std::string two = job.file("two.heddle"), one = job.file("one.heddle");
+  ASSERT_EQ(heddle({"model", "lenet", "--train", "--ranks", "2", "--seed", "2", "--learning-rate", "0.001", "-o", two}).status, 0);
+  ASSERT_EQ(heddle({"model", "lenet", "--train", "-o", one}).status, 0);
+  EXPECT_EQ(heddle({"model", "lenet", "--loss", "--ranks", "2", "-o", job.file("none.heddle")}).status, 2);
+  const auto tool = [&](const std::string& net, int rank, int ranks) {
+    return Tool({"train",        net,
+                 "--steps",      "10",
+                 "--batch",      "24",
+                 "--data",       "synthetic",
+                 "--samples",    "120",
+                 "--threads",    "1",
+                 "--seed",       "3",
+                 "--rendezvous", "file:" + job.file("meeting"),
+                 "--rank",       std::to_string(rank),
+                 "--ranks",      std::to_string(ranks),
+                 "-o",           job.file("made.heddle")});
+  };
+  expect_all_well(run_together({tool(two, 0, 2), tool(two, 1, 2)}));
+  expect_all_well(job.train("all"));
+  EXPECT_EQ(job.learned("made"), job.learned("all")) << "the same, whoever made the net learn";
+  const Outcome of_one = tool(one, 0, 2).run(), of_three = tool(two, 0, 3).run();
+  EXPECT_EQ(of_one.status, 2);
+  EXPECT_TRUE(
+      has(of_one.err, "net \"train\" was made to learn in one process, and there are 2 ranks; make it with heddle model --train --ranks 2"))
+      << of_one.err;
+  EXPECT_EQ(of_three.status, 2);
+  EXPECT_TRUE(has(of_three.err, "net \"train\" was made to learn in 2 processes, and there are 3")) << of_three.err;
+  const Outcome alone = heddle({"train", two, "--steps", "1", "--data", "synthetic", "--no-output"});
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_TRUE(has(alone.err, "there is one; start 2 of them with --rendezvous, --rank and --ranks")) << alone.err;
+}
+
+// A command of the system, and its output.
+Outcome run_command(const std::string& command) {
+  Outcome outcome;
+  std::FILE* const pipe = ::popen(("exec 2>&1; " + command).c_str(), "r");
+  char buffer[4096];
+  for (size_t n; (n = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;) outcome.out.append(buffer, n);
+  const int status = ::pclose(pipe);
+  outcome.status = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+  return outcome;
+}
+bool has_program(const char* name) {
+  return run_command(std::string("command -v ") + name).status == 0;
+}
+std::string line_of(const Words& words) {
+  std::string line = tool_path;
+  for (const std::string& word : words) line += " '" + word + "'";
+  return line;
+}
+const std::string mpirun = "mpirun --allow-run-as-root --oversubscribe ";
+
+TEST(ToolRanks, AreStartedByMpirun) {
+  if (!has_program("mpirun")) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
+  const LenetJob job(2);
+  expect_all_well(job.train("whole"));
+  Words words = job.words(job.files_of("pmix"));
+  for (const Words& rendezvous : {Words{"--rendezvous", "pmix"}, Words{"--rendezvous", "file:" + job.file("other"), "--timeout", "20"}}) {
+    std::filesystem::remove_all(job.file("pmix"));
+    Words all = words;
+    all.insert(all.end(), rendezvous.begin(), rendezvous.end());
+    const Outcome outcome = run_command(mpirun + "-n 2 " + line_of(all));
+    EXPECT_EQ(outcome.status, 0) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "2 ranks train together, by " + rendezvous[1])) << outcome.out;
+    EXPECT_EQ(job.learned("pmix"), job.learned("whole"));
+  }
+  Words wrong = job.words({"--no-output", "--rendezvous", "pmix", "--ranks", "3"});
+  const Outcome disagree = run_command(mpirun + "-n 2 " + line_of(wrong));
+  EXPECT_NE(disagree.status, 0);
+  EXPECT_TRUE(has(disagree.out, "of 2, and the options say any of 3")) << disagree.out;
+  const Outcome lonely = run_command(mpirun + "-n 2 " + line_of(job.words({"--no-output"})));
+  EXPECT_EQ(lonely.status, 0) << lonely.out;
+  EXPECT_TRUE(has(lonely.out, "a launcher has started 2 processes, and each of them trains alone")) << lonely.out;
+}
+
+// Returns a script that runs a command, which the last of two ranks kills once, as soon as there is a checkpoint.
+std::string dies_once(const LenetJob& job, const std::string& run) {
+  std::string file = job.file(run + ".sh");
+  write_text(file, "#!/bin/bash\n\"$@\" &\nchild=$!\nif [ \"${PMIX_RANK:-1}\" = 1 ] && [ ! -e '" + job.file(run + ".killed") +
+                       "' ]; then\n  until ls '" + job.file(run) + "'/step-* >/dev/null 2>&1; do sleep 0.01; done\n  touch '" +
+                       job.file(run + ".killed") + "'\n  kill -KILL $child\nfi\nwait $child\n");
+  return file;
+}
+
+TEST(ToolRanks, AreStartedAgainByAScript) {
+  const LenetJob job(2, 400);
+  expect_all_well(job.train("whole"));
+  const std::string script = HEDDLE_SOURCE_DIR "/tools/restart_training.sh 3 ";
+  const Outcome plain = run_command(script + line_of(job.rank(0, "plain")) + " & " + script + "bash '" + dies_once(job, "plain") + "' " +
+                                    line_of(job.rank(1, "plain")) + "; other=$?; wait $! && exit $other");
+  EXPECT_EQ(plain.status, 0) << plain.out;
+  EXPECT_TRUE(has(plain.out, "ended with status 137, runs again")) << plain.out;
+  EXPECT_TRUE(has(plain.out, "ended with status 1, runs again")) << plain.out;
+  EXPECT_EQ(job.learned("plain"), job.learned("whole"));
+  const Outcome wrong = run_command(script + line_of({"train", "/no/such/net", "--steps", "1", "--data", "synthetic"}));
+  EXPECT_EQ(wrong.status, 3) << "no restart helps: " << wrong.out;
+  EXPECT_FALSE(has(wrong.out, "runs again")) << wrong.out;
+}
+
+// The script around mpirun, which ends all ranks with the one that dies. With --enable-recovery mpirun's status says nothing: there each
+// rank has a script of its own, below mpirun, and meets the others by a folder, since PMIx takes no second process for a rank.
+TEST(ToolRanks, AreStartedAgainWithMpirun) {
+  if (!has_program("mpirun")) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
+  const LenetJob job(2, 400);
+  expect_all_well(job.train("whole"));
+  const std::string script = HEDDLE_SOURCE_DIR "/tools/restart_training.sh 3 ", recovery = mpirun + "--enable-recovery -n 2 ";
+  for (const std::string run : {"around", "below"}) {
+    Words words = job.words(job.files_of(run));
+    words.insert(words.end(), {"--rendezvous", run == "below" ? "file:" + job.file("other") : "pmix", "--timeout", "20"});
+    const std::string rank = "bash '" + dies_once(job, run) + "' " + line_of(words);
+    const Outcome outcome = run_command(run == "around" ? script + mpirun + "-n 2 " + rank : recovery + script + rank);
+    EXPECT_EQ(outcome.status, 0) << run << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "runs again")) << run << outcome.out;
+    EXPECT_EQ(job.learned(run), job.learned("whole")) << run << outcome.out;
+  }
+}
+
+TEST(ToolRanks, MeetByRedis) {
+  if (!has_program("redis-server")) GTEST_SKIP() << "there is no redis-server";
+  const LenetJob job(2, 10);
+  const std::string socket = job.file("redis.sock"), port = std::to_string(20000 + ::getpid() % 20000);
+  const pid_t server = ::fork();
+  if (server == 0) {
+    const int none = ::open("/dev/null", O_WRONLY);
+    ::dup2(none, STDOUT_FILENO);
+    ::dup2(none, STDERR_FILENO);
+    ::execlp("redis-server", "redis-server", "--port", port.c_str(), "--bind", "127.0.0.1", "--save", "", "--dir",
+             job.folder.path().c_str(), nullptr);
+    ::_exit(99);
+  }
+  for (int i = 0; i < 500 && run_command("redis-cli -p " + port + " ping").out != "PONG\n"; ++i) ::usleep(10'000);
+  expect_all_well(job.train("whole"));
+  std::vector<Tool> tools;
+  for (int r = 0; r < 2; ++r) {
+    Words words = job.rank(r, "redis");
+    *(std::find(words.begin(), words.end(), "--rendezvous") + 1) = "redis:127.0.0.1:" + port + "/job";
+    tools.emplace_back(words);
+  }
+  const std::vector<Outcome> outcomes = run_together(std::move(tools));
+  ::kill(server, SIGTERM);
+  ::waitpid(server, nullptr, 0);
+  expect_all_well(outcomes);
+  EXPECT_EQ(job.learned("redis"), job.learned("whole"));
+}
+
+}  // namespace
+}  // namespace heddle::tool_tests
