@@ -26,6 +26,12 @@ int look_up(const std::string& host, std::chrono::steady_clock::time_point deadl
   auto lookup = std::make_unique<Lookup>();
   lookup->host = host;
   lookup->hints.ai_socktype = SOCK_STREAM;
+  lookup->hints.ai_flags = AI_NUMERICHOST;  // an address needs no thread that looks it up
+  if (::getaddrinfo(host.c_str(), nullptr, &lookup->hints, &lookup->request.ar_result) == 0) {
+    *found = std::move(lookup);
+    return 0;
+  }
+  lookup->hints.ai_flags = 0;
   lookup->request.ar_name = lookup->host.c_str();
   lookup->request.ar_request = &lookup->hints;
   gaicb* requests[] = {&lookup->request};
