@@ -23,6 +23,7 @@ void expect_all_join(const std::string& rendezvous, int starts, int32_t ranks, u
     killed += job.killed();
   }
   std::printf("%d starts of %d processes, %d of which were killed\n", starts, ranks, killed);
+  std::fflush(stdout);  // or a child that is forked prints it again
   EXPECT_EQ(killed > 0, one_of > 0);
 }
 
