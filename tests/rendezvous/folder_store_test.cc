@@ -79,7 +79,7 @@ TEST_F(FolderStoreTest, NamesThatAreTooLongAreAnError) {
   EXPECT_FALSE(written);
 }
 
-// Runs `work` in a child that has a small file system of its own at `folder`. Returns false if this machine lets nobody make one; what
+// Runs `work` in a child that has a small file system of its own at `folder`. Returns false if none can be made on this machine; what
 // fails is printed by the child.
 bool on_a_small_disk(const fs::path& folder, const std::function<void()>& work) {
   const pid_t child = ::fork();

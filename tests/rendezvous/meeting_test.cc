@@ -58,7 +58,7 @@ class MeetingTest : public ::testing::Test {
     std::string ignored;
     EXPECT_OK(store_at(text())->wait({rank, name}, &ignored, patience()));
   }
-  // What a killed rank 0 has left; returns the attempt's number.
+  // Writes what a killed rank 0 leaves; returns the attempt's number.
   std::string leave_a_leader(int64_t k, int32_t ranks, bool gone) {
     const std::string attempt(32, static_cast<char>('a' + k));
     const auto store = store_at(text());
@@ -102,8 +102,8 @@ TEST_F(MeetingTest, GivesAllThePayloadsOfAll) {
   }
 }
 
-// As when a connection could not be made: each call finds a newer attempt. Rank 0 tries to connect before it calls again, and so do others;
-// one that is slower than that leaves an attempt out.
+// A rank calls again when a connection could not be made: each call finds a newer attempt. Rank 0 tries to connect before it calls again,
+// and so do others; one that is slower than that leaves an attempt out.
 TEST_F(MeetingTest, CanBeHeldAgain) {
   std::vector<std::vector<std::string>> attempts(3);
   std::vector<std::thread> threads;
@@ -272,14 +272,14 @@ TEST_F(MeetingTest, CanBeCancelled) {
   EXPECT_EQ(one.status().code, HEDDLE_ERROR_CANCELLED);
 }
 
-// As a Redis server that has restarted does.
+// A Redis server that has restarted does so.
 TEST_F(MeetingTest, AStoreThatForgetsAllBeginsAgain) {
   leave_a_leader(0, 3, true);
   leave_a_leader(1, 3, true);
   RankThread zero(text(), 0, 3, "0"), one(text(), 1, 3, "1");
   std::string leader;
   EXPECT_OK(store_at(text())->wait({0, "leader/2"}, &leader, patience()));
-  await(1, "here/" + leader.substr(0, 32) + "/0");
+  for (const int32_t rank : {0, 1}) await(rank, "here/" + leader.substr(0, 32) + "/0");  // now they only read
   std::filesystem::create_directory(folder_ / "empty");
   ASSERT_EQ(::renameat2(AT_FDCWD, (folder_ / "world").c_str(), AT_FDCWD, (folder_ / "empty").c_str(), RENAME_EXCHANGE), 0);
   RankThread two(text(), 2, 3, "2");

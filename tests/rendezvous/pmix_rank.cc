@@ -68,7 +68,7 @@ void keys_are_written_once() {
   const auto world = store(), again = store(), other = store("other");
   const int32_t next = (rank + 1) % ranks;
   const std::string bytes("\0\n", 2), large(100000, 'x');
-  expect(get(*world, {next, "never"}) == "-", "a key is there that nobody wrote");
+  expect(get(*world, {next, "never"}) == "-", "a key is there that no process wrote");
   expect(set(*world, {rank, "a"}, bytes), "the first value is not taken");
   expect(!set(*world, {rank, "a"}, "second") && !set(*again, {rank, "a"}, "third"), "a second value is taken");
   expect(wait(*world, {next, "a"}) == bytes, "not the first value");

@@ -55,7 +55,7 @@ TEST(PmixPlace, NeedsALauncher) {
   if (started_by_pmix()) GTEST_SKIP() << "a launcher has started this test";
   int32_t rank = -1, ranks = -1;
   expect_error(pmix_place(&rank, &ranks), HEDDLE_ERROR_DEVICE, {"mpirun -n N", "srun --mpi=pmix"});
-  // What is left of a launcher that has ended.
+  // A launcher that has ended may leave its variables.
   const EnvironmentVariable own_rank("PMIX_RANK", "0"), name("PMIX_NAMESPACE", "none.1");
   EXPECT_TRUE(started_by_pmix());
   expect_error(pmix_place(&rank, &ranks), HEDDLE_ERROR_DEVICE, {"PMIx server does not answer", "mpirun -n N"});

@@ -29,7 +29,7 @@
 
 namespace heddle::testing_rendezvous {
 
-// What a process tells of itself; it is written as one piece.
+// A message of a process about itself, written as one piece.
 struct Told {
   pid_t process = 0;
   bool joined = false;  // false: it failed

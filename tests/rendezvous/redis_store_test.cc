@@ -140,7 +140,6 @@ TEST(RedisStore, AServerThatHangsIsAnError) {
   EXPECT_EQ(get(*store, {0, "a"}), "x") << "an answer that came late is that to another question";
 }
 
-// SIGPIPE would end this test.
 TEST(RedisStore, AServerThatIsKilledIsAnErrorAndOneThatRestartsIsNone) {
   HEDDLE_NEEDS_PROGRAM("redis-server");
   RedisServer server;
@@ -159,6 +158,32 @@ TEST(RedisStore, AServerThatIsKilledIsAnErrorAndOneThatRestartsIsNone) {
   server.start();
   EXPECT_TRUE(set(*store, {0, "b"}, "z"));
   EXPECT_EQ(get(*store, {0, "b"}), "z");
+}
+
+// A server that ends with answers that were not read, or questions that it has not read, resets its connections: writing to one then is
+// SIGPIPE, which would end this test.
+TEST(RedisStore, AConnectionThatIsResetEndsNoProcess) {
+  auto server = std::make_unique<Listener>();
+  const std::string address = "127.0.0.1:" + std::to_string(server->port());
+  std::unique_ptr<Store> store;
+  std::thread thread([&] {
+    const int connection = server->accept();
+    char buffer[1000];
+    EXPECT_GT(::recv(connection, buffer, sizeof(buffer), 0), 0);
+    EXPECT_EQ(::send(connection, "$-1\r\n", 5, MSG_NOSIGNAL), 5);
+    server.reset();
+    ::shutdown(connection, SHUT_WR);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the end arrives before the reset
+    const linger at_once{1, 0};
+    ::setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    ::close(connection);
+  });
+  EXPECT_OK(make_store("redis:" + address, "world", 0, 2, &store));
+  thread.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::string value;
+  bool found = false;
+  expect_error(store->get({0, "a"}, &value, &found), HEDDLE_ERROR_DEVICE, {address, "Connection refused"});
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class EnvironmentVariable {
   const char* const name_;
 };
 
-// What all stores do. `make` makes the store of a rank, of a communicator.
+// The rules of all stores. `make` makes the store of a rank, of a communicator.
 using MakeStore = std::function<std::unique_ptr<Store>(int32_t rank, const std::string& communicator)>;
 void expect_keys_are_written_once(const MakeStore& make);
 void expect_one_of_many_threads_writes(const MakeStore& make);

@@ -1,4 +1,4 @@
-// What a folder and Redis do alike, and the texts that call them.
+// The rules that stores in a folder and in Redis keep alike, and the texts that name stores.
 #include <atomic>
 #include <thread>
 #include <vector>

@@ -14,7 +14,7 @@ namespace heddle::rendezvous {
 
 namespace {
 
-// What the thread that looks a name up shares with the one that waits for it.
+// A lookup, which the thread that does it shares with the one that waits for it.
 struct Lookup {
   explicit Lookup(const std::string& name) : host(name) { hints.ai_socktype = SOCK_STREAM; }
   ~Lookup() {
