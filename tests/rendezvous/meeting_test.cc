@@ -30,6 +30,7 @@ class RankThread {
           status_ = Meeting(store.get(), rank, ranks).next(payload, {std::chrono::steady_clock::now() + time, cancelled_}, &joined_);
         }) {}
   ~RankThread() {
+    cancel();
     if (thread_.joinable()) thread_.join();
   }
   void cancel() { cancel_ = true; }
@@ -295,7 +296,7 @@ TEST_F(MeetingTest, WhatAnotherProgramWroteIsAnError) {
 TEST_F(MeetingTest, AStoreThatFailsEndsIt) {
   RankThread zero(text(), 0, 2, "0", std::chrono::hours(1));
   await(0, "leader/0");
-  std::filesystem::remove_all(folder_.path());
+  std::filesystem::rename(folder_ / "world", folder_ / "gone");
   expect_error(zero.status(), HEDDLE_ERROR_DEVICE, {"No such file or directory"});
 }
 
