@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "collectives/rank_processes.h"
 #include "collectives/training_jobs.h"
@@ -272,6 +273,58 @@ TEST(ProcessFaults, EndAllRunsAndTheTrainingGoesOnToTheSameBits) {
     if (::testing::Test::HasFatalFailure()) break;
   }
   std::printf("%zu faults\n", done);
+}
+
+// Kills or stops a rank at any moment: while the ranks meet, train, or have ended already.
+void check_moment(uint64_t seed, const std::string& expected) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  constexpr int size = 3;
+  const auto victim = static_cast<int>(random() % size);
+  const bool kills = random() % 2 == 0;
+  const std::string folder = folder_of("moment-" + std::to_string(seed));
+  std::filesystem::remove_all(folder);
+  Processes processes;
+  for (int rank = 0; rank < size; ++rank) processes.push_back(start({rank, size, folder}));
+  std::this_thread::sleep_for(std::chrono::microseconds(random() % 250'000));
+  RankProcess& hit = *processes[static_cast<size_t>(victim)];
+  hit.signal(kills ? SIGKILL : SIGSTOP);
+  const auto settled = [&](int rank) {
+    return last_step(folder, rank) == training_job().steps.size() || read_file(error_file(folder, rank)).find('\n') != std::string::npos;
+  };
+  const auto all_settled = [&] {
+    for (int rank = 0; rank < size; ++rank)
+      if (rank != victim && !settled(rank)) return false;
+    return true;
+  };
+  EXPECT_TRUE(eventually(all_settled)) << processes[victim == 0 ? 1 : 0]->said();
+  const int survivor = victim == 0 ? 1 : 0;
+  if (kills) {
+    const int ended = hit.wait();
+    if (ended != 0 && last_step(folder, survivor) < training_job().steps.size()) {
+      const size_t step = last_step(folder, survivor);
+      const std::map<std::string, std::string> from = {{"HEDDLE_TEST_STATE", step > 0 ? state_file(folder, survivor, step) : ""}};
+      processes[static_cast<size_t>(victim)] = start({victim, size, folder}, from);
+    }
+  } else {
+    hit.signal(SIGCONT);
+  }
+  for (int rank = 0; rank < size; ++rank) {
+    RankProcess& process = *processes[static_cast<size_t>(rank)];
+    if (process.pid() < 0) continue;  // the others were done when it was killed
+    EXPECT_EQ(process.wait(), 0) << process.said();
+    EXPECT_TRUE(read_file(state_file(folder, rank, training_job().steps.size())) == expected) << "rank " << rank;
+  }
+  if (!::testing::Test::HasFailure()) std::filesystem::remove_all(folder);
+}
+
+TEST(ProcessFaults, AtAnyMomentEndInTheSameBits) {
+  const std::vector<Trained> undisturbed = train({3, false}, training_job(), "undisturbed");
+  expect_alike(undisturbed);
+  const std::string expected = bytes_of(undisturbed[0].variables);
+  const char* const seed = std::getenv("HEDDLE_TEST_SEED");
+  const uint64_t first = seed ? std::stoull(seed) : 48, count = std::getenv("HEDDLE_LONG_TESTS") ? 200 : 6;
+  for (uint64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) check_moment(first + i, expected);
 }
 
 }  // namespace
