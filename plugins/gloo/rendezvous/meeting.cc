@@ -91,7 +91,7 @@ Status Meeting::all_came(bool* all) {
     Record record;
     HEDDLE_PLUGIN_CHECK(read_record(rank, 0, text, &record));
     if (record.ranks != ranks_) {
-      const Status status = other_size(rank, record.ranks);
+      Status status = other_size(rank, record.ranks);
       bool written = false;
       HEDDLE_PLUGIN_CHECK(store_->set({0, go_of(leader_.attempt)}, "no " + status.text, &written));
       return status;

@@ -137,7 +137,7 @@ Status pmix_get(const pmix_proc_t& owner, const std::string& key, std::string* v
 }
 
 Status pmix_place(int32_t* rank, int32_t* ranks) {
-  pmix_proc_t self;
+  pmix_proc_t self{};
   HEDDLE_PLUGIN_CHECK(pmix_client(&self));
   HEDDLE_PLUGIN_CHECK(pmix_job_size(self, ranks));
   *rank = static_cast<int32_t>(self.rank);
