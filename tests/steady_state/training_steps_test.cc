@@ -227,14 +227,12 @@ TEST(SteadyState, ALongTrainingOfTwoRanksHoldsWhatItHeldAtItsBeginning) {
   std::thread other([&] { train_rank(1); });
   train_rank(0);
   other.join();
-  // Gloo's queues grow to the longest that they ever were, which may be late.
-  int changes = 0;
-  for (size_t i = 1; i < held.size(); ++i) {
-    EXPECT_EQ(held[i].threads, held[0].threads);
-    EXPECT_EQ(held[i].descriptors, held[0].descriptors);
-    changes += held[i].bytes != held[i - 1].bytes ? 1 : 0;
+  // Gloo's queues grow to the longest that they ever were. A block that is lost in each step would be ten times as many bytes.
+  for (const Holdings& now : held) {
+    EXPECT_EQ(now.threads, held[0].threads);
+    EXPECT_EQ(now.descriptors, held[0].descriptors);
+    EXPECT_LE(now.bytes, held[0].bytes + 8192);
   }
-  EXPECT_LE(changes, 2);
   std::printf("%d steps of two ranks: %lld bytes, %lld threads, %lld descriptors\n", steps * (stretches + 1),
               static_cast<long long>(held[0].bytes), static_cast<long long>(held[0].threads), static_cast<long long>(held[0].descriptors));
 }
