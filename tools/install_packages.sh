@@ -10,7 +10,8 @@ packages=(
   nlohmann-json3-dev libcli11-dev libssl-dev libjpeg-dev libpng-dev    # the tool
   libonnx-dev libprotobuf-dev protobuf-compiler                        # the importer
   libdnnl-dev ocl-icd-opencl-dev                                       # the CPU plugin; find_package(dnnl) asks for OpenCL's loader
-  libgtest-dev libonnx-testdata                                        # the tests
+  libgloo-dev libhiredis-dev libpmix-dev                               # the gloo plugin: connections; Redis and PMIx, where processes meet
+  libgtest-dev libonnx-testdata redis-server openmpi-bin               # the tests
   "$@"
 )
 

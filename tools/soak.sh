@@ -1,6 +1,7 @@
 #!/bin/bash
 # tools/soak.sh [--seconds N] [--cases N] [--seed S] [--libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread |
-#               --mutants | --kernels | --architectures | --fusion | --peers | --replicas | --imported]
+#               --mutants | --kernels | --architectures | --fusion | --peers | --replicas | --imported |
+#               --ranks]
 #
 # The long hunts, for a night rather than for every change. The seed is printed; the same seed gives the same cases. What was under way when
 # something died lies in build/soak. Each ends with 1 when it found something.
@@ -31,6 +32,8 @@
 #                 allocations (tests/collectives), and 10,000 steps on two devices that hold what they held (tests/steady_state).
 # --imported      seven nets that PyTorch exports, made trainable by the command alone: 20 losses of sgd and adam against PyTorch's, and trainings that are
 #                 killed and resumed (tests/differential/imported_training.py). Installs Debian's PyTorch, scikit-learn and statsmodels.
+# --ranks         processes that train together, of which one is killed, stopped or cut off: each rank of 3 and of 4 at 10 steps of the plan, and 200
+#                 at any moment (tests/collectives).
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,8 +47,8 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
     --cases) cases=${2:?--cases takes a number}; shift 2 ;;
     --seed) seed=${2:?--seed takes a number}; shift 2 ;;
-    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion | --peers | --replicas | --imported) what=${1#--}; shift ;;
-    *) sed -n '2,3p' "$0" | cut -c3- >&2; exit 2 ;;
+    --libfuzzer | --hostile | --differential | --planted | --waits | --steady | --training | --spread | --mutants | --kernels | --architectures | --fusion | --peers | --replicas | --imported | --ranks) what=${1#--}; shift ;;
+    *) sed -n '2,4p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
 done
 mkdir -p build/soak
@@ -128,6 +131,12 @@ case $what in
     cmake --preset dev
     cmake --build --preset dev --target heddle_transform_tests cpu sim
     HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_transform_tests --gtest_filter='RandomFusion.*'
+    ;;
+  ranks)
+    tools/install_packages.sh
+    cmake --preset dev
+    cmake --build --preset dev --target heddle_collectives_tests cpu sim gloo_plugin
+    HEDDLE_TEST_SEED=$seed HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_collectives_tests --gtest_filter='ProcessFaults.*:*RankFaults.*'
     ;;
   waits)
     tools/install_packages.sh libbenchmark-dev

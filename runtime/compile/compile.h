@@ -33,8 +33,9 @@ struct CompileOptions {
   bool commit_late = true;                              // updates of variables form the update phase, the tail of the plan
   std::shared_ptr<ResourceTable> resources;             // null: requesting a resource is an error
   std::shared_ptr<const VariableSlots> variable_slots;  // null: the store has the net's variables, in its order
-  std::function<int64_t(const std::string& communicator)> rank_in;  // of this session in a communicator; null: it has none
-  const Interruption* interruption = nullptr;                       // polled between passes, and between kernels that are made; null: none
+  std::function<int64_t(const std::string& communicator)> rank_in;   // of this session in a communicator; null: it has none
+  std::function<int64_t(const std::string& communicator)> ranks_of;  // how many a communicator has; null: one
+  const Interruption* interruption = nullptr;                        // polled between passes, and between kernels that are made; null: none
 };
 
 // Errors: no_kernel (all nodes without one), kernel_failed, limit_exceeded, out_of_memory, missing_resource. Thread-safe.

@@ -16,6 +16,7 @@
 #include "compile/draft.h"
 #include "compile/index_check.h"
 #include "plugin/registry.h"
+#include "resolve/collectives.h"
 #include "resolve/updates.h"
 
 namespace heddle::compiling {
@@ -44,10 +45,17 @@ bool may_report(const Draft& draft, NodeId id) {
   return any;
 }
 
+// Ranks agree to update their variables on the host, once their devices have done all that comes before.
+bool has_ranks(const Draft& draft) {
+  return draft.options.ranks_of && std::any_of(draft.order.begin(), draft.order.end(), [&](NodeId id) {
+           return has_collectives(draft.node(id)) && draft.options.ranks_of(communicator_of(draft.node(id))) > 1;
+         });
+}
+
 // Whether the update phase can begin on the devices.
 bool may_join(Draft& draft) {
   const std::vector<PlanDevice>& devices = draft.plan.devices;
-  if (draft.tail_begin == draft.order.size() || draft.target.own_ports) return false;
+  if (draft.tail_begin == draft.order.size() || draft.target.own_ports || has_ranks(draft)) return false;
   for (size_t i = draft.tail_begin; i < draft.order.size(); ++i) {
     const NodeId id = draft.order[i];
     const NodeDraft& d = draft.draft(id);

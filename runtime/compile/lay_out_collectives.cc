@@ -114,11 +114,12 @@ void lay_out_collectives(Draft& draft) {
   Plan& plan = draft.plan;
   plan.collectives = collectives_of(draft.typed, planned_in(plan));
   std::map<std::string, PlanCommunicator> by_name;
-  std::map<std::string, std::string> signatures;  // of the collectives, by communicator
+  std::map<std::string, std::string> signatures, lines;  // of the collectives, by communicator
   for (uint32_t i = 0; i < plan.collectives.size(); ++i) {
     const PlanCollective& collective = plan.collectives[i];
     by_name[collective.communicator].at.push_back(i);
     signatures[collective.communicator] += collective.signature + '\n';
+    lines[collective.communicator] += fmt::format("{}\t{}\n", collective.signature, quoted(collective.name));
   }
   // Kernels may need a communicator whose operator is no collective.
   for (const PlanStep& step : plan.steps) {
@@ -136,6 +137,7 @@ void lay_out_collectives(Draft& draft) {
   for (auto& [name, communicator] : by_name) {
     communicator.name = name;
     communicator.hash = checksum(std::as_bytes(std::span(signatures[name])));
+    communicator.collectives = std::move(lines[name]);
     for (const std::vector<NodeId>& group : draft.groups)
       if (communicator.devices.empty() && communicator_of(draft.node(group[0])) == name)
         for (const NodeId member : group) communicator.devices.push_back(draft.device(member));

@@ -15,6 +15,7 @@
 #include "base/checksum.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
+#include "device/collective_comparison.h"
 
 namespace heddle {
 namespace {
@@ -52,7 +53,8 @@ struct PeerCall {
   bool over = false;                   // under Group::mutex, like what follows; until then the thread has the rest
   Status failure;
   std::shared_ptr<const Resource> made;
-  std::vector<uint64_t> hashes;  // of each rank's collectives
+  std::vector<uint64_t> hashes;    // of each rank's collectives
+  std::vector<std::string> texts;  // where they differ: what each rank runs
 };
 
 struct Communicators::Group {
@@ -198,6 +200,11 @@ int Communicators::rank_in(const std::string& name) const {
   return found ? found->rank : 0;
 }
 
+int Communicators::ranks_of(const std::string& name) const {
+  const CommunicatorOptions* const found = declaration_of(name);
+  return found ? found->size : 1;
+}
+
 Result<std::shared_ptr<Group>> Communicators::find(const std::string& name, const std::vector<std::string>& devices) {
   const MutexLock lock(mutex_);
   if (const auto known = groups_.find(name); known != groups_.end()) return known->second;
@@ -224,7 +231,8 @@ void Communicators::leave(const std::string& why) noexcept {
 // ---------------------------------------------------------------- those of a run
 
 struct CommunicatorTurns::Turn {
-  explicit Turn(const PlanCommunicator& of) : name(of.name), at(of.at), devices(of.devices), hash(of.hash) {}
+  explicit Turn(const PlanCommunicator& of)
+      : name(of.name), at(of.at), devices(of.devices), compared(text_to_compare(of.collectives)), hash(of.hash) {}
   // Whether the session says the same of both: then they have the same ranks.
   bool has_ranks_of(const Turn& other) const {
     const CommunicatorOptions &a = group->options, &b = other.group->options;
@@ -233,7 +241,8 @@ struct CommunicatorTurns::Turn {
   const std::string name;
   const std::vector<uint32_t> at;          // as PlanCommunicator::at
   const std::vector<std::string> devices;  // as PlanCommunicator::devices
-  uint64_t hash;                           // of what the ranks must agree on: find_hashes()
+  const std::string compared;              // what ranks must have alike
+  uint64_t hash;                           // of that: find_hashes()
   std::shared_ptr<Group> group;            // null before the first run; set by the thread that runs, under the turns' mutex_
   FairSharedMutex::Hold hold;
   bool entered = false;  // set by the thread that runs, under the turns' mutex_
@@ -299,9 +308,9 @@ void CommunicatorTurns::find_hashes() {
     for (const auto& other : turns_)
       if (other->has_ranks_of(*turn))
         for (const uint32_t at : other->at) order[at] = other->name;
-    std::string text = fmt::format("{:016x}", turn->hash);
+    std::string text = turn->compared;
     for (const auto& [at, name] : order) text += ' ' + quoted(name);
-    hashes.push_back(order.size() > turn->at.size() ? checksum(std::as_bytes(std::span(text))) : turn->hash);
+    hashes.push_back(checksum(std::as_bytes(std::span(text))));
   }
   for (size_t i = 0; i < hashes.size(); ++i) turns_[i]->hash = hashes[i];
   knows_hashes_ = true;
@@ -371,17 +380,22 @@ Status CommunicatorTurns::compare() {
       const std::shared_ptr<const Resource> object = group->objects[i].made;
       if (group->objects[i].compared == turn->hash) continue;
       HEDDLE_CHECK(wait(*group, lock, until_, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS { return !group->call; }));
-      HEDDLE_TRY(const auto call,
-                 start(group, [object, hash = turn->hash, size, deadline = until_.deadline_ticks()](PeerCall& asks) -> Status {
-                   HEDDLE_TRY(asks.hashes, object->exchange(hash, size, deadline));
-                   return {};
-                 }));
+      HEDDLE_TRY(
+          const auto call,
+          start(group,
+                [object, hash = turn->hash, text = turn->compared, size, deadline = until_.deadline_ticks()](PeerCall& asks) -> Status {
+                  HEDDLE_TRY(asks.hashes, object->exchange(hash, size, deadline));
+                  const bool alike = std::all_of(asks.hashes.begin(), asks.hashes.end(), [&](uint64_t h) { return h == hash; });
+                  if (alike) return {};
+                  HEDDLE_TRY(asks.texts, exchange_texts(*object, text, size, deadline));
+                  return {};
+                }));
       HEDDLE_CHECK(finish(*group, lock, *call, until_, "compared the collectives of its ranks"));
       for (size_t rank = 0; rank < call->hashes.size(); ++rank)
         if (call->hashes[rank] != turn->hash)
           return {Code::invalid_argument,
-                  fmt::format("{}: rank {} runs other collectives (hash {:016x}) than this one, which is rank {} ({:016x})",
-                              shown(turn->name), rank, call->hashes[rank], group->options.rank, turn->hash),
+                  fmt::format("{}: rank {} runs other collectives than this one, which is rank {}: {}", shown(turn->name), rank,
+                              group->options.rank, text_difference(turn->compared, call->texts[rank])),
                   "run the same net on all ranks; PlanInfo::collectives lists what each one runs"};
       group->objects[i].compared = turn->hash;
     }

@@ -27,8 +27,9 @@ namespace heddle {
 // A communicator that a plan uses.
 struct PlanCommunicator {
   std::string name;
-  uint64_t hash = 0;         // of its collectives, in order: equal on all ranks that work together
-  std::vector<uint32_t> at;  // their places among the collectives of all communicators of the plan
+  uint64_t hash = 0;             // of its collectives, in order: equal on all ranks that work together
+  std::string collectives = {};  // a line for each: what all ranks must have alike, a tab, and its name
+  std::vector<uint32_t> at;      // their places among the collectives of all communicators of the plan
   // The devices on which its collectives are launched in groups, ascending: all that the session declares. Empty: none are.
   std::vector<std::string> devices = {};
   std::string buckets = {};  // as PlanInfo::CommunicatorUse::buckets
@@ -68,6 +69,8 @@ class Communicators {
   // a new one for who has gone.
   void fail_if_broken() { fails_if_broken_ = true; }
   bool fails_if_broken() const { return fails_if_broken_; }
+  // Returns how many ranks it has; 1 if the session has none of that name.
+  int ranks_of(const std::string& name) const;
 
  private:
   const CommunicatorOptions* declaration_of(const std::string& name) const;

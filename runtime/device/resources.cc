@@ -80,19 +80,32 @@ Status Resource::poll() const {
   return {Code::device_failed, fmt::format("resource {} is broken: {}", quoted(name_), call.reason())};
 }
 
+Status Resource::exchange(const void* mine, uint64_t bytes, void* all, uint64_t deadline_ticks) const {
+  HostCall call;
+  heddle_status status = HEDDLE_ERROR_INTERNAL;
+  try {
+    status = definition_->exchange(object_, mine, bytes, all, steady_deadline_ns(deadline_ticks), &call);
+  } catch (...) {
+    call.error.text = "exchange threw an exception across the plugin boundary";
+  }
+  if (status == HEDDLE_OK) return {};
+  return {Code::device_failed, fmt::format("resource {} compared nothing with its peers: {}", quoted(name_), call.reason())};
+}
+
 Result<std::vector<uint64_t>> Resource::exchange(uint64_t mine, size_t size, uint64_t deadline_ticks) const {
   std::vector<uint64_t> all;
   if (!definition_->exchange) return all;
   all.resize(size);
-  HostCall call;
-  heddle_status status = HEDDLE_ERROR_INTERNAL;
-  try {
-    status = definition_->exchange(object_, &mine, sizeof(mine), all.data(), steady_deadline_ns(deadline_ticks), &call);
-  } catch (...) {
-    call.error.text = "exchange threw an exception across the plugin boundary";
-  }
-  if (status == HEDDLE_OK) return all;
-  return Status(Code::device_failed, fmt::format("resource {} compared nothing with its peers: {}", quoted(name_), call.reason()));
+  HEDDLE_CHECK(exchange(&mine, sizeof(mine), all.data(), deadline_ticks));
+  return all;
+}
+
+Result<std::string> Resource::exchange(const std::string& mine, size_t size, uint64_t deadline_ticks) const {
+  std::string all;
+  if (!definition_->exchange) return all;
+  all.resize(size * mine.size());
+  HEDDLE_CHECK(exchange(mine.data(), mine.size(), all.data(), deadline_ticks));
+  return all;
 }
 
 void Resource::abort(const std::string& why) const noexcept {

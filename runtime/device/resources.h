@@ -46,13 +46,16 @@ class Resource {
   // True if it can break; poll: device_failed with the plugin's message if it has.
   bool may_break() const { return definition_->poll_error != nullptr; }
   Status poll() const;
-  // Gives `mine` to all ranks and returns what each gave, by rank. `size`: the number of ranks. Nothing if the plugin compares nothing.
-  // Waits until the deadline (ticks; 0: none) or until abort(). Errors: device_failed.
+  // Gives the bytes of `mine`, of which all ranks have as many, to all ranks, and returns what each gave, by rank: of a text one after the
+  // other. `size`: the number of ranks. Nothing if the plugin compares nothing. Waits until the deadline (ticks; 0: none) or until abort().
+  // Errors: device_failed.
   Result<std::vector<uint64_t>> exchange(uint64_t mine, size_t size, uint64_t deadline_ticks) const;
+  Result<std::string> exchange(const std::string& mine, size_t size, uint64_t deadline_ticks) const;
   // For communicator scope: makes everything that waits in it fail soon. [any thread]
   void abort(const std::string& why) const noexcept;
 
  protected:
+  Status exchange(const void* mine, uint64_t bytes, void* all, uint64_t deadline_ticks) const;
   Resource(const heddle_resource& definition, std::string name) : definition_(&definition), name_(std::move(name)) {}
   const heddle_resource* const definition_;
   const std::string name_;

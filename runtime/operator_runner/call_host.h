@@ -38,7 +38,7 @@ class CallHost {
     for (const ResourceSlot& slot : bound_.slots)
       if (slot.of_communicator()) names.insert(slot.need->communicator);
     std::vector<PlanCommunicator> used;
-    for (const std::string& name : names) used.push_back({name, 0, {}});
+    for (const std::string& name : names) used.emplace_back().name = name;
     turns_.reset();
     turns_ = std::make_unique<CommunicatorTurns>(communicators_, used);
     HEDDLE_CHECK(turns_->enter({}));

@@ -137,7 +137,7 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 // update phase too.
 void Execution::tell(bool all) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
-  resources_->abort_communicators();
+  abort_communicators();
   if (may_leave()) subnets_.tell(all);
   if (devices_ && !outer_devices_) devices_->answers().abort(all);
 }
@@ -296,13 +296,25 @@ bool Execution::show(uint32_t step) {
   return refused_.ok();
 }
 
+// `failure`: why the run ends; null: what is known of that is found here. The other ranks are told.
+void Execution::abort_communicators(const Status* failure) noexcept {
+  if (!resources_->uses_communicators()) return;
+  std::string why;
+  without_exceptions([&] {
+    const Status ends = failure ? *failure : failures_.error(scope_.stop_reason());
+    const Diagnostic& told = ends.diagnostic();
+    why = told.node.empty() ? told.message : fmt::format("{}: {}", quoted(told.node), told.message);
+  });
+  resources_->abort_communicators(why);
+}
+
 // Asked by a step that waits for its own work on a device, which may wait for peers.
 bool Execution::stop_requested(void* self) {
   auto& execution = *static_cast<Execution*>(self);
   const bool peers = execution.resources_->uses_communicators() && !execution.updating();
   if (peers) look(self);
   const bool stops = execution.scope_.stop_requested();
-  if (peers && stops) execution.resources_->abort_communicators();
+  if (peers && stops) execution.abort_communicators();
   return stops;
 }
 
@@ -340,7 +352,7 @@ Status Execution::enter_variables() {
         Status(Code::invalid_argument,
                "the net updates variables before the run can no longer fail, and works with other ranks, which would update theirs or not",
                "let the session commit late (SessionOptions::commit_late)");
-  if (!entered.ok()) resources_->abort_communicators();
+  if (!entered.ok()) abort_communicators(&entered);
   return entered;
 }
 
@@ -352,7 +364,7 @@ Status Execution::enter_communicators(const Interruption& until) {
   } catch (...) {
     entered = status_of_exception();
   }
-  if (!entered.ok()) resources_->abort_communicators();
+  if (!entered.ok()) abort_communicators(&entered);
   return entered;
 }
 
@@ -385,7 +397,7 @@ Status Execution::open(const RunSettings& settings) {
       refused = status_of_exception();
     }
     if (!refused.ok()) {
-      resources_->abort_communicators();
+      abort_communicators(&refused);
       devices_->answers().end_aborts(true);
       without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
       note_streams();
@@ -403,10 +415,10 @@ Status Execution::close(bool complete) {
   // Updates that were made are kept; results that came too late are discarded.
   if (complete && !plan_->has_variable_updates && scope_.stop_requested()) complete = false;
   const bool ends_early = !complete || !refused_.ok();
-  if (ends_early) resources_->abort_communicators();
+  if (ends_early) abort_communicators(refused_.ok() ? nullptr : &refused_);
   Status status = end(complete, std::move(refused_));
-  if (!ends_early && !status.ok()) resources_->abort_communicators();  // only now it is found why
-  if (aborted && complete) {                                           // the abort came when all steps were done
+  if (!ends_early && !status.ok()) abort_communicators(&status);  // only now it is found why
+  if (aborted && complete) {                                      // the abort came when all steps were done
     without_exceptions([&] { devices_->answers().drain(answer_after_failure_ns, left_); });
     note_streams();
   }

@@ -173,6 +173,7 @@ class Execution final : public OutstandingWork::Kept {
   Status open(const RunSettings& settings);
   Status enter_communicators(const Interruption& until);
   bool agree() noexcept;
+  void abort_communicators(const Status* failure = nullptr) noexcept;
   Status enter_variables();
   void have_variables_alone() noexcept;
   void check_finite_outputs() noexcept;

@@ -140,9 +140,9 @@ void StepResources::release_communicators() noexcept {
   }
 }
 
-void StepResources::abort_communicators() noexcept {
-  if (outer_) return outer_->abort_communicators();
-  if (turns_.any()) turns_.abort("a run that uses it ends early");
+void StepResources::abort_communicators(const std::string& why) noexcept {
+  if (outer_) return outer_->abort_communicators(why);
+  if (turns_.any()) turns_.abort(why);
 }
 
 // ---------------------------------------------------------------- during a run

@@ -58,8 +58,8 @@ class StepResources {
   // variables (CommunicatorTurns::agree).
   bool has_ranks() const { return !outer_ && turns_.has_ranks(); }
   Status agree() { return turns_.agree(); }
-  // Aborts the communicators of the run, and of the outer run: it ends early. Does nothing between runs.
-  void abort_communicators() noexcept;
+  // Aborts the communicators of the run, and of the outer run: it ends early. `why`: for the other ranks. Does nothing between runs.
+  void abort_communicators(const std::string& why) noexcept;
   // Makes enter() look at its flag of cancellation.
   void wake() noexcept { turns_.wake(); }
 

@@ -314,6 +314,7 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
     p.compile.commit_late = options.commit_late;
     p.compile.packs = packs;
     p.compile.rank_in = [communicators](const std::string& name) { return communicators->rank_in(name); };
+    p.compile.ranks_of = [communicators](const std::string& name) { return communicators->ranks_of(name); };
     p.compile.resources = resources;
     p.compile.variable_slots = slots_in(*variables, net->net);
   }

@@ -110,11 +110,20 @@ inline std::string sim(int device) {
 
 inline const std::string world = "world";  // the communicator of all tests
 
-// A folder of this process, in which ranks of kind "gloo" meet.
+// A folder of this process, in which ranks of kind "gloo" meet. It goes when the process ends.
 inline std::string folder_of(const std::string& job) {
-  std::string name = "heddle-ranks-" + std::to_string(::getpid()) + '/';
+  struct Root {
+    Root() : path(std::filesystem::temp_directory_path() / ("heddle-ranks-" + std::to_string(::getpid()))) {}
+    ~Root() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+    const std::filesystem::path path;
+  };
+  static const Root root;
+  std::string name;
   for (const char c : job) name += c == '/' ? '_' : c;
-  return (std::filesystem::temp_directory_path() / name).string();
+  return (root.path / name).string();
 }
 
 // A session's options, in which `world` is what the crew is; `rank` of those that are ranks. `job`: where ranks meet.

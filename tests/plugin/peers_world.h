@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -143,11 +144,14 @@ class World::Member final : public PeersMember {
     }
     for (const auto& done : waiting) end(done, "aborted: " + why);
   }
-  std::vector<uint64_t> exchange(uint64_t mine) override {
+  // A hash is a number of its own; lengths are short ones.
+  std::vector<std::string> exchange(const std::string& mine) override {
     const std::lock_guard lock(world_.mutex_);
     ++world_.exchanges_;
-    std::vector<uint64_t> all(static_cast<size_t>(size_), mine);
-    if (world_.other_hash_ != 0) all.back() = world_.other_hash_;
+    std::vector<std::string> all(static_cast<size_t>(size_), mine);
+    uint64_t number = 0;
+    if (mine.size() == sizeof(number)) std::memcpy(&number, mine.data(), sizeof(number));
+    if (world_.other_hash_ != 0 && number > 1'000'000) std::memcpy(all.back().data(), &world_.other_hash_, sizeof(number));
     return all;
   }
   std::string broken() override {

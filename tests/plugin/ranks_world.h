@@ -93,7 +93,7 @@ class RanksWorld final : public PeersWorld {
     int joined = 0;
     std::string over;  // why it has ended; empty: it has not
     std::shared_ptr<Operations> operations;
-    std::map<size_t, std::map<int, uint64_t>> exchanged;
+    std::map<size_t, std::map<int, std::string>> exchanged;
   };
   class Member;
   template <class T>
@@ -179,16 +179,16 @@ class RanksWorld::Member final : public PeersMember {
     aborted_ = true;
     world_.end_group(lock, *group_, "rank " + std::to_string(rank_) + " left: " + why, rank_);
   }
-  std::vector<uint64_t> exchange(uint64_t mine) override {
+  std::vector<std::string> exchange(const std::string& mine) override {
     std::unique_lock lock(world_.mutex_);
     auto& all = group_->exchanged[exchanges_++];
     all[rank_] = mine;
     world_.changed_.notify_all();
     world_.changed_.wait(lock, [&] { return !group_->over.empty() || all.size() == static_cast<size_t>(world_.size_); });
     if (all.size() != static_cast<size_t>(world_.size_)) throw std::runtime_error(group_->over);
-    std::vector<uint64_t> hashes;
-    for (const auto& [rank, hash] : all) hashes.push_back(hash);
-    return hashes;
+    std::vector<std::string> given;
+    for (const auto& [rank, bytes] : all) given.push_back(bytes);
+    return given;
   }
   std::string broken() override {
     const std::lock_guard lock(world_.mutex_);

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "heddle/op.h"
 
@@ -29,7 +31,7 @@ class Alone final : public PeersMember {
     done("");
   }
   void abort(const std::string&) override { aborted_ = true; }
-  std::vector<uint64_t> exchange(uint64_t mine) override { return {mine}; }
+  std::vector<std::string> exchange(const std::string& mine) override { return {mine}; }
   std::string broken() override { return aborted_ ? "aborted" : ""; }
 
  private:
@@ -59,10 +61,9 @@ class OwnComm : public Comm {
   }
   void abort(const char* why) { member->abort(why); }
   Status exchange(const void* mine, uint64_t bytes, void* all, int64_t) {
-    uint64_t hash = 0;
-    std::memcpy(&hash, mine, sizeof(hash));
-    const std::vector<uint64_t> hashes = member->exchange(hash);
-    std::memcpy(all, hashes.data(), hashes.size() * bytes);
+    char* to = static_cast<char*>(all);
+    for (const std::string& given : member->exchange({static_cast<const char*>(mine), bytes}))
+      std::memcpy(std::exchange(to, to + bytes), given.data(), bytes);
     return {};
   }
   Status poll_error() const {

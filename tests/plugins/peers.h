@@ -16,8 +16,8 @@ class PeersMember {
   // inside this call; with a text, the operation has failed.
   virtual void start(const float* mine, float* sum, int64_t count, std::function<void(const std::string& failure)> done) = 0;
   virtual void abort(const std::string& why) = 0;
-  // Gives `mine` to all ranks; returns what each gave, by rank. Throws std::exception to fail.
-  virtual std::vector<uint64_t> exchange(uint64_t mine) = 0;
+  // Gives the bytes of `mine` to all ranks; returns what each gave, by rank: as many. Throws std::exception to fail.
+  virtual std::vector<std::string> exchange(const std::string& mine) = 0;
   // Says why the communicator is broken; empty: it is not.
   virtual std::string broken() = 0;
 };

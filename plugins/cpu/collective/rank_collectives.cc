@@ -43,10 +43,10 @@ char* RankCollectives::sized(std::vector<char>& buffer, uint64_t bytes) {
 
 // ---------------------------------------------------------------- messages
 
-// The number of what goes together (24 bits), the step in it (16) and the number of bytes (24): ranks that disagree about a size never take
+// The number of what goes together (23 bits), the step in it (16) and the number of bytes (24): ranks that disagree about a size never take
 // each other's bytes.
 uint64_t RankCollectives::tag(int64_t step, uint64_t bytes) const {
-  return (sequence_ & 0xffffff) << 40 | (static_cast<uint64_t>(step) & 0xffff) << 24 | (bytes & 0xffffff);
+  return (sequence_ & 0x7fffff) << 40 | (static_cast<uint64_t>(step) & 0xffff) << 24 | (bytes & 0xffffff);
 }
 
 Status RankCollectives::send(int32_t peer, const char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step) {

@@ -1,9 +1,11 @@
 #include "connections/gloo_transport.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
+#include "connections/emulated_link.h"
 #include "connections/gloo_connections.h"
 #include "rendezvous/job_store.h"
 #include "rendezvous/meeting.h"
@@ -16,6 +18,16 @@ using operators::RankClock;
 // How long the ranks that have met may take to connect, before they meet again: one of them may have ended since.
 std::chrono::milliseconds time_to_connect(int32_t ranks) {
   return std::chrono::milliseconds(3000 + 20 * ranks);
+}
+
+// For tests: HEDDLE_GLOO_LINK says which link to emulate.
+Status emulate_link(std::unique_ptr<operators::RankConnections>* connections) {
+  const char* const link = std::getenv("HEDDLE_GLOO_LINK");
+  if (!link) return {};
+  LinkSettings settings;
+  HEDDLE_PLUGIN_CHECK(parse_link(link, &settings));
+  *connections = std::make_unique<EmulatedLink>(std::move(*connections), settings);
+  return {};
 }
 
 Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operators::RankConnections>* connections) {
@@ -42,7 +54,7 @@ Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operator
     HEDDLE_PLUGIN_CHECK(status);
     const RankClock::time_point until = std::min(place.until, RankClock::now() + time_to_connect(place.size));
     last = made->connect(joined.attempt, joined.payloads, until, place.cancelled);
-    if (last.ok()) return *connections = std::move(made), Status();
+    if (last.ok()) return *connections = std::move(made), emulate_link(connections);
     if (last.code == HEDDLE_ERROR_CANCELLED || RankClock::now() >= place.until) return last;
   }
 }

@@ -1,61 +1,84 @@
 #include "rendezvous/host_addresses.h"
 
+#include <dlfcn.h>
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <algorithm>
+#include <condition_variable>
 #include <memory>
-#include <utility>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 namespace heddle::rendezvous {
 
 namespace {
 
-// All that glibc's thread reads and writes while it looks a name up.
+// A lookup, which the thread that does it shares with the one that waits for it.
 struct Lookup {
-  std::string host;
-  addrinfo hints{};
-  gaicb request{};
+  explicit Lookup(const std::string& name) : host(name) { hints.ai_socktype = SOCK_STREAM; }
   ~Lookup() {
-    if (request.ar_result) ::freeaddrinfo(request.ar_result);
+    if (found) ::freeaddrinfo(found);
   }
+  const std::string host;
+  addrinfo hints{};
+  addrinfo* found = nullptr;
+  int error = EAI_AGAIN;
+  bool done = false;
+  std::mutex mutex;
+  std::condition_variable changed;
 };
 
-// Returns 0 or an EAI_ number.
-int look_up(const std::string& host, std::chrono::steady_clock::time_point deadline, std::unique_ptr<Lookup>* found) {
-  auto lookup = std::make_unique<Lookup>();
-  lookup->host = host;
-  lookup->hints.ai_socktype = SOCK_STREAM;
-  lookup->request.ar_name = lookup->host.c_str();
-  lookup->request.ar_request = &lookup->hints;
-  gaicb* requests[] = {&lookup->request};
-  if (const int error = ::getaddrinfo_a(GAI_NOWAIT, requests, 1, nullptr)) return error;
-  for (;;) {
-    const int error = ::gai_error(requests[0]);
-    if (error != EAI_INPROGRESS) {
-      *found = std::move(lookup);
-      return error;
-    }
-    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now()).count();
-    if (left <= 0) {
-      // A lookup that has begun can not be ended: it keeps its memory, which is lost.
-      if (::gai_cancel(requests[0]) == EAI_NOTCANCELED) static_cast<void>(lookup.release());
-      return EAI_AGAIN;
-    }
-    const timespec time{left / 1000000000, left % 1000000000};
-    ::gai_suspend(requests, 1, &time);
+void look_up(const std::shared_ptr<Lookup>& lookup) {
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(lookup->host.c_str(), nullptr, &lookup->hints, &found);
+  const std::lock_guard<std::mutex> lock(lookup->mutex);
+  lookup->found = found;
+  lookup->error = error;
+  lookup->done = true;
+  lookup->changed.notify_all();
+}
+
+// Keeps the library with this code in memory: a thread is still in it. This does nothing in a program that has the code itself.
+void keep_this_library() {
+  Dl_info about;
+  if (::dladdr(reinterpret_cast<const void*>(&look_up), &about) != 0 && about.dli_fname)
+    ::dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+// Returns 0 or an EAI_ number. getaddrinfo has no time-out, and takes tens of seconds when the servers of names do not answer;
+// getaddrinfo_a has one, but its thread is unknown to ThreadSanitizer, which ends the program.
+int wait_for(const std::shared_ptr<Lookup>& lookup, std::chrono::steady_clock::time_point deadline) {
+  lookup->hints.ai_flags = AI_NUMERICHOST;
+  if (::getaddrinfo(lookup->host.c_str(), nullptr, &lookup->hints, &lookup->found) == 0) return 0;  // an address needs no thread
+  lookup->hints.ai_flags = 0;
+  std::thread thread;
+  try {
+    thread = std::thread(look_up, lookup);
+  } catch (const std::system_error&) {
+    return EAI_MEMORY;
   }
+  std::unique_lock<std::mutex> lock(lookup->mutex);
+  const bool done = lookup->changed.wait_until(lock, deadline, [&] { return lookup->done; });
+  lock.unlock();
+  if (done) {
+    thread.join();
+    return lookup->error;
+  }
+  thread.detach();
+  keep_this_library();
+  return EAI_AGAIN;
 }
 
 }  // namespace
 
 plugin::Status addresses_of(const std::string& host, std::chrono::steady_clock::time_point deadline, std::vector<std::string>* addresses) {
   addresses->clear();
-  std::unique_ptr<Lookup> found;
-  if (const int error = look_up(host, deadline, &found))
+  const auto lookup = std::make_shared<Lookup>(host);
+  if (const int error = wait_for(lookup, deadline))
     return {HEDDLE_ERROR_DEVICE, "the host '" + host + "' is not found: " + ::gai_strerror(error) + "; name it as this machine knows it"};
   std::vector<std::string> others;
-  for (const addrinfo* one = found->request.ar_result; one; one = one->ai_next) {
+  for (const addrinfo* one = lookup->found; one; one = one->ai_next) {
     char text[NI_MAXHOST];
     if (::getnameinfo(one->ai_addr, one->ai_addrlen, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) continue;
     (one->ai_family == AF_INET ? *addresses : others).emplace_back(text);

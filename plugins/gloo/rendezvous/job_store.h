@@ -1,4 +1,4 @@
-// What the processes of one job have in common before they are connected: a store of texts that are written once.
+// A store of texts that are written once: the processes of one job share it before they are connected.
 //
 // A key belongs to one rank, which alone writes it, and keeps its first value. This is what a folder, Redis and PMIx can all do. The files
 // here are not called as those of Gloo are (store.h, redis_store.h): a plugin that has plugins/ among its folders of headers would get ours

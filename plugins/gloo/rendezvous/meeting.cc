@@ -51,11 +51,11 @@ Status Meeting::lead(const std::string& payload, const Patience& patience, Joine
   for (bool begun = false;;) {
     Leader newest;
     HEDDLE_PLUGIN_CHECK(newest_leader(&newest));
-    if ((begun || again) && newest.number >= 0 && newest != leader_)
+    if ((begun || again) && newest.number >= leader_.number && newest != leader_)
       return {HEDDLE_ERROR_DEVICE,
               "another process says in " + store_->where() +
                   " that it is rank 0 of this job: give each job its own place or name, and each process its own rank"};
-    if (!begun || newest.number < 0) {  // or the server has restarted, and forgot all
+    if (!begun || newest != leader_) {  // or the server has restarted, and forgot it
       HEDDLE_PLUGIN_CHECK(begin(newest.number + 1, payload));
       begun = true;
     }
@@ -91,7 +91,7 @@ Status Meeting::all_came(bool* all) {
     Record record;
     HEDDLE_PLUGIN_CHECK(read_record(rank, 0, text, &record));
     if (record.ranks != ranks_) {
-      const Status status = other_size(rank, record.ranks);
+      Status status = other_size(rank, record.ranks);
       bool written = false;
       HEDDLE_PLUGIN_CHECK(store_->set({0, go_of(leader_.attempt)}, "no " + status.text, &written));
       return status;

@@ -18,7 +18,7 @@
 
 namespace heddle::rendezvous {
 
-// What all ranks of an attempt know alike.
+// An attempt, as all its ranks know it.
 struct Joined {
   std::string attempt;                // 32 hexadecimal digits that no other attempt has
   std::vector<std::string> payloads;  // by rank

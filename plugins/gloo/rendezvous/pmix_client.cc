@@ -39,7 +39,12 @@ void take_answer(pmix_status_t status, pmix_value_t* value, void* data) {
   (*question)->answered = true;
   (*question)->status = status;
   (*question)->found = status == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT;
-  if ((*question)->found) (*question)->value.assign(value->data.bo.bytes, value->data.bo.size);
+  if ((*question)->found) {
+    (*question)->value.assign(value->data.bo.bytes, value->data.bo.size);
+    // PMIx does not say whose the value is, and 4.2 forgets it. Its bytes are freed so that a version that frees all of it can do so.
+    std::free(value->data.bo.bytes);
+    value->data.bo = {nullptr, 0};
+  }
   (*question)->changed.notify_all();
 }
 
@@ -132,7 +137,7 @@ Status pmix_get(const pmix_proc_t& owner, const std::string& key, std::string* v
 }
 
 Status pmix_place(int32_t* rank, int32_t* ranks) {
-  pmix_proc_t self;
+  pmix_proc_t self{};
   HEDDLE_PLUGIN_CHECK(pmix_client(&self));
   HEDDLE_PLUGIN_CHECK(pmix_job_size(self, ranks));
   *rank = static_cast<int32_t>(self.rank);

@@ -113,7 +113,7 @@ Status RedisConnection::connect(Deadline deadline) {
     return {HEDDLE_ERROR_DEVICE, "can not connect to Redis at " + address() + ": " + why_ + "; start a server there (redis-server --port " +
                                      std::to_string(place_.port) + "), or name the one that runs"};
   ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
-  const Status status = authenticate(deadline);
+  Status status = authenticate(deadline);
   if (!status.ok()) context_.reset();
   return status;
 }

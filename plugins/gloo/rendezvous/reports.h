@@ -1,5 +1,5 @@
-// What each rank says of a collective that failed, so that all can say who was missing: a rank writes its report once for an attempt
-// (meeting.h), and reads those of the others.
+// Reports of a collective that failed, so that all ranks can say who was missing: a rank writes its own once for an attempt (meeting.h),
+// and reads those of the others.
 #pragma once
 
 #include <cstdint>

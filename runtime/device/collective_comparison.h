@@ -1,0 +1,24 @@
+// What ranks that work together must have alike: the version of the library and the collectives of their plans. They compare a number, and
+// only where it differs the texts of which it was made.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/resources.h"
+#include "heddle/status.h"
+
+namespace heddle {
+
+// Returns the text of this rank: a line for the version, then PlanCommunicator::collectives.
+std::string text_to_compare(const std::string& collectives);
+
+// Gives `mine` to all ranks, and returns each rank's text. All ranks call it. Errors: as Resource::exchange; device_failed (a rank gives no
+// text).
+Result<std::vector<std::string>> exchange_texts(const Resource& object, const std::string& mine, size_t size, uint64_t deadline_ticks);
+
+// Returns in what `theirs`, of another rank, differs from `mine`.
+std::string text_difference(const std::string& mine, const std::string& theirs);
+
+}  // namespace heddle

@@ -1,0 +1,88 @@
+// Reports of collectives that failed.
+#include <thread>
+#include <utility>
+
+#include "load/temporary_folder.h"
+#include "rendezvous/reports.h"
+#include "rendezvous/store_helpers.h"
+
+namespace heddle::testing_rendezvous {
+namespace {
+
+Report example() {
+  return {18446744073709551615u, "all-reduce \"loss\"\n", std::string("no bytes for 2 s\0 from 1", 24), {1, 2147483647}, 7, "step 12 34"};
+}
+
+TEST(Report, IsReadAsItWasWritten) {
+  for (const Report& report : {example(), Report(), Report{1, "", "", {}, 0, "x"}}) {
+    Report read = example();
+    EXPECT_TRUE(decode(encode(report), &read));
+    EXPECT_EQ(read, report);
+  }
+}
+
+TEST(Report, ThatIsCutOffOrDamagedIsNone) {
+  const std::string text = encode(example());
+  Report untouched, read;
+  for (size_t size = 0; size < text.size(); ++size) EXPECT_FALSE(decode(text.substr(0, size), &untouched)) << size;
+  for (size_t at = 0; at < text.size(); ++at)
+    for (const char c : {'\0', '9', ' ', '\xff'}) {
+      std::string other = text;
+      const bool differs = std::exchange(other[at], c) != c;
+      EXPECT_NE(decode(other, &read), differs) << at;
+    }
+  EXPECT_FALSE(decode(text + "x", &untouched));
+  EXPECT_EQ(untouched, Report());
+}
+
+TEST(Report, IsWrittenOnceForAnAttempt) {
+  const testing::TemporaryFolder folder;
+  const auto store = store_at("file:" + folder.path().string());
+  EXPECT_OK(report(*store, "a", 0, example()));
+  EXPECT_OK(report(*store, "a", 0, Report()));
+  EXPECT_OK(report(*store, "b", 0, Report{5, "", "", {}, 0, ""}));
+  std::vector<std::optional<Report>> reports;
+  EXPECT_OK(collect(*store, "a", 1, 0, patience(), &reports));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0], example());
+  EXPECT_OK(collect(*store, "b", 1, 0, patience(), &reports));
+  EXPECT_EQ(reports[0]->number, 5u);
+  expect_error(report(*store, "a", 1, Report()), HEDDLE_ERROR_INVALID, {"rank 0 can not write"});
+}
+
+TEST(Report, OfAllOthersIsWaitedFor) {
+  const testing::TemporaryFolder folder;
+  const std::string text = "file:" + folder.path().string();
+  const auto zero = store_at(text, 0, 4);
+  std::vector<std::thread> others;
+  for (int32_t rank = 1; rank < 4; ++rank)
+    others.emplace_back([&, rank] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 * rank));
+      EXPECT_OK(report(*store_at(text, rank, 4), "a", rank, Report{static_cast<uint64_t>(rank), "", "", {}, 0, ""}));
+    });
+  std::vector<std::optional<Report>> reports;
+  EXPECT_OK(collect(*zero, "a", 4, 0, patience(), &reports));  // its own is not there
+  for (std::thread& other : others) other.join();
+  EXPECT_FALSE(reports[0]);
+  for (uint64_t rank = 1; rank < 4; ++rank) EXPECT_EQ(reports[rank]->number, rank);
+}
+
+TEST(Report, ThatNeverComesIsMissing) {
+  const testing::TemporaryFolder folder;
+  const std::string text = "file:" + folder.path().string();
+  const auto zero = store_at(text, 0, 3), one = store_at(text, 1, 3);
+  EXPECT_OK(report(*zero, "a", 0, Report()));
+  EXPECT_TRUE(set(*one, {1, "report/a"}, "rubbish"));
+  std::vector<std::optional<Report>> reports;
+  EXPECT_OK(collect(*zero, "a", 3, 0, patience(std::chrono::milliseconds(50)), &reports));
+  EXPECT_TRUE(reports[0]);
+  ASSERT_TRUE(reports[1]);
+  EXPECT_EQ(reports[1]->reason, "its report is damaged");
+  EXPECT_FALSE(reports[2]);
+  const std::function<bool()> cancelled = [] { return true; };
+  EXPECT_OK(collect(*zero, "a", 3, 0, {std::chrono::steady_clock::now() + std::chrono::hours(1), cancelled}, &reports));
+  EXPECT_FALSE(reports[2]);
+}
+
+}  // namespace
+}  // namespace heddle::testing_rendezvous
