@@ -137,9 +137,16 @@ class Joining {
     }
     const std::string name = net_[first].name;
     net_[first].name = emitter_.unused_name(fmt::format("{}@{}", name, device(0)));
-    emitter_.derive_from(name + ".joined", "cpu");
     ValueId joined;
-    if (axis) {
+    for (size_t k = 0; k < count() && !axis && options_.ranks > 1; ++k) {  // each device of each rank gives its part
+      emitter_.derive_from(fmt::format("{}.joined@{}", name, device(k)), device(k));
+      HEDDLE_TRY(const ValueId sum, emitter_.emit1("heddle", "AllReduce", {parts[k]}, {{"communicator", options_.communicator}}));
+      if (k == 0) joined = sum;
+    }
+    emitter_.derive_from(name + ".joined", "cpu");
+    if (joined.valid()) {
+      HEDDLE_TRY(joined, emitter_.emit1("", "Identity", {joined}));
+    } else if (axis) {
       HEDDLE_TRY(joined, emitter_.emit1("", "Concat", std::move(parts), {{"axis", int64_t{*axis}}}));
     } else {
       HEDDLE_TRY(joined, emitter_.emit1("", "Sum", std::move(parts)));

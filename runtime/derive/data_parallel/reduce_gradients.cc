@@ -41,9 +41,10 @@ class Reduction {
  private:
   ValueId value(const std::string& name) const { return by_name_.at(name); }
   // The device that a replica's collectives name, and the updates after them: its own, also where its gradient is made on the host. Those
-  // of ranks are where the gradient is.
+  // of ranks with one replica are where the gradient is.
   std::string collective_place(size_t replica, ValueId gradient) const {
-    return options_.ranks > 1 || options_.devices.empty() ? device_of(gradient) : place_of_replica(options_.devices[replica]);
+    const bool is_one_of_rank = options_.ranks > 1 && options_.devices.size() == 1;
+    return is_one_of_rank || options_.devices.empty() ? device_of(gradient) : place_of_replica(options_.devices[replica]);
   }
   const std::string& device_of(ValueId value) const { return net_[net_[value].producer].device; }
 
@@ -138,7 +139,7 @@ class Reduction {
       values.push_back(value(gradient.values));
     }
     for (size_t k = 0; k < own.size(); ++k) {
-      const std::string device = device_of(values[k]);
+      const std::string device = own.size() > 1 && options_.ranks > 1 ? place_of_replica(options_.devices[k]) : device_of(values[k]);
       HEDDLE_TRY(const ValueId all_indices, gathered(indices, k, own[k].of + ".gradient.indices.all", device));
       HEDDLE_TRY(const ValueId all_values, gathered(values, k, own[k].of + ".gradient.values.all", device));
       own[k].indices = net_[all_indices].name;
@@ -154,10 +155,11 @@ class Reduction {
         return known.all;
     ValueId all = parts[0];
     emitter_.derive_from(name, device);
-    if (parts.size() > 1) {
+    if (options_.ranks == 1) {
       HEDDLE_TRY(all, emitter_.emit1("", "Concat", parts, {{"axis", int64_t{0}}}));
     } else {
-      HEDDLE_TRY(all, emitter_.emit1("heddle", "AllGather", parts, {{"communicator", options_.communicator}, {"size", options_.ranks}}));
+      const int64_t size = options_.ranks * static_cast<int64_t>(parts.size());
+      HEDDLE_TRY(all, emitter_.emit1("heddle", "AllGather", {parts[replica]}, {{"communicator", options_.communicator}, {"size", size}}));
     }
     emitter_.rename(all, name);
     by_name_.emplace(net_[all].name, all);

@@ -40,9 +40,6 @@ Status check_names(const std::vector<std::string>& names, const std::vector<std:
 
 Status check_options(const Net& net, const DataParallelOptions& options, const std::vector<std::string>& devices) {
   if (options.ranks < 1) return invalid(fmt::format("there are {} ranks", options.ranks), "give their number, 1 or more");
-  if (options.ranks > 1 && devices.size() > 1)
-    return {Code::unsupported, fmt::format("{} ranks with {} devices each are not supported", options.ranks, devices.size()),
-            "give each rank one device, or one rank all of them"};
   if (options.communicator.empty()) return invalid("the communicator of the replicas has no name", "name it");
   if (options.bucket_bytes < 0) return invalid(fmt::format("buckets have {} bytes", options.bucket_bytes), "give 0 or more");
   std::set<std::string> seen;
