@@ -60,6 +60,63 @@ TEST(ToolRanks, LearnWhatOneProcessLearns) {
   }
 }
 
+// Returns the losses of a training by these tools, the first of which writes the log.
+std::vector<double> losses_of(std::vector<Tool> tools, const std::string& log) {
+  std::filesystem::remove(log);
+  const std::vector<Outcome> outcomes = run_together(std::move(tools));
+  expect_all_well(outcomes);
+  std::vector<double> losses;
+  for (const Json& line : lines_of(log)) losses.push_back(line["loss"]);
+  return losses;
+}
+void expect_equal(const std::vector<double>& found, const std::vector<double>& expected, size_t steps, const std::string& what) {
+  ASSERT_EQ(found.size(), steps) << what;
+  ASSERT_EQ(expected.size(), steps) << what;
+  for (size_t i = 0; i < steps; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << what << ' ' << i;
+}
+
+// A training of a recipe's net, whose normalisations are those of the parts of a batch: as many parts learn the same.
+struct RecipeJob {
+  explicit RecipeJob(const std::string& recipe) { EXPECT_EQ(heddle({"model", recipe, "--loss", "--seed", "2", "-o", net}).status, 0); }
+  Tool tool(const Words& more, const char* optimizer = "sgd") const {
+    Words words = {"train",  net, "--steps",   "3", "--batch",     "16",      "--data", "synthetic",  "--samples",  "32",
+                   "--seed", "3", "--threads", "1", "--optimizer", optimizer, "--log",  log.string(), "--no-output"};
+    words.insert(words.end(), more.begin(), more.end());
+    Tool tool(words);
+    tool.set("HEDDLE_SIM_DEVICES", "4");
+    return tool;
+  }
+  std::vector<double> alone(const Words& more = {}) const { return losses_of({tool(more)}, log); }
+  std::vector<double> together(int ranks, const Words& more = {}) const {
+    std::vector<Tool> tools;
+    for (int r = 0; r < ranks; ++r) {
+      Words words = {"--rendezvous", "file:" + meeting.string(), "--rank", std::to_string(r), "--ranks", std::to_string(ranks)};
+      words.insert(words.end(), more.begin(), more.end());
+      tools.push_back(tool(words));
+    }
+    return losses_of(std::move(tools), log);
+  }
+  const TemporaryFolder folder;
+  const std::string net = (folder / "net.heddle").string();
+  const std::filesystem::path log = folder / "log.jsonl", meeting = folder / "meeting";
+};
+
+TEST(ToolRanks, LearnRecipesAsOneProcessDoes) {
+  for (const char* const recipe : {"lstm_tagger", "dlrm"}) {
+    const RecipeJob job(recipe);
+    expect_equal(job.together(2), job.alone(), 3, recipe);
+  }
+  const RecipeJob resnet("resnet18");
+  expect_equal(resnet.together(2), resnet.alone({"--devices", "sim:0,sim:1"}), 3, "resnet18");
+}
+
+TEST(ToolRanks, MayHaveSeveralDevicesEach) {
+  const RecipeJob job("lenet");
+  const std::vector<double> found = job.together(2, {"--devices", "sim:0,sim:1"});
+  expect_equal(found, job.alone({"--devices", "sim:0,sim:1,sim:2,sim:3"}), 3, "four devices");
+  expect_equal(found, job.alone(), 3, "one process");
+}
+
 // What is no log, picture or net of rank 0 is not there, whatever the others are called with.
 TEST(ToolRanks, OnlyTheFirstWritesFiles) {
   const LenetJob job(2, 10);
