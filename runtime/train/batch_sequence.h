@@ -16,7 +16,7 @@ class BatchSequence {
     bool shuffle = true;
     uint64_t seed = 0;
     bool tests = false;  // batches to test with: requests say so
-    // Of several ranks each has its part of every batch (net/batch_parts.h), which may be empty.
+    // Each of several ranks has its part of every batch (net/batch_parts.h), which may be empty.
     int rank = 0, ranks = 1;
   };
   explicit BatchSequence(const Options& options);

@@ -32,7 +32,7 @@ class Metrics {
   void begin();
   Status take(const FedNet& net, const Context& ran);
   void add_to(std::vector<std::pair<std::string, double>>* means) const;
-  // Of several ranks each has its own sums: add_sums() appends them, and take_sums() replaces them by those of all. Returns how many it has
+  // Each of several ranks has its own sums: add_sums() appends them, and take_sums() replaces them by those of all. Returns how many it has
   // taken.
   void add_sums(std::vector<double>* sums) const;
   size_t take_sums(std::span<const double> sums);

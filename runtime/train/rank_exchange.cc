@@ -51,6 +51,12 @@ Result<std::optional<RanksOfNet>> ranks_of(const Net& net) {
   return std::optional<RanksOfNet>();
 }
 
+Result<std::optional<RanksOfNet>> ranks_of(const Nets& nets, const std::string& name) {
+  for (const Net& net : Internals::of(nets).nets)
+    if (net.name == name) return ranks_of(net);
+  return Status(Code::unknown_name, fmt::format("there is no net {}", quoted(name)), "choose one of the nets");
+}
+
 Result<std::unique_ptr<RankExchange>> RankExchange::create(const Session& learner, const std::string& use) {
   const Session::Impl& session = Internals::of(learner);
   HEDDLE_TRY(const std::optional<RanksOfNet> made, ranks_of(session.net));

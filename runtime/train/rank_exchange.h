@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "heddle/session.h"
+#include "heddle/training.h"
 #include "net/net.h"
 #include "train/run_cancellation.h"
 
@@ -26,6 +27,8 @@ struct RanksOfNet {
 };
 // None: it learns alone. Errors: invalid_argument (the net says something else).
 Result<std::optional<RanksOfNet>> ranks_of(const Net& net);
+// Does so for one of several nets. Errors also: unknown_name.
+Result<std::optional<RanksOfNet>> ranks_of(const Nets& nets, const std::string& name);
 
 // Threads: one at a time. Errors of all functions but create(): device_failed, naming ranks that are lost; cancelled.
 class RankExchange {

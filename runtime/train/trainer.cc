@@ -256,11 +256,9 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
     order.ranks = ranks->ranks();
     if (!ranks->is_first()) own.checkpoints = {};
     Internals::of(net).communicators->fail_if_broken();
-    if (options.batch < ranks->ranks())
-      return Status(Code::invalid_argument, fmt::format("a batch has {} samples, and there are {} ranks", options.batch, ranks->ranks()),
-                    "give each rank one sample at least");
   }
   auto state = std::make_unique<State>(std::move(learner), own, BatchSequence(order), std::move(ranks));
+  HEDDLE_CHECK(state->check_parts());
   state->metrics = std::move(metrics);
   state->loss = state->learner.output(options.loss);
   state->rate = state->learner.output("learning_rate");

@@ -69,7 +69,27 @@ std::string checksum_of_samples(const Dataset& data) {
 
 }  // namespace
 
-// What has to be alike on all ranks, by the words for it.
+// Checks that batches can be divided: rows of tables are gathered from all participants, which have equally many.
+Status Trainer::State::check_parts() const {
+  if (!ranks) return {};
+  if (options.batch < ranks->ranks())
+    return {Code::invalid_argument, fmt::format("a batch has {} samples, and there are {} ranks", options.batch, ranks->ranks()),
+            "give each rank one sample at least"};
+  const int64_t rest = options.last_batch == LastBatch::keep ? learner.data().samples() % options.batch : 0;
+  for (const Node& node : Internals::of(learner.session()).net.nodes) {
+    if (node.domain != "heddle" || node.type != "AllGather") continue;
+    const int64_t parts = node.int_attribute("size", 1);
+    for (const int64_t samples : {options.batch, rest})
+      if (samples % parts != 0)
+        return {Code::invalid_argument,
+                fmt::format("operator {} gathers rows of {} equal parts of a batch, and there is one of {} samples", quoted(node.name),
+                            parts, samples),
+                fmt::format("let {} divide the number of samples, and leave out a last batch that is smaller (LastBatch::drop)", parts)};
+  }
+  return {};
+}
+
+// Returns all that has to be alike on the ranks, by the words for it.
 TextPairs Trainer::State::likeness() const {
   const CheckpointInfo info = checkpoint_info();
   const Session::Impl& session = Internals::of(learner.session());

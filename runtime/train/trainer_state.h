@@ -47,7 +47,8 @@ struct Trainer::State {
   Status take_bad(const SampleBatch& read, const FedNet& net, std::set<int64_t>& counted, const std::string& during);
   void leave_out_bad(Evaluation* of, int64_t bad) const;
 
-  // As one of several ranks (trainer_ranks.cc).
+  // The trainer as one of several ranks (trainer_ranks.cc).
+  Status check_parts() const;
   Status join();
   TextPairs likeness() const;
   static Status check_alike(const TextPairs& first, const TextPairs& other, size_t rank);

@@ -120,7 +120,7 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/plan", {"base"}},
     {"tools/heddle/commands/bench.cc", {"base"}},
     {"tools/heddle/commands/bench_collectives.cc", {"base", "net"}},
-    {"tools/heddle/commands/train", {"base", "net", "state"}},
+    {"tools/heddle/commands/train", {"base", "net", "state", "train"}},
     {"tools/heddle/commands/predictor.cc", {"base", "derive", "load", "net", "state"}},
     {"tools/heddle/commands/verify_onnx", {"base", "load"}},
     {"tools/heddle/commands/check.cc", {"base", "load"}},

@@ -56,7 +56,7 @@ struct RankSession {
   Session all, train, line;
 };
 
-// What a rank has learned.
+// The state of a rank after its training.
 struct Learned {
   Status status;
   std::vector<double> losses;

@@ -79,8 +79,9 @@ void expect_equal(const std::vector<double>& found, const std::vector<double>& e
 struct RecipeJob {
   explicit RecipeJob(const std::string& recipe) { EXPECT_EQ(heddle({"model", recipe, "--loss", "--seed", "2", "-o", net}).status, 0); }
   Tool tool(const Words& more, const char* optimizer = "sgd") const {
-    Words words = {"train",  net, "--steps",   "3", "--batch",     "16",      "--data", "synthetic",  "--samples",  "32",
-                   "--seed", "3", "--threads", "1", "--optimizer", optimizer, "--log",  log.string(), "--no-output"};
+    Words words = {"train", net,         "--steps", "3",           "--data",  "synthetic", "--samples",  "32",         "--seed",
+                   "3",     "--threads", "1",       "--optimizer", optimizer, "--log",     log.string(), "--no-output"};
+    if (std::find(more.begin(), more.end(), "--batch") == more.end()) words.insert(words.end(), {"--batch", "16"});
     words.insert(words.end(), more.begin(), more.end());
     Tool tool(words);
     tool.set("HEDDLE_SIM_DEVICES", "4");
@@ -105,6 +106,14 @@ TEST(ToolRanks, LearnRecipesAsOneProcessDoes) {
   for (const char* const recipe : {"lstm_tagger", "dlrm"}) {
     const RecipeJob job(recipe);
     expect_equal(job.together(2), job.alone(), 3, recipe);
+    if (recipe != std::string("dlrm")) continue;
+    std::vector<Tool> tools;
+    for (const char* const rank : {"0", "1"})
+      tools.push_back(job.tool({"--batch", "15", "--rendezvous", "file:" + job.meeting.string(), "--rank", rank, "--ranks", "2"}));
+    for (const Outcome& odd : run_together(std::move(tools))) {
+      EXPECT_EQ(odd.status, 2);
+      EXPECT_TRUE(has(odd.err, "gathers rows of 2 equal parts of a batch, and there is one of 15 samples")) << odd.err;
+    }
   }
   const RecipeJob resnet("resnet18");
   expect_equal(resnet.together(2), resnet.alone({"--devices", "sim:0,sim:1"}), 3, "resnet18");
@@ -117,7 +126,7 @@ TEST(ToolRanks, MayHaveSeveralDevicesEach) {
   expect_equal(found, job.alone(), 3, "one process");
 }
 
-// What is no log, picture or net of rank 0 is not there, whatever the others are called with.
+// All files are the log, the picture and the net of rank 0, whatever the others are called with.
 TEST(ToolRanks, OnlyTheFirstWritesFiles) {
   const LenetJob job(2, 10);
   const std::vector<Outcome> outcomes = run_together({Tool(job.rank(0, "first", {"--curve", job.file("first.svg"), "--verbose"})),
@@ -146,7 +155,7 @@ TEST(ToolRanks, SayWhichTheyAreInJson) {
   EXPECT_EQ(objects[0]["train"]["last_loss"], objects[1]["train"]["last_loss"]) << "that of the whole batch";
 }
 
-// What is lost is at most the step in which it happened, and what is learned in the end is what an undisturbed training learns.
+// The step in which it happened is lost at the max, and in the end they have learned what an undisturbed training learns.
 TEST(ToolRanks, GoOnAfterOneWasKilled) {
   for (const int ranks : {2, 3}) {
     const LenetJob job(ranks);
@@ -233,6 +242,7 @@ TEST(ToolRanks, NonsenseIsRefused) {
       {{"--rank", "-1"}, "--rank"},
       {{"--rank", "x"}, "--rank"},
       {{"--interface", "lo"}, "--interface: this process is alone"},
+      {{"--timeout", "5"}, "--timeout: this process is alone"},
       {{"--rendezvous", folder}, "--rendezvous: --rank and --ranks are not given, and no launcher says them"},
       {{"--rendezvous", folder, "--rank", "0"}, "--rendezvous: --ranks is not given"},
       {{"--rendezvous", folder, "--ranks", "2"}, "--rendezvous: --rank is not given"},
@@ -252,6 +262,21 @@ TEST(ToolRanks, NonsenseIsRefused) {
     EXPECT_TRUE(has(outcome.err, said)) << outcome.err;
   }
   EXPECT_FALSE(std::filesystem::exists(samples.file("meeting")));
+}
+
+TEST(ToolRanks, AreNamedWhenTheyDoNotCome) {
+  const Samples samples;
+  const Words more = {"--rendezvous", "file:" + samples.file("meeting"), "--ranks", "3", "--timeout", "1", "--no-output"};
+  std::vector<Tool> tools;
+  for (const char* const rank : {"0", "2"}) {
+    Words words = more;
+    words.insert(words.end(), {"--rank", rank});
+    tools.emplace_back(samples.train(words));
+  }
+  for (const Outcome& outcome : run_together(std::move(tools))) {
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_TRUE(has(outcome.err, "error[device-failed]") && has(outcome.err, "missing: 1")) << outcome.err;
+  }
 }
 
 // C15: one rank needs no rendezvous, and uses none that it has.

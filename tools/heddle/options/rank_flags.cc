@@ -12,7 +12,7 @@ namespace heddle::tool {
 namespace {
 
 constexpr const char* by_launcher = "pmix";
-constexpr double longest_timeout = 1e8;  // seconds: three years
+constexpr double usual_timeout = 30, longest_timeout = 1e8;  // seconds; the latter is three years
 
 struct Place {
   int32_t rank = 0, ranks = 1;
@@ -61,22 +61,23 @@ void RankFlags::declare(CLI::App& app) {
   app.add_option("--interface", interface, "the network interface that they connect by; else loopback, this machine alone")
       ->type_name("NAME")
       ->check(not_empty());
-  app.add_option("--timeout", timeout, "seconds that a process waits for the others")
+  app.add_option("--timeout", timeout, "seconds that a process waits for the others (30)")
       ->type_name("SECONDS")
-      ->check(number_from(1e-3, longest_timeout))
-      ->capture_default_str();
+      ->check(number_from(1e-3, longest_timeout));
 }
 
 Result<CommunicatorOptions> RankFlags::place() const {
   CommunicatorOptions made;
-  made.timeout_ns = static_cast<int64_t>(timeout * 1e9);
+  made.timeout_ns = static_cast<int64_t>(timeout.value_or(usual_timeout) * 1e9);
   Place place;
   if (rendezvous.empty()) {
     if (ranks.value_or(1) > 1 || (rank && !ranks))
       return wrong(fmt::format("{}: nothing says how the processes find each other",
                                ranks ? fmt::format("--ranks {}", *ranks) : fmt::format("--rank {}", *rank)),
                    "give it --rendezvous pmix, file:DIR or redis:HOST:PORT[/NAME]");
-    if (!interface.empty()) return wrong("--interface: this process is alone", "leave it out, or give it --rendezvous, --rank and --ranks");
+    if (!interface.empty() || timeout)
+      return wrong(fmt::format("{}: this process is alone", timeout ? "--timeout" : "--interface"),
+                   "leave it out, or give it --rendezvous, --rank and --ranks");
   } else {
     HEDDLE_CHECK(check_form(rendezvous));
   }

@@ -13,7 +13,7 @@ namespace heddle::tool {
 struct RankFlags {
   std::string rendezvous, interface;
   std::optional<int64_t> rank, ranks;
-  double timeout = 30;  // seconds
+  std::optional<double> timeout;  // seconds; not given: 30
 
   void declare(CLI::App& app);
   // Returns which process of its job this one is, and how it finds the others; size 1 without a rendezvous: it is alone. Where they do not

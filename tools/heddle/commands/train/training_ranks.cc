@@ -1,13 +1,11 @@
 // A training by several processes: what each of them has to know before it begins.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
 #include "base/text/text.h"
 #include "commands/train/training_job.h"
-#include "session/session_impl.h"
 #include "train/rank_exchange.h"
 
 namespace heddle::tool {
@@ -24,9 +22,7 @@ TrainArguments TrainingJob::without_files(TrainArguments options) {
 
 // Checks that the net that learns was made for as many processes as there are.
 Status TrainingJob::check_ranks(const std::string& name) const {
-  const std::vector<Net>& nets = Internals::of(*nets_).nets;
-  const auto net = std::find_if(nets.begin(), nets.end(), [&](const Net& n) { return n.name == name; });
-  HEDDLE_TRY(const std::optional<RanksOfNet> made, ranks_of(*net));
+  HEDDLE_TRY(const std::optional<RanksOfNet> made, ranks_of(*nets_, name));
   const int64_t ranks = made ? made->ranks : 1;
   if (ranks == place_.size) return {};
   const std::string hint = fmt::format("make it with heddle model --train{}, or give a net that has a loss alone (heddle model --loss)",
@@ -40,9 +36,9 @@ Status TrainingJob::check_ranks(const std::string& name) const {
           place_.size == 1 ? fmt::format("start {} of them with --rendezvous, --rank and --ranks, or {}", ranks, hint) : hint};
 }
 
-// What the checkpoint of rank 0 decides before there is a trainer: others need not see its folder.
+// Tells all ranks what the checkpoint of rank 0 decides before there is a trainer: others need not see its folder.
 Status TrainingJob::agree_on_start() {
-  if (!o_.resume || place_.size == 1 || (o_.seed && o_.batch > 0)) return {};
+  if (place_.size == 1) return {};
   HEDDLE_TRY(const auto ranks, RankExchange::create(*session_, "start"));
   if (!ranks) return {};
   RunCancellation none;
