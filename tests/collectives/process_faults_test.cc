@@ -13,7 +13,7 @@
 #include <optional>
 #include <random>
 
-#include "collectives/rank_processes.h"
+#include "collectives/rank_children.h"
 #include "collectives/training_jobs.h"
 #include "plugin/injection.h"
 

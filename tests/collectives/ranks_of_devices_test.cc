@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "collectives/participants.h"
-#include "collectives/rank_processes.h"
+#include "collectives/rank_children.h"
 
 namespace heddle {
 namespace {

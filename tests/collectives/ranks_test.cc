@@ -1,8 +1,12 @@
 // Ranks of one process that do not come, leave, or are not what the others expect.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "collectives/participants.h"
 
@@ -197,6 +201,35 @@ TEST_P(Ranks, ThatThereAreTwiceAreRefused) {
                   : says(again.status, "rank 0 of communicator \"world\" of \"local:twice\" is another session of this process"))
       << again.status.text();
   expect_right(ranks);
+}
+
+// Returns the addresses of this process's connections, without ports.
+std::set<std::string> addresses_of_sockets() {
+  std::set<std::string> addresses;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    sockaddr_in address = {};
+    socklen_t length = sizeof(address);
+    const int descriptor = std::atoi(entry.path().filename().c_str());
+    if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0 || address.sin_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+    addresses.insert(text);
+  }
+  return addresses;
+}
+
+TEST(RanksOfProcesses, ListenOnTheLoopbackAddressUnlessTold) {
+  AllRanks ranks = ranks_of({2, false, "gloo"}, "addresses", 2);
+  expect_right(ranks);
+  EXPECT_EQ(addresses_of_sockets(), std::set<std::string>{"127.0.0.1"});
+}
+
+TEST(RanksOfProcesses, UseTheInterfaceThatIsNamed) {
+  AllRanks ranks = ranks_of({2, false, "gloo"}, "interface,interface=lo", 2);
+  expect_right(ranks);
+  AllRanks others = ranks_of({2, false, "gloo"}, "interface,interface=nosuch0", 2);
+  run_all(others);
+  for (const auto& rank : others) EXPECT_TRUE(says(rank->status, "there is no network interface \"nosuch0\"")) << rank->status.text();
 }
 
 TEST(RanksOfOneProcess, WithoutARendezvousAreRefused) {

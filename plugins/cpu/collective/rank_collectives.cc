@@ -36,6 +36,11 @@ uint64_t RankCollectives::begin(RankClock::time_point until) {
   return ++number_;
 }
 
+// With many ranks a chunk has more bytes, so that the parts of ranks do not become short messages.
+int64_t RankCollectives::chunk_bytes() const {
+  return std::max(least_chunk_bytes, part_bytes * size_);
+}
+
 char* RankCollectives::sized(std::vector<char>& buffer, uint64_t bytes) {
   if (buffer.size() < bytes) buffer.resize(bytes);
   return buffer.data();
@@ -64,13 +69,13 @@ Status RankCollectives::receive(int32_t peer, char* data, uint64_t place_bytes, 
 }
 
 Status RankCollectives::send_all(int32_t peer, const char* data, uint64_t bytes, int64_t step) {
-  const auto chunk = static_cast<uint64_t>(tuning_.chunk_bytes);
+  const auto chunk = static_cast<uint64_t>(least_chunk_bytes);
   for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(send(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
   return {};
 }
 
 Status RankCollectives::receive_all(int32_t peer, char* data, uint64_t bytes, int64_t step) {
-  const auto chunk = static_cast<uint64_t>(tuning_.chunk_bytes);
+  const auto chunk = static_cast<uint64_t>(least_chunk_bytes);
   for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(receive(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
   return {};
 }
@@ -247,8 +252,8 @@ Status RankCollectives::in_chunks(const Elements& x, int64_t chunks, const Range
 
 Status RankCollectives::all_reduce_elements(const Elements& x) {
   if (x.count == 0) return {};
-  if (x.count * width_of(x.sent) <= tuning_.short_bytes) return size_ >= tuning_.tree_from ? along_tree(x) : exchange_whole(x);
-  const int64_t of_chunk = tuning_.chunk_bytes / width_of(x.sent), chunks = (x.count + of_chunk - 1) / of_chunk;
+  if (x.count * width_of(x.sent) <= short_bytes) return size_ >= tree_from ? along_tree(x) : exchange_whole(x);
+  const int64_t of_chunk = chunk_bytes() / width_of(x.sent), chunks = (x.count + of_chunk - 1) / of_chunk;
   const auto range = [&](int64_t chunk, int32_t rank) {
     if (chunk < 0) return Range{0, x.count};
     return share<Range>(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
@@ -285,7 +290,7 @@ Status RankCollectives::all_reduce(Parts mine, Reduction reduction) {
   const uint32_t tensors = mine[0]->input_count;
   const auto is_long = [&](uint32_t tensor) {
     const heddle_tensor& x = *mine[0]->inputs[tensor];
-    return mine.size() > 1 || x.element_count * width_of(x.dtype) > tuning_.short_bytes;
+    return mine.size() > 1 || x.element_count * width_of(x.dtype) > short_bytes;
   };
   // Short ones of one dtype go together.
   for (uint32_t first = 0; first < tensors; ++first) {
@@ -332,7 +337,7 @@ Status RankCollectives::reduce(Parts mine, Reduction reduction, int64_t root) {
   for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
     Elements x;
     HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
-    const int64_t of_chunk = std::max<int64_t>(1, tuning_.chunk_bytes / width_of(x.sent)), chunks = (x.count + of_chunk - 1) / of_chunk;
+    const int64_t of_chunk = chunk_bytes() / width_of(x.sent), chunks = (x.count + of_chunk - 1) / of_chunk;
     const auto range = [&](int64_t chunk, int32_t rank) {
       if (chunk < 0) return Range{0, x.count};
       return share<Range>(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
@@ -354,8 +359,7 @@ Status RankCollectives::reduce_scatter(Parts mine, Reduction reduction) {
     HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
     const int64_t each = x.count / size_;  // of the devices of a rank together
     if (each == 0) continue;
-    const int64_t of_chunk = std::max<int64_t>(1, tuning_.chunk_bytes / width_of(x.sent) / size_),
-                  chunks = (each + of_chunk - 1) / of_chunk;
+    const int64_t of_chunk = chunk_bytes() / width_of(x.sent) / size_, chunks = (each + of_chunk - 1) / of_chunk;
     const auto range = [&](int64_t chunk, int32_t rank) {
       if (chunk < 0) return Range{0, x.count};
       return Range{rank * each + chunk * of_chunk, std::min(of_chunk, each - chunk * of_chunk)};
@@ -431,7 +435,7 @@ Status RankCollectives::broadcast(Parts mine, int64_t root) {
 
 // Of many bytes the root gives each rank a part, which that gives to the others.
 Status RankCollectives::broadcast_bytes(char* data, uint64_t bytes, int32_t root) {
-  if (size_ == 2 || bytes <= static_cast<uint64_t>(tuning_.short_bytes)) return along_tree(data, bytes, root);
+  if (size_ == 2 || bytes <= static_cast<uint64_t>(short_bytes)) return along_tree(data, bytes, root);
   const auto part = [&](int32_t rank) { return share<Range>(0, static_cast<int64_t>(bytes), rank, size_); };
   const auto at = [&](int32_t rank) { return data + part(rank).first; };
   const auto length = [&](int32_t rank) { return static_cast<uint64_t>(part(rank).count); };

@@ -26,15 +26,6 @@ using operators::RankMemory;
 class RankCollectives {
  public:
   RankCollectives(RankConnections& connections, int32_t rank, int32_t size);
-  // Sizes below which a collective is a short one, and the number of ranks from which short ones go along a tree; chunks of long ones have
-  // at most `chunk_bytes`. All ranks must have the same.
-  struct Tuning {
-    int64_t short_bytes = 16 << 10;
-    int32_t tree_from = 9;
-    int64_t chunk_bytes = 1 << 20;
-  };
-  void tune(const Tuning& tuning) { tuning_ = tuning; }
-
   // Begins a collective, which fails at `until`. Returns its number: 1 is the first.
   uint64_t begin(RankClock::time_point until);
   uint64_t number() const { return number_; }
@@ -52,6 +43,11 @@ class RankCollectives {
   Status exchange(const void* mine, uint64_t bytes, void* all);
 
  private:
+  // The size up to which a collective is a short one, and the number of ranks from which short ones go along a tree; chunks of long ones
+  // have `least_chunk_bytes`, or `part_bytes` for each rank if that is more. Predictions count with these numbers, too
+  // (runtime/session/predict_ranks.cc).
+  static constexpr int64_t short_bytes = 16 << 10, least_chunk_bytes = 1 << 20, part_bytes = 64 << 10;
+  static constexpr int32_t tree_from = 9;
   // Elements of which all ranks have some: `in` in the dtype in which they go, `out` in that of the tensor. They may be the same.
   struct Elements {
     const char* in;
@@ -76,6 +72,7 @@ class RankCollectives {
   Status along_tree(char* data, uint64_t bytes, int32_t root);
   Status reduce_whole(Parts mine, uint32_t tensor, Reduction reduction, Elements* x);
 
+  int64_t chunk_bytes() const;
   uint64_t tag(int64_t step, uint64_t bytes) const;
   Status send(int32_t peer, const char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step);
   Status receive(int32_t peer, char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step);
@@ -89,7 +86,6 @@ class RankCollectives {
 
   RankConnections& connections_;
   const int32_t rank_, size_;
-  Tuning tuning_;
   uint64_t number_ = 0;    // of the collective
   uint64_t sequence_ = 0;  // of what goes together: a collective may have several tensors
   RankClock::time_point until_;

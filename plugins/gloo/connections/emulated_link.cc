@@ -81,7 +81,7 @@ Status EmulatedLink::wait(RankMemory& memory, RankClock::time_point until) {
   RankClock::time_point arrival = RankClock::time_point::min();
   for (const auto& stamp : place.received) {
     HEDDLE_PLUGIN_CHECK(inner_->wait(*stamp->place, until));
-    RankClock::time_point& busy = busy_until_[place.peer];
+    RankClock::time_point& busy = busy_until_;
     busy = std::max(busy, RankClock::time_point(std::chrono::nanoseconds(stamp->sent_ns)));
     if (settings_.bytes_per_ns > 0)
       busy += std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(stamp->bytes) / settings_.bytes_per_ns));

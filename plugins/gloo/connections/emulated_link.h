@@ -1,5 +1,5 @@
 // A link of a network that this machine does not have, for tests and measurements: messages arrive after a delay, and only so many bytes a
-// second come from each peer. It delays what has arrived: each message brings the time at which it was sent, by the clock that all
+// second come from all peers together. It delays what has arrived: each message brings the time at which it was sent, by the clock that all
 // processes of a machine share.
 #pragma once
 
@@ -63,7 +63,7 @@ class EmulatedLink final : public operators::RankConnections {
   const LinkSettings settings_;
   std::map<const operators::RankMemory*, Place> places_;
   std::vector<std::unique_ptr<Stamp>> free_;
-  std::map<int32_t, operators::RankClock::time_point> busy_until_;  // the link from each peer
+  operators::RankClock::time_point busy_until_;  // the link of this rank
   std::mutex mutex_;
   std::condition_variable changed_;
   bool aborted_ = false;

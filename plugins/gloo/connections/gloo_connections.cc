@@ -119,14 +119,20 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
     if (peer == rank_) continue;
     Connecting& one = all[static_cast<size_t>(peer)];
     const std::string address = address_for(addresses[static_cast<size_t>(peer)], static_cast<size_t>(size_), rank_);
-    one.thread = std::thread([this, peer, address, &one] {
+    const auto connects = [this, peer, address, &one] {
       try {
         context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
       } catch (const std::exception& error) {
         one.failure = error.what();
       }
       one.over = true;
-    });
+    };
+    try {
+      one.thread = std::thread(connects);
+    } catch (const std::exception& error) {
+      one.failure = error.what();
+      one.over = true;
+    }
   }
   // One that can not be made is enough: the ranks meet again.
   const auto failed = [](const Connecting& one) { return one.over && !one.failure.empty(); };
@@ -173,8 +179,16 @@ std::vector<int32_t> GlooConnections::closed_pairs() {
 // Each may take 10 ms, because Gloo waits for its thread.
 void GlooConnections::close_pairs() {
   std::vector<std::thread> threads;
-  for (int32_t peer = 0; peer < size_; ++peer)
-    if (peer != rank_) threads.emplace_back([this, peer] { context_->getPair(peer)->close(); });
+  threads.reserve(static_cast<size_t>(size_));
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    const auto closes = [this, peer] { context_->getPair(peer)->close(); };
+    try {
+      threads.emplace_back(closes);
+    } catch (const std::exception&) {
+      closes();
+    }
+  }
   for (std::thread& thread : threads) thread.join();
 }
 

@@ -158,4 +158,21 @@ struct PredictedStep {
 // these. Not counted are the copies that tell a device the seed of a run. Returns zeros if memory runs out. Pure.
 HEDDLE_API PredictedStep predict_step(const PlanInfo& plan, const std::vector<WorkCost>& costs);
 
+// The network between the processes that are the ranks of a communicator, as each of them sees it.
+struct RankLink {
+  int ranks = 1;
+  int64_t delay_ns = 0;    // until a message arrives
+  int64_t message_ns = 0;  // that a message takes on its thread
+  double ns_per_byte = 0;  // of a rank, which receives as many while it sends
+};
+
+// Returns the time that an all-reduce of one tensor takes between ranks on the host, in nanoseconds. Pure.
+HEDDLE_API int64_t all_reduce_ns(int64_t bytes, const RankLink& link);
+
+// Predicts how long a run of the plan takes on each of several ranks. `step_ns`: the time of each step in a run of one rank on one thread
+// (Profile), parallel to PlanInfo::steps; what it leaves out takes no time. Assumed: each rank has a thread for the steps of the host and
+// one for its collectives, which follow each other and take as long as an all-reduce; ranks begin at once, and agree before they update
+// variables; nothing else uses the network. Returns zeros if memory runs out. Pure.
+HEDDLE_API PredictedStep predict_step(const PlanInfo& plan, const std::vector<int64_t>& step_ns, const RankLink& link);
+
 }  // namespace heddle

@@ -42,6 +42,9 @@ TEST(ToolTrainDevices, LearnAsOneDoes) {
                                        {"encoder", "2", "2", "2", "0.001"}};
   for (const Recipe& recipe : recipes) {
     SCOPED_TRACE(recipe.name);
+#ifdef __SANITIZE_THREAD__
+    if (recipe.name == "encoder") continue;  // on two devices it takes 21 GB with the sanitizer's shadow
+#endif
     const std::string net = file(recipe.name + ".heddle");
     run_tool({"model", recipe.name, "--loss", "-o", net});
     const auto train = [&](const std::string& log, const Words& more) {

@@ -125,6 +125,8 @@ Status plan_net(const PlanArguments& o, Report& report) {
     predicted = predict_step(plan, costs);
     report.json["predicted"] = prediction_json(predicted);
   }
+  HEDDLE_TRY(const std::vector<PredictedRanks> ranks, predict_ranks(plan, o.ranks, roles));
+  if (!ranks.empty()) report.json["ranks"] = ranks_json(ranks);
   if (!o.diff.empty()) {
     HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
@@ -141,6 +143,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
     if (with_other_commit) report.say(commits_text(report.json["commit"]));
   }
   if (!costs.empty()) report.say(prediction_text(predicted));
+  if (!ranks.empty()) report.say_lines(ranks_text(ranks));
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
   return write_text(o.svg, plan_svg(plan));
@@ -159,6 +162,16 @@ Run declare_plan(CLI::App& app) {
       ->delimiter(',')
       ->needs(net)
       ->excludes(dot);
+  auto* ranks = app.add_option("--ranks", o->ranks.ranks, "the time of a run on each of so many processes is predicted")
+                    ->type_name("N,N,...")
+                    ->needs(net)
+                    ->excludes(dot);
+  auto* link =
+      app.add_option("--link", o->ranks.link, "the network between them")->type_name("DELAY_US,MB_PER_S[,MESSAGE_US]")->needs(ranks);
+  auto* trace = app.add_option("--trace", o->ranks.trace, "the times of steps: written by heddle run --trace, on one thread of one process")
+                    ->type_name("FILE")
+                    ->needs(ranks);
+  ranks->needs(link)->needs(trace);
   app.add_flag(fmt::format("--dry{{{}}}", own_description), o->dry,
                "for a device of --device's kind that is not here; --dry=FILE: described by it")
       ->needs(net);
@@ -181,7 +194,7 @@ const Command plan_command = {"plan",
                               declare_plan,
                               {{"plan",
                                 {"steps", "devices", "memory_order", "copies", "host_steps", "reorders", "collectives", "communicators",
-                                 "captured_segments", "stages_ns", "dot", "diff", "commit", "predicted"}},
+                                 "captured_segments", "stages_ns", "dot", "diff", "commit", "predicted", "ranks"}},
                                {"plan --buffers", {"peak_bytes", "lower_bound_bytes", "solve_ns", "optimal"}}}};
 
 }  // namespace heddle::tool

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/plan/plan_ranks.h"
 #include "options/commit_option.h"
 #include "options/net_options.h"
 
@@ -14,8 +15,9 @@ constexpr const char* own_description = "its own";
 
 struct PlanArguments : NetOptions {
   std::string svg, diff, buffers, capacity, output;
-  std::string dry;  // empty: not requested; `own_description`; or a file
+  std::string dry;                 // empty: not requested; `own_description`; or a file
   std::vector<std::string> costs;  // of works, for a prediction
+  RankOptions ranks;
   CommitOption commit;
   bool dot = false;
   double time_limit_s = 0;
