@@ -28,9 +28,9 @@ struct ReplicatedNet {
 };
 
 // `net` is resolved. The outputs of the new net are those of `net`, followed by the losses that are not among them: the rows of all
-// replicas in their order, and of what has none, such as a loss, the mean over the batch. Of several ranks each has its own rows. Errors: unknown_name; invalid_argument (options
-// that contradict each other; an operator on another device; an output of integers that depends on the batch and has no rows; an update of
-// a variable that has no replicas); those of inference.
+// replicas in their order, and of what has none, such as a loss, the mean over the batch. Of several ranks each has its own rows. Errors:
+// unknown_name; invalid_argument (options that contradict each other; an operator on another device; an output of integers that depends on
+// the batch and has no rows; an update of a variable that has no replicas); those of inference.
 Result<ReplicatedNet> replicate(const Net& net, const std::shared_ptr<const RegistrySnapshot>& registry, Evaluator& evaluator,
                                 const DataParallelOptions& options, const std::vector<std::string>& losses,
                                 const std::vector<std::pair<std::string, int64_t>>& symbols, const Limits& limits = {});
