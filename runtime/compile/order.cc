@@ -204,7 +204,8 @@ Status Orderer::what_is_circular(const std::vector<uint32_t>& place) const {
   return {};
 }
 
-// Kahn's algorithm: first all steps outside the tail, fewest crossings first, then updates, then lowest position.
+// Kahn's algorithm: first all steps outside the tail, fewest crossings first, then updates, and collectives of the host, which others are
+// done beside, then lowest position.
 Status Orderer::sort() {
   const size_t count = draft_.order.size();
   std::vector<uint32_t> crossed = crossings();
@@ -214,11 +215,15 @@ Status Orderer::sort() {
     for (const uint32_t to : list) ++waiting[to];
   for (const std::vector<uint32_t>& members : groups_)
     for (const uint32_t member : members) crossed[members.back()] = std::max(crossed[members.back()], crossed[member]);
-  using Key =
-      std::tuple<char, uint32_t, bool, uint32_t, uint32_t>;  // tail, crossings, no update, position of the last of its group, position
+  // tail, crossings, neither update nor collective of the host, position of the last of its group, position
+  using Key = std::tuple<char, uint32_t, bool, uint32_t, uint32_t>;
+  const auto comes_first = [&](size_t at) {
+    const NodeId id = draft_.order[at];
+    return updates_variable(net_, net_[id]) || (draft_.nodes[id.index].device == 0 && is_collective(net_[id]));
+  };
   const auto key = [&](size_t at) {
     const uint32_t last = group_of_[at] < 0 ? static_cast<uint32_t>(at) : groups_[static_cast<size_t>(group_of_[at])].back();
-    return Key(tail_[at], crossed[last], !updates_variable(net_, net_[draft_.order[at]]), last, static_cast<uint32_t>(at));
+    return Key(tail_[at], crossed[last], !comes_first(at), last, static_cast<uint32_t>(at));
   };
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)

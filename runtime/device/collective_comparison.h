@@ -1,5 +1,5 @@
-// What ranks that work together must have alike: the version of the library and the collectives of their plans. They compare a number, and
-// only where it differs the texts of which it was made.
+// Comparison of ranks that work together. They must have these alike: the version of the library and the collectives of their plans. They
+// compare a number, and only where it differs the texts of which it was made.
 #pragma once
 
 #include <cstdint>

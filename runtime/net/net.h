@@ -164,8 +164,8 @@ struct Variable {
   // The variable of this net that it is a replica of, on another device; empty: of none. A replica has no content or rule of its own: it
   // begins with that of the other, and whatever is written to the other from outside is written to it.
   std::string replica_of;
-  ValueId first;            // version 0
-  ValueId last;             // the version left after a run
+  ValueId first;  // version 0
+  ValueId last;   // the version left after a run
   bool trainable = false;
 };
 
@@ -197,8 +197,8 @@ struct Net {
   std::vector<ValueId> outputs;
   std::vector<SparseLink> sparse_links;
   std::vector<std::pair<std::string, std::string>> metadata;  // keys of the runtime begin with "heddle."
-  VariableId step_counter;                              // the variable that counts steps, if any
-  std::vector<std::shared_ptr<const void>> keep_alive;  // plugin libraries whose schemas the nodes point to
+  VariableId step_counter;                                    // the variable that counts steps, if any
+  std::vector<std::shared_ptr<const void>> keep_alive;        // plugin libraries whose schemas the nodes point to
 
   Value& operator[](ValueId id) { return values[id.index]; }
   const Value& operator[](ValueId id) const { return values[id.index]; }

@@ -1,4 +1,4 @@
-// What a rank says when it goes no further, for each thing that it may know of the others.
+// The sentences that a rank says when it goes no further, for each thing that it may know of the others.
 #include "collective/lost_ranks.h"
 
 #include <gtest/gtest.h>

@@ -61,7 +61,7 @@ std::string error_file(const std::string& folder, int rank) {
   return folder + "/errors." + std::to_string(rank);
 }
 
-// As a network does that fails: both sides see the end of each connection.
+// Does what a network does that fails: both sides see the end of each connection.
 void cut_connections() {
   DIR* const folder = ::opendir("/proc/self/fd");
   while (const dirent* const entry = ::readdir(folder)) {

@@ -19,7 +19,7 @@
 
 namespace heddle::testing_collectives {
 
-// What a process is told.
+// All that a process is told.
 struct ThisRank {
   int rank = 0, size = 1;
   std::string folder;  // where the ranks meet, and for files

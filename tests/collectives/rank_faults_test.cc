@@ -66,7 +66,7 @@ struct TrainingRanks {
     first.status = first.context->run();
     beside.join();
   }
-  // As often as it takes until both are done: one that has not heard of the end of the last run learns of it in its next one.
+  // Runs as often as it takes until both are done: one that has not heard of the end of the last run learns of it in its next one.
   void run_until_done() {
     const auto run_one = [](TrainingRank& rank) {
       for (int again = 0; again < 5; ++again)

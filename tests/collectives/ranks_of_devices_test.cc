@@ -14,7 +14,7 @@ using namespace testing_collectives;
 
 constexpr int ranks = 2, devices = 2, all = ranks * devices;
 
-// Of many rows only those whose rows go in chunks: simulated copies take their time.
+// With many rows only those are done that go in chunks: simulated copies take their time.
 std::vector<std::pair<const char*, std::vector<Attribute>>> collectives(int64_t rows) {
   if (rows > 1) return {{"AllReduce", {}}, {"ReduceScatter", {{"size", int64_t{all}}}}};
   return {{"AllReduce", {}},

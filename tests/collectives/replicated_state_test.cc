@@ -207,7 +207,6 @@ TEST(Replication, NamesWhatIsWrong) {
   expect_refusal("replicas are on \"sim:0\" and \"cpu:0\"", [](Net&, Options& o) { o.devices = {sim(0), "cpu:0"}; });
   expect_refusal("several replicas are on the host", [](Net&, Options& o) { o.devices = {"cpu:0", "cpu:1"}; });
   expect_refusal("there are 0 ranks", [](Net&, Options& o) { o.ranks = 0; });
-  expect_refusal("2 ranks with 2 devices each are not supported", [](Net&, Options& o) { o.ranks = 2; });
   expect_refusal("the net has no variable \"scales\"", [](Net&, Options& o) { o.single = {"scales"}; });
   expect_refusal("variable \"scale\" is named twice", [](Net&, Options& o) { o.single = {"scale", "scale"}; });
   expect_refusal("the net has no input \"y\"", [](Net&, Options& o) { o.whole = {"y"}; });

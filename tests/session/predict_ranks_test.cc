@@ -1,4 +1,4 @@
-// What a run of several ranks is predicted to take, for plans made by hand.
+// The time that a run of several ranks is predicted to take, for plans made by hand.
 #include <gtest/gtest.h>
 
 #include "heddle/plan_info.h"

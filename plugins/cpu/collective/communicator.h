@@ -22,7 +22,7 @@ class CollectiveWork {
   // `parts`: the contexts of all participants, in the order of ranks, and of a rank's devices. Their types, and the attributes of their
   // nodes, are alike where ranks have compared them; what would be read or written outside a tensor otherwise is checked here.
   virtual Status perform(Parts parts) const = 0;
-  // The same where `mine` are only those of this rank, and the others are in other processes.
+  // Does it where `mine` are only the contexts of this rank, and the others are in other processes.
   virtual Status perform_between(Parts mine, RankCollectives& ranks) const = 0;
   // The name of the node, for messages.
   virtual const std::string& node() const = 0;

@@ -1,4 +1,4 @@
-// What a rank says when it goes no further: which rank is lost, at which collective, and who had come. Pure.
+// The sentence of a rank that goes no further: which rank is lost, at which collective, and who had come. Pure.
 #pragma once
 
 #include <chrono>
@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "shared/rank_connections.h"
+#include "shared/ranks/rank_connections.h"
 
 namespace heddle::cpu {
 
 // The reason in the report of a rank that has waited too long.
 inline constexpr const char* waited_too_long = "it has waited too long";
 
-// What a rank knows when a collective has failed.
+// All that a rank knows when a collective has failed.
 struct LostRanks {
   int32_t rank = 0;
   std::string communicator;                                     // for messages

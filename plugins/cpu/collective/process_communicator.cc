@@ -157,7 +157,7 @@ Status ProcessCommunicator::do_task(Task& task) {
   return {};
 }
 
-// What the step or the waiting thread refers to is valid until then.
+// The step or the waiting thread may go on from here: nothing that it owns is used any more.
 void ProcessCommunicator::finish(Task& task, Status status) {
   const RunContext* started = nullptr;
   {

@@ -36,7 +36,7 @@ class ProcessCommunicator final : public Communicator {
   Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) override;
 
  private:
-  // What the thread is to do: a collective, or an exchange of bytes.
+  // The work of the thread: a collective, or an exchange of bytes.
   struct Task {
     const CollectiveWork* work = nullptr;
     const RunContext* started = nullptr;  // its step is completed; null: somebody waits for `done`

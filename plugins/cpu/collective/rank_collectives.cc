@@ -17,7 +17,7 @@ int64_t width_of(heddle_dtype dtype) {
   return static_cast<int64_t>(byte_width(dtype));
 }
 
-// What one rank has of `count` elements that are divided among all: the first ranks have one more. `first` comes in front of all.
+// The part of one rank in `count` elements from `first` on, which are divided among all: the first ranks have one more.
 template <class Range>
 Range share(int64_t first, int64_t count, int32_t rank, int32_t size) {
   const int64_t each = count / size, rest = count % size;
@@ -38,7 +38,7 @@ uint64_t RankCollectives::begin(RankClock::time_point until) {
 
 // With many ranks a chunk has more bytes, so that the parts of ranks do not become short messages.
 int64_t RankCollectives::chunk_bytes() const {
-  return std::max(least_chunk_bytes, part_bytes * size_);
+  return std::max(min_chunk_bytes, part_bytes * size_);
 }
 
 char* RankCollectives::sized(std::vector<char>& buffer, uint64_t bytes) {
@@ -69,13 +69,13 @@ Status RankCollectives::receive(int32_t peer, char* data, uint64_t place_bytes, 
 }
 
 Status RankCollectives::send_all(int32_t peer, const char* data, uint64_t bytes, int64_t step) {
-  const auto chunk = static_cast<uint64_t>(least_chunk_bytes);
+  const auto chunk = static_cast<uint64_t>(min_chunk_bytes);
   for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(send(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
   return {};
 }
 
 Status RankCollectives::receive_all(int32_t peer, char* data, uint64_t bytes, int64_t step) {
-  const auto chunk = static_cast<uint64_t>(least_chunk_bytes);
+  const auto chunk = static_cast<uint64_t>(min_chunk_bytes);
   for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(receive(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
   return {};
 }
@@ -180,74 +180,110 @@ Status RankCollectives::along_tree(char* data, uint64_t bytes, int32_t root) {
 
 // ---------------------------------------------------------------- sums of long ones
 
-// Chunk c of rank r are the elements range(c, r), as many as there are steps for chunks. Each rank combines its own of a chunk while those
-// of the next chunk are under way. What is combined is at the place of the range in x.out, or with Result::kept one after the other in
-// `kept`.
+// Elements that ranks combine in chunks: chunk c of rank r are the elements range(c, r), and all are range(-1, 0). What a rank receives of
+// a chunk has a place for each rank, and chunks take turns with two of these.
 template <class RangeOf>
-Status RankCollectives::in_chunks(const Elements& x, int64_t chunks, const RangeOf& range, Result result, int32_t root, char* kept) {
-  const int64_t sent = width_of(x.sent), width = width_of(x.dtype);
-  const auto total = static_cast<uint64_t>(range(-1, 0).count), in_bytes = total * static_cast<uint64_t>(sent),
-             out_bytes = total * static_cast<uint64_t>(width);
-  int64_t longest = 0;
-  for (int64_t c = 0; c < chunks; ++c) longest = std::max(longest, range(c, rank_).count);
-  const auto slot_bytes = static_cast<uint64_t>(longest * sent);
-  char* const slots = sized(slots_, 2 * slot_bytes * static_cast<uint64_t>(size_));
-  const auto slot = [&](int64_t c, int32_t rank) { return slots + static_cast<uint64_t>((c % 2) * size_ + rank) * slot_bytes; };
-  const auto each_peer = [&](const auto& act) -> Status {
-    for (int32_t after = 1; after < size_; ++after) HEDDLE_PLUGIN_CHECK(act((rank_ + after) % size_, (rank_ + size_ - after) % size_));
-    return {};
-  };
-  const auto begin_chunk = [&](int64_t c) {
-    const auto mine = static_cast<uint64_t>(range(c, rank_).count * sent);
-    HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return receive(from, slot(c, from), slot_bytes, 0, mine, 2 * c); }));
+class RankCollectives::Chunks {
+ public:
+  Chunks(RankCollectives& ranks, const Elements& x, int64_t chunks, const RangeOf& range)
+      : ranks_(ranks), x_(x), range_(range), sent_(width_of(x.sent)), width_(width_of(x.dtype)), count_(range(-1, 0).count) {
+    int64_t longest = 0;
+    for (int64_t c = 0; c < chunks; ++c) longest = std::max(longest, range(c, ranks.rank_).count);
+    slot_bytes_ = static_cast<uint64_t>(longest * sent_);
+    slots_ = sized(ranks.slots_, 2 * slot_bytes_ * static_cast<uint64_t>(ranks.size_));
+  }
+  // Begins to give each rank what it combines of a chunk, and to receive what this one does.
+  Status begin(int64_t chunk) {
+    const auto own = static_cast<uint64_t>(range_(chunk, ranks_.rank_).count * sent_);
+    HEDDLE_PLUGIN_CHECK(
+        each_peer([&](int32_t, int32_t from) { return ranks_.receive(from, slot(chunk, from), slot_bytes_, 0, own, 2 * chunk); }));
     return each_peer([&](int32_t to, int32_t) {
-      const Range theirs = range(c, to);
-      return send(to, x.in, in_bytes, static_cast<uint64_t>(theirs.first * sent), static_cast<uint64_t>(theirs.count * sent), 2 * c);
+      const Range theirs = range_(chunk, to);
+      return ranks_.send(to, x_.in, bytes(count_, sent_), bytes(theirs.first, sent_), bytes(theirs.count, sent_), 2 * chunk);
     });
-  };
-  struct Parts {
+  }
+  // Combines this rank's part of a chunk, once all have given theirs.
+  Status combine(int64_t chunk, char* out) {
+    HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return ranks_.wait(from, slot(chunk, from), slot_bytes_); }));
+    const Range own = range_(chunk, ranks_.rank_);
+    const Given given = {slot(chunk, 0), slot_bytes_, static_cast<size_t>(ranks_.rank_), x_.in + own.first * sent_};
+    const auto data = [](const void* of, size_t part) -> const void* {
+      const auto& all = *static_cast<const Given*>(of);
+      return part == all.rank ? all.own : all.slots + part * all.slot_bytes;
+    };
+    NeverStops never;
+    const PartReducer reducer(x_.reduction, {&given, data, static_cast<size_t>(ranks_.size_)}, x_.sent, x_.dtype, x_.divisor);
+    reducer.reduce(0, own.count, never, [&](const void* elements, int64_t at, int64_t count) {
+      std::memcpy(out + at * width_, elements, static_cast<size_t>(count * width_));
+    });
+    return {};
+  }
+  // Begins to give what was combined in its place in x.out to all, or to one.
+  Status give_to_all(int64_t chunk) {
+    return each_peer([&](int32_t to, int32_t from) {
+      HEDDLE_PLUGIN_CHECK(take(chunk, from));
+      return give(chunk, to);
+    });
+  }
+  Status give_to(int64_t chunk, int32_t root) {
+    if (ranks_.rank_ != root) return give(chunk, root);
+    return each_peer([&](int32_t, int32_t from) { return take(chunk, from); });
+  }
+  Status finish() {
+    return each_peer([&](int32_t peer, int32_t) {
+      HEDDLE_PLUGIN_CHECK(ranks_.wait(peer, x_.in, bytes(count_, sent_)));
+      return ranks_.wait(peer, x_.out, bytes(count_, width_));
+    });
+  }
+
+ private:
+  struct Given {
     const char* slots;
-    uint64_t bytes;
-    size_t rank;
+    uint64_t slot_bytes;
+    size_t rank;  // whose elements are in `own`
     const char* own;
   };
-  const auto data = [](const void* of, size_t part) -> const void* {
-    const auto& all = *static_cast<const Parts*>(of);
-    return part == all.rank ? all.own : all.slots + part * all.bytes;
-  };
-  NeverStops never;
-  HEDDLE_PLUGIN_CHECK(begin_chunk(0));
-  for (int64_t c = 0; c < chunks; ++c) {
-    if (c + 1 < chunks) HEDDLE_PLUGIN_CHECK(begin_chunk(c + 1));
-    HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return wait(from, slot(c, from), slot_bytes); }));
-    const Range own = range(c, rank_);
-    const Parts parts = {slot(c, 0), slot_bytes, static_cast<size_t>(rank_), x.in + own.first * sent};
-    char* const out = result == Result::kept ? kept : x.out + own.first * width;
-    const PartReducer reducer(x.reduction, {&parts, data, static_cast<size_t>(size_)}, x.sent, x.dtype, x.divisor);
-    reducer.reduce(0, own.count, never, [&](const void* elements, int64_t at, int64_t count) {
-      std::memcpy(out + at * width, elements, static_cast<size_t>(count * width));
-    });
-    if (result == Result::kept) kept += own.count * width;
-    const auto give = [&](int32_t to) {
-      return send(to, x.out, out_bytes, static_cast<uint64_t>(own.first * width), static_cast<uint64_t>(own.count * width), 2 * c + 1);
-    };
-    const auto take = [&](int32_t from) {
-      const Range theirs = range(c, from);
-      return receive(from, x.out, out_bytes, static_cast<uint64_t>(theirs.first * width), static_cast<uint64_t>(theirs.count * width),
-                     2 * c + 1);
-    };
-    if (result == Result::to_all)
-      HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t to, int32_t from) {
-        HEDDLE_PLUGIN_CHECK(take(from));
-        return give(to);
-      }));
-    if (result == Result::to_root && rank_ != root) HEDDLE_PLUGIN_CHECK(give(root));
-    if (result == Result::to_root && rank_ == root) HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return take(from); }));
+  static uint64_t bytes(int64_t count, int64_t width) { return static_cast<uint64_t>(count * width); }
+  char* slot(int64_t chunk, int32_t rank) const { return slots_ + static_cast<uint64_t>(chunk % 2 * ranks_.size_ + rank) * slot_bytes_; }
+  // In an order in which no rank is the first of all others.
+  template <class Act>
+  Status each_peer(const Act& act) {
+    const int32_t rank = ranks_.rank_, size = ranks_.size_;
+    for (int32_t after = 1; after < size; ++after) HEDDLE_PLUGIN_CHECK(act((rank + after) % size, (rank + size - after) % size));
+    return {};
   }
-  return each_peer([&](int32_t peer, int32_t) {
-    HEDDLE_PLUGIN_CHECK(wait(peer, x.in, in_bytes));
-    return wait(peer, x.out, out_bytes);
-  });
+  Status give(int64_t chunk, int32_t to) {
+    const Range own = range_(chunk, ranks_.rank_);
+    return ranks_.send(to, x_.out, bytes(count_, width_), bytes(own.first, width_), bytes(own.count, width_), 2 * chunk + 1);
+  }
+  Status take(int64_t chunk, int32_t from) {
+    const Range theirs = range_(chunk, from);
+    return ranks_.receive(from, x_.out, bytes(count_, width_), bytes(theirs.first, width_), bytes(theirs.count, width_), 2 * chunk + 1);
+  }
+
+  RankCollectives& ranks_;
+  const Elements& x_;
+  const RangeOf& range_;
+  const int64_t sent_, width_, count_;
+  uint64_t slot_bytes_ = 0;
+  char* slots_ = nullptr;
+};
+
+// Each rank combines its own of a chunk while the next chunk is under way. With Result::kept what is combined goes to `kept`, one chunk
+// after the other.
+template <class RangeOf>
+Status RankCollectives::in_chunks(const Elements& x, int64_t chunks, const RangeOf& range, Result result, int32_t root, char* kept) {
+  Chunks<RangeOf> all(*this, x, chunks, range);
+  HEDDLE_PLUGIN_CHECK(all.begin(0));
+  for (int64_t c = 0; c < chunks; ++c) {
+    if (c + 1 < chunks) HEDDLE_PLUGIN_CHECK(all.begin(c + 1));
+    const Range own = range(c, rank_);
+    HEDDLE_PLUGIN_CHECK(all.combine(c, result == Result::kept ? kept : x.out + own.first * width_of(x.dtype)));
+    if (result == Result::kept) kept += own.count * width_of(x.dtype);
+    if (result == Result::to_all) HEDDLE_PLUGIN_CHECK(all.give_to_all(c));
+    if (result == Result::to_root) HEDDLE_PLUGIN_CHECK(all.give_to(c, root));
+  }
+  return all.finish();
 }
 
 Status RankCollectives::all_reduce_elements(const Elements& x) {
@@ -433,7 +469,7 @@ Status RankCollectives::broadcast(Parts mine, int64_t root) {
   return {};
 }
 
-// Of many bytes the root gives each rank a part, which that gives to the others.
+// If there are many bytes, the root gives each rank a part, which that gives to the others.
 Status RankCollectives::broadcast_bytes(char* data, uint64_t bytes, int32_t root) {
   if (size_ == 2 || bytes <= static_cast<uint64_t>(short_bytes)) return along_tree(data, bytes, root);
   const auto part = [&](int32_t rank) { return share<Range>(0, static_cast<int64_t>(bytes), rank, size_); };

@@ -12,7 +12,7 @@
 
 #include "collective/reductions.h"
 #include "shared/collective_parts.h"
-#include "shared/rank_connections.h"
+#include "shared/ranks/rank_connections.h"
 
 namespace heddle::cpu {
 
@@ -31,7 +31,7 @@ class RankCollectives {
   uint64_t number() const { return number_; }
   size_t participants(Parts mine) const { return mine.size() * static_cast<size_t>(size_); }
 
-  // Of all tensors of the parts, as the operators of the same names document them.
+  // Do the work of the operators of these names for all tensors of the parts.
   Status all_reduce(Parts mine, Reduction reduction);
   Status reduce(Parts mine, Reduction reduction, int64_t root);
   Status reduce_scatter(Parts mine, Reduction reduction);
@@ -44,9 +44,9 @@ class RankCollectives {
 
  private:
   // The size up to which a collective is a short one, and the number of ranks from which short ones go along a tree; chunks of long ones
-  // have `least_chunk_bytes`, or `part_bytes` for each rank if that is more. Predictions count with these numbers, too
+  // have `min_chunk_bytes`, or `part_bytes` for each rank if that is more. Predictions count with these numbers, too
   // (runtime/session/predict_ranks.cc).
-  static constexpr int64_t short_bytes = 16 << 10, least_chunk_bytes = 1 << 20, part_bytes = 64 << 10;
+  static constexpr int64_t short_bytes = 16 << 10, min_chunk_bytes = 1 << 20, part_bytes = 64 << 10;
   static constexpr int32_t tree_from = 9;
   // Elements of which all ranks have some: `in` in the dtype in which they go, `out` in that of the tensor. They may be the same.
   struct Elements {
@@ -60,8 +60,11 @@ class RankCollectives {
   struct Range {
     int64_t first, count;
   };
-  // What becomes of the chunks that a rank has combined.
+  // Where the chunks go that a rank has combined.
   enum class Result : uint8_t { to_all, to_root, kept };
+
+  template <class RangeOf>
+  class Chunks;
 
   Status all_reduce_elements(const Elements& x);
   Status exchange_whole(const Elements& x);

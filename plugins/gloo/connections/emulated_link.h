@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "shared/rank_connections.h"
+#include "shared/ranks/rank_connections.h"
 
 namespace heddle::ranks {
 
@@ -24,7 +24,7 @@ struct LinkSettings {
 // Reads "DELAY_US,MB_PER_S", the value of HEDDLE_GLOO_LINK. Errors: invalid.
 Status parse_link(const std::string& text, LinkSettings* settings);
 
-// As those that it delays.
+// Connections that are like those that it delays.
 class EmulatedLink final : public operators::RankConnections {
  public:
   EmulatedLink(std::unique_ptr<operators::RankConnections> inner, const LinkSettings& settings);

@@ -33,7 +33,7 @@ namespace {
 using gloo::transport::UnboundBuffer;
 
 constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1;
-constexpr size_t most_places = 4096;
+constexpr size_t max_places = 4096;
 constexpr std::chrono::hours for_ever(1'000'000);
 
 // Threads that are made meanwhile never get SIGPIPE, which Gloo would end the process with when a peer has gone.
@@ -210,7 +210,7 @@ void GlooConnections::forget() {
 
 void GlooConnections::begin() {
   std::fill(came_.begin(), came_.end(), 0);
-  if (places_.size() > most_places) forget();
+  if (places_.size() > max_places) forget();
 }
 
 // Calls `act`, which may throw because a connection has broken, or because it has waited until `until`.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rendezvous/job_store.h"
-#include "shared/rank_connections.h"
+#include "shared/ranks/rank_connections.h"
 
 namespace gloo::transport {
 class Context;

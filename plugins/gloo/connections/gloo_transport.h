@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "shared/rank_connections.h"
+#include "shared/ranks/rank_connections.h"
 
 namespace heddle::ranks {
 
