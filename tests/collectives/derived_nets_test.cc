@@ -62,6 +62,29 @@ TEST(ReplicatedNets, NameCollectivesByTheirGradients) {
     }
 }
 
+// On the host a thread takes ready steps in the order of the plan: a collective comes as soon as its gradients are there, so that it goes
+// on beside the rest of the backward pass.
+TEST(ReplicatedNets, OfRanksSumGradientsBesideTheBackwardPass) {
+  const Crew crew{2, false};
+  const Job job = layers_job(4);
+  const Runtime runtime = runtime_with_devices();
+  auto nets = training_nets(runtime, crew, job);
+  ASSERT_TRUE(nets.ok()) << nets.status().text();
+  auto session = runtime.open(*nets, options_of(crew, "plan"));
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const auto plan = session->plan({rows_of_rank(job.steps[0][0], 0, 2)});
+  ASSERT_TRUE(plan.ok()) << plan.status().text();
+  std::vector<size_t> sums, products;
+  for (size_t i = 0; i < (*plan)->steps.size(); ++i) {
+    const PlanInfo::Step& step = (*plan)->steps[i];
+    if (step.type == "AllReduce" && step.name.find(".gradient.") != std::string::npos) sums.push_back(i);
+    if (step.name.rfind("product", 0) == 0 && step.name.find("gradient") != std::string::npos) products.push_back(i);
+  }
+  ASSERT_EQ(sums.size(), 8u);
+  ASSERT_GE(products.size(), 4u);
+  EXPECT_LT(sums[1], products.back()) << "gradients of the last layer are summed before those of the first are made";
+}
+
 // Indices that two tables share are gathered once on each device.
 TEST(ReplicatedNets, GatherSharedIndicesOnce) {
   const Net net = net_of({3, true}, lookup_job(12));

@@ -9,8 +9,10 @@ class ToolPlanRanks : public ::testing::Test {
   void SetUp() override {
     ASSERT_EQ(heddle({"model", "lenet", "--train", "-o", file("one.heddle")}).status, 0);
     ASSERT_EQ(heddle({"model", "lenet", "--train", "--ranks", "2", "-o", file("ranks.heddle")}).status, 0);
-    const Outcome traced = heddle({"run", file("one.heddle"), "--net", "train", "--symbol", "N=8", "--input", "label=zeros", "--threads",
-                                   "1", "--trace", file("trace.json")});
+    const std::vector<int64_t> labels(8);
+    write_text(file("labels.npy"), npy_of("<i8", "8,", labels.data(), 8 * labels.size()));
+    const Outcome traced = heddle({"run", file("one.heddle"), "--net", "train", "--symbol", "N=8", "--random", "1", "--input",
+                                   "labels=" + file("labels.npy"), "--threads", "1", "--trace", file("trace.json")});
     ASSERT_EQ(traced.status, 0) << traced.err;
   }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
