@@ -31,21 +31,22 @@ bool is_nan(T a) {
   return false;
 }
 
+// `result` may be `a`.
 template <class T>
-void combine_elements(Reduction reduction, T* a, const T* b, int64_t count) {
+void combine_elements(Reduction reduction, const T* a, const T* b, int64_t count, T* result) {
   switch (reduction) {
     case Reduction::sum:
     case Reduction::mean:
-      for (int64_t i = 0; i < count; ++i) a[i] = sum_of(a[i], b[i]);
+      for (int64_t i = 0; i < count; ++i) result[i] = sum_of(a[i], b[i]);
       break;
     case Reduction::prod:
-      for (int64_t i = 0; i < count; ++i) a[i] = product_of(a[i], b[i]);
+      for (int64_t i = 0; i < count; ++i) result[i] = product_of(a[i], b[i]);
       break;
     case Reduction::min:
-      for (int64_t i = 0; i < count; ++i) a[i] = b[i] < a[i] || is_nan(b[i]) ? b[i] : a[i];
+      for (int64_t i = 0; i < count; ++i) result[i] = b[i] < a[i] || is_nan(b[i]) ? b[i] : a[i];
       break;
     case Reduction::max:
-      for (int64_t i = 0; i < count; ++i) a[i] = a[i] < b[i] || is_nan(b[i]) ? b[i] : a[i];
+      for (int64_t i = 0; i < count; ++i) result[i] = a[i] < b[i] || is_nan(b[i]) ? b[i] : a[i];
       break;
   }
 }
@@ -75,11 +76,19 @@ void PartReducer::reduce_piece(int64_t first, int64_t count, void* piece) const 
 
 template <class T>
 void PartReducer::reduce_as(int64_t first, int64_t count, void* piece) const {
-  alignas(64) T result[piece_elements];
+  alignas(64) T computed[piece_elements];
+  const bool in_place = to_ == dtype_of<T>::id;
+  T* const result = in_place ? static_cast<T*>(piece) : computed;
   combine(0, parts_.parts, first, count, result);
   if (reduction_ == Reduction::mean)
     for (int64_t i = 0; i < count; ++i) result[i] /= static_cast<T>(divisor_);
-  convert(dtype_of<T>::id, result, to_, piece, count);
+  if (!in_place) convert(dtype_of<T>::id, result, to_, piece, count);
+}
+
+// The elements of one part where they are, if they need no conversion; else null.
+template <class T>
+const T* PartReducer::elements_of(size_t part, int64_t first) const {
+  return from_ == dtype_of<T>::id ? static_cast<const T*>(parts_.data(parts_.user, part)) + first : nullptr;
 }
 
 template <class T>
@@ -89,10 +98,12 @@ void PartReducer::combine(size_t begin, size_t end, int64_t first, int64_t count
     return convert(from_, data + first * static_cast<int64_t>(byte_width(from_)), dtype_of<T>::id, result, count);
   }
   const size_t middle = begin + std::bit_floor(end - begin - 1);  // the left tree is full
-  combine(begin, middle, first, count, result);
-  alignas(64) T right[piece_elements];
-  combine(middle, end, first, count, right);
-  combine_elements(reduction_, result, right, count);
+  const T* left = middle - begin == 1 ? elements_of<T>(begin, first) : nullptr;
+  if (!left) combine(begin, middle, first, count, result), left = result;
+  const T* right = end - middle == 1 ? elements_of<T>(middle, first) : nullptr;
+  alignas(64) T computed[piece_elements];
+  if (!right) combine(middle, end, first, count, computed), right = computed;
+  combine_elements(reduction_, left, right, count, result);
 }
 
 }  // namespace heddle::cpu

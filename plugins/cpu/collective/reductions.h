@@ -54,6 +54,8 @@ class PartReducer {
   template <class T>
   void reduce_as(int64_t first, int64_t count, void* piece) const;
   template <class T>
+  const T* elements_of(size_t part, int64_t first) const;
+  template <class T>
   void combine(size_t begin, size_t end, int64_t first, int64_t count, T* result) const;
 
   const Reduction reduction_;
