@@ -36,6 +36,12 @@ std::string text_to_compare(const std::string& collectives) {
   return fmt::format("{}\n{}", library_version(), collectives);
 }
 
+std::string without_names(const std::string& text) {
+  std::string alike;
+  for (std::string_view rest = text; !rest.empty();) alike.append(Line(next_line(rest)).alike) += '\n';
+  return alike;
+}
+
 // Texts of one length: that of the longest.
 Result<std::vector<std::string>> exchange_texts(const Resource& object, const std::string& mine, size_t size, uint64_t deadline_ticks) {
   HEDDLE_TRY(const std::vector<uint64_t> lengths, object.exchange(mine.size(), size, deadline_ticks));

@@ -14,6 +14,9 @@ namespace heddle {
 // Returns the text of this rank: a line for the version, then PlanCommunicator::collectives.
 std::string text_to_compare(const std::string& collectives);
 
+// Returns the part of it that ranks must have alike: names may differ.
+std::string without_names(const std::string& text);
+
 // Gives `mine` to all ranks, and returns each rank's text. All ranks call it. Errors: as Resource::exchange; device_failed (a rank gives no
 // text).
 Result<std::vector<std::string>> exchange_texts(const Resource& object, const std::string& mine, size_t size, uint64_t deadline_ticks);

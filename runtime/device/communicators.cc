@@ -241,8 +241,8 @@ struct CommunicatorTurns::Turn {
   const std::string name;
   const std::vector<uint32_t> at;          // as PlanCommunicator::at
   const std::vector<std::string> devices;  // as PlanCommunicator::devices
-  const std::string compared;              // what ranks must have alike
-  uint64_t hash;                           // of that: find_hashes()
+  const std::string compared;              // with what ranks must have alike
+  uint64_t hash;                           // of the latter: find_hashes()
   std::shared_ptr<Group> group;            // null before the first run; set by the thread that runs, under the turns' mutex_
   FairSharedMutex::Hold hold;
   bool entered = false;  // set by the thread that runs, under the turns' mutex_
@@ -308,7 +308,7 @@ void CommunicatorTurns::find_hashes() {
     for (const auto& other : turns_)
       if (other->has_ranks_of(*turn))
         for (const uint32_t at : other->at) order[at] = other->name;
-    std::string text = turn->compared;
+    std::string text = without_names(turn->compared);
     for (const auto& [at, name] : order) text += ' ' + quoted(name);
     hashes.push_back(checksum(std::as_bytes(std::span(text))));
   }
