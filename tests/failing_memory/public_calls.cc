@@ -548,6 +548,15 @@ void add_observing_calls(Calls& calls) {
   calls.push_back({"predict_step", "", true, [](const WorldPointer& w) -> Call {
                      return [plan = value_of(w->control().plan())]() -> Answer { return {{}, predict_step(*plan, {}).ns == 0}; };
                    }});
+  calls.push_back({"predict_step", "of ranks", true, [](const WorldPointer& w) -> Call {
+                     return [plan = value_of(w->control().plan())]() -> Answer {
+                       const std::vector<int64_t> times(plan->steps.size(), 1000);
+                       return {{}, predict_step(*plan, times, RankLink()).ns > 0};
+                     };
+                   }});
+  calls.push_back({"all_reduce_ns", "", true, [](const WorldPointer&) -> Call {
+                     return []() -> Answer { return {{}, all_reduce_ns(1000, {2, 1, 0, 0}) > 0}; };
+                   }});
   calls.push_back({"memory_by_owner", "", true, [](const WorldPointer& w) -> Call {
                      return [plan = value_of(w->control().plan())]() -> Answer { return {{}, !memory_by_owner(*plan).empty()}; };
                    }});
