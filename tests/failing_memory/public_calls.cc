@@ -549,8 +549,8 @@ void add_observing_calls(Calls& calls) {
                      return [plan = value_of(w->control().plan())]() -> Answer { return {{}, predict_step(*plan, {}).ns == 0}; };
                    }});
   calls.push_back({"predict_step", "of ranks", true, [](const WorldPointer& w) -> Call {
-                     return [plan = value_of(w->control().plan())]() -> Answer {
-                       const std::vector<int64_t> times(plan->steps.size(), 1000);
+                     const auto plan = value_of(w->control().plan());
+                     return [plan, times = std::vector<int64_t>(plan->steps.size(), 1000)]() -> Answer {
                        return {{}, predict_step(*plan, times, RankLink()).ns > 0};
                      };
                    }});
