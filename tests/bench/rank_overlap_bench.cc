@@ -118,7 +118,7 @@ double all_reduce_ms(const Runtime& runtime, const Place& place, int64_t bytes, 
   return measure(session, {{DType::f32, Shape{bytes / 4}, x.data()}}, runs, together).ms;
 }
 
-void run_rank(const Place& place, int steps, int64_t batch) {
+void run_rank(const Place& place, int steps, int64_t batch, int64_t delay_ns) {
   RuntimeOptions with;
   with.default_plugins = false;
   with.threads = 1;
@@ -139,8 +139,10 @@ void run_rank(const Place& place, int steps, int64_t batch) {
                long_ms = all_reduce_ms(runtime, place, 16 << 20, 10, together);
   RankLink link;
   link.ranks = 2;
-  link.ns_per_byte = long_ms * 1e6 / (16 << 20);
-  link.message_ns = static_cast<int64_t>(short_ms * 1e6);
+  link.delay_ns = delay_ns;
+  link.message_ns = std::max<int64_t>(0, static_cast<int64_t>(short_ms * 1e6) - delay_ns);
+  const double messages = static_cast<double>(all_reduce_ns(16 << 20, link));  // without its bytes
+  link.ns_per_byte = std::max(0.0, long_ms * 1e6 - messages) / (16 << 20);
   std::vector<int64_t> step_ns;
   for (const StepTime& step : alone.profile.steps) step_ns.push_back(step.end_ns - step.begin_ns);
   if (says) {
@@ -170,17 +172,19 @@ void run_rank(const Place& place, int steps, int64_t batch) {
 }  // namespace heddle
 
 int main(int argc, char** argv) {
-  ::setenv("HEDDLE_GLOO_LINK", argc > 1 ? argv[1] : "50,625", 1);
+  const char* const link = argc > 1 ? argv[1] : "50,625";
+  ::setenv("HEDDLE_GLOO_LINK", link, 1);
+  const auto delay_ns = static_cast<int64_t>(1000 * std::atof(link));
   const int steps = argc > 2 ? std::atoi(argv[2]) : 12;
   const int64_t batch = argc > 3 ? std::atoi(argv[3]) : 4;
   std::string folder = (std::filesystem::temp_directory_path() / "heddle-rank-overlap-XXXXXX").string();
   if (!::mkdtemp(folder.data())) return 1;
   const pid_t child = ::fork();
   if (child == 0) {
-    heddle::run_rank({folder, 1}, steps, batch);
+    heddle::run_rank({folder, 1}, steps, batch, delay_ns);
     return 0;
   }
-  heddle::run_rank({folder, 0}, steps, batch);
+  heddle::run_rank({folder, 0}, steps, batch, delay_ns);
   int status = 0;
   ::waitpid(child, &status, 0);
   std::filesystem::remove_all(folder);
