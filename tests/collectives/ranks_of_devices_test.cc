@@ -4,8 +4,8 @@
 #include <iterator>
 #include <memory>
 
-#include "collectives/participants.h"
 #include "collectives/rank_children.h"
+#include "collectives/training_jobs.h"
 
 namespace heddle {
 namespace {
@@ -107,6 +107,69 @@ TEST(RanksOfDevices, HaveTheBitsOfAsManyRanks) {
     std::ifstream file(file_of(folder, p), std::ios::binary);
     EXPECT_TRUE(std::string(std::istreambuf_iterator<char>(file), {}) == expected[static_cast<size_t>(p)]) << "participant " << p;
   }
+}
+
+// A process that trains on two devices. In the second step an index of rank 1 is out of range, which only its device sees: no rank updates
+// anything, and all go on.
+TEST(RanksOfDevices, DISABLED_OneRankThatLearns) {
+  const ThisRank here = ThisRank::find();
+  const Runtime runtime = runtime_with_devices(1, "gloo");
+  Job job = lookup_job(8, 3);
+  TrainingOptions how = job.how;
+  how.parallel.communicator = world;
+  how.parallel.devices = {sim(0), sim(1)};
+  how.parallel.ranks = here.size;
+  std::vector<Net> nets_of_job;
+  nets_of_job.push_back(job.net);
+  auto nets = Nets::of(std::move(nets_of_job));
+  ASSERT_TRUE(nets.ok());
+  const Status added = nets->add_training(runtime, job.net.name, how, job.net.name);
+  ASSERT_TRUE(added.ok()) << added.text();
+  SessionOptions options;
+  options.copies = Copies::automatic;
+  CommunicatorOptions& communicator = options.communicators.emplace_back();
+  communicator.name = world;
+  communicator.rank = here.rank;
+  communicator.size = here.size;
+  communicator.rendezvous = "file:" + here.folder + "/meet";
+  communicator.devices = {sim(0), sim(1)};
+  auto session = runtime.open(*nets, options);
+  ASSERT_TRUE(session.ok()) << session.status().text();
+  const auto variables = [&] {
+    Trained now;
+    EXPECT_TRUE(testing_collectives::detail::read_variables(*session, Internals::of(*nets).nets[0], &now).ok());
+    return now.variables;
+  };
+  const auto run_step = [&](size_t step, bool fault) {
+    Arrays arrays = job.steps[step];
+    if (fault && here.rank == 1) {
+      auto indices = arrays[0].as<int64_t>();
+      indices.back() = 5000;
+      arrays[0] = Array::of(DType::i64, arrays[0].shape, indices);
+    }
+    std::vector<TensorView> inputs;
+    for (const Array& array : arrays) inputs.push_back(rows_of_rank(array, here.rank, here.size));
+    return session->run(inputs).status();
+  };
+  ASSERT_TRUE(run_step(0, false).ok());
+  const auto before = variables();
+  const Status failed = run_step(1, true);
+  EXPECT_NE(failed.text().find(here.rank == 1 ? "index 5000 is outside" : "rank 1 has left communicator \"world\""), std::string::npos)
+      << failed.text();
+  EXPECT_EQ(variables(), before);
+  Status again;
+  for (int attempt = 0; attempt < 5 && !(again = run_step(1, false)).ok(); ++attempt) {
+  }
+  EXPECT_TRUE(again.ok()) << again.text();
+  EXPECT_NE(variables(), before);
+}
+
+TEST(RanksOfDevices, UpdateNothingWhereADeviceOfOneSeesABadIndex) {
+  const std::string folder = folder_of("bad index");
+  std::vector<std::unique_ptr<RankProcess>> processes;
+  for (int rank = 0; rank < ranks; ++rank)
+    processes.push_back(std::make_unique<RankProcess>("RanksOfDevices.DISABLED_OneRankThatLearns", ThisRank{rank, ranks, folder}));
+  for (const auto& process : processes) EXPECT_EQ(process->wait(), 0) << process->said();
 }
 
 }  // namespace
