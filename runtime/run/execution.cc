@@ -134,17 +134,19 @@ Result<void*> Execution::on_host(ValueId value, std::vector<std::byte>& staging)
 // ---------------------------------------------------------------- running
 
 // Signals asynchronous steps under way, runs of subnets that may leave their thread, and devices to end soon; with `all`, steps of the
-// update phase too.
-void Execution::tell(bool all) {
+// update phase too. `why`: as of abort_communicators().
+void Execution::tell(bool all, const Status* why) {
   if (pending_.any()) pending_.abort(all ? plan_->graph.count : plan_->graph.tail_begin);
-  abort_communicators();
+  abort_communicators(why);
   if (may_leave()) subnets_.tell(all);
   if (devices_ && !outer_devices_) devices_->answers().abort(all);
 }
 
 void Execution::stop(bool all) {
   scope_.cancel();
-  tell(all);
+  Status cancelled;  // any thread may be here while the next run begins, and forgets the failures of this one
+  if (resources_->uses_communicators()) without_exceptions([&] { cancelled = Status(Code::cancelled, "its run was cancelled"); });
+  tell(all, &cancelled);
   resources_->wake();
   scheduler_.wake();
 }
@@ -296,11 +298,13 @@ bool Execution::show(uint32_t step) {
   return refused_.ok();
 }
 
-// `failure`: why the run ends; null: what is known of that is found here. The other ranks are told.
+// `failure`: why the run ends, Ok if there was no memory to say it; null: it is found here, by a thread of the run. The other ranks are
+// told.
 void Execution::abort_communicators(const Status* failure) noexcept {
   if (!resources_->uses_communicators()) return;
   std::string why;
   without_exceptions([&] {
+    if (failure && failure->ok()) return;
     const Status ends = failure ? *failure : failures_.error(scope_.stop_reason());
     const Diagnostic& told = ends.diagnostic();
     why = told.node.empty() ? told.message : fmt::format("{}: {}", quoted(told.node), told.message);

@@ -198,7 +198,7 @@ class Execution final : public OutstandingWork::Kept {
   bool gave_up() const;
   void note_device_failures();
   void stop(bool all);
-  void tell(bool all);
+  void tell(bool all, const Status* why = nullptr);
   bool blame(const std::string& text);
   void note_abort(uint32_t step);
   static void step_failed(void* self, uint32_t step, heddle_status status);
