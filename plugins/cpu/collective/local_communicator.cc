@@ -51,12 +51,15 @@ class LocalMeeting {
     performed_.swap(came_);
     std::fill(came_.begin(), came_.end(), nullptr);
     waiting_ = 0;
+    ++completing_;
     lock.unlock();
     const Status status = work.perform(performed_);
     const bool ended = status.code == HEDDLE_ERROR_CANCELLED;  // the first rank is asked whether its run goes on
     if (ended) leave(0, "its run has ended");
     for (size_t i = 0, count = performed_.size(); i < count; ++i)
       complete(*performed_[i], ended ? ended_status(static_cast<int32_t>(i)) : status);
+    lock.lock();
+    --completing_;
   }
 
   // Ends the meeting, unless it is over: those that wait fail.
@@ -79,6 +82,7 @@ class LocalMeeting {
     int32_t missing = -1;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (completing_ > 0) return {};  // a rank whose step is completed may have left, and the others' steps are about to be
       if (over()) return status_of(rank);
       if (waiting_ == 0 || Clock::now() - since_ < timeout_) return {};
       while (came_[static_cast<size_t>(++missing)]) {
@@ -140,6 +144,7 @@ class LocalMeeting {
   std::vector<bool> joined_, gave_;                  // by rank: those that there are; those whose bytes of this round are there
   std::vector<const RunContext*> came_, performed_;  // by rank: those that wait; those whose work is done
   size_t waiting_ = 0;
+  int completing_ = 0;       // threads that complete steps
   Clock::time_point since_;  // of the first that waits
   std::vector<char> given_, exchanged_;
   uint64_t rounds_ = 0;
@@ -193,7 +198,8 @@ LocalCommunicator::~LocalCommunicator() {
 }
 
 void LocalCommunicator::start(const CollectiveWork& work, const RunContext& context) {
-  meeting_->come(rank_, work, context);
+  const std::shared_ptr<LocalMeeting> meeting = meeting_;  // the last step that is completed may let go of this object
+  meeting->come(rank_, work, context);
 }
 
 Status LocalCommunicator::perform(const CollectiveWork& work, Parts mine) {
