@@ -71,7 +71,7 @@ class Sentence {
     return text + "; " + list_of(that_came_to(lost_.mine)) + " had come";
   }
 
-  // This one has waited for nobody, but has left for a reason of its own.
+  // A rank that waited for no other has left for a reason of its own.
   std::string of_leaving(size_t rank) const {
     std::string text = list_of({static_cast<int32_t>(rank)}) + " has left " + lost_.communicator + ": " + all_[rank]->reason +
                        "; it was in " + place_of(*all_[rank]);

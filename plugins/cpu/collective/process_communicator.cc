@@ -133,12 +133,13 @@ void ProcessCommunicator::work() {
       if (!task && ends_) break;
     }
     const Status status = task ? do_task(*task) : connections_->idle();
-    if (!status.ok() && leave(task, status)) return;
+    if (!status.ok()) return leave(task, status);
   }
   connections_->report({collectives_->number(), "", "its session has closed", {}, exchanges_, exchanged_});
 }
 
-// Fails if the communicator is over with that; a task that fails for another reason is finished.
+// Fails if the communicator is over with that. What is invalid is found before anything is sent, and fails the task alone; after any other
+// failure, also for want of memory, messages may be under way into the memory of the task, which leave() ends before the task.
 Status ProcessCommunicator::do_task(Task& task) {
   Status status;
   try {
@@ -151,8 +152,7 @@ Status ProcessCommunicator::do_task(Task& task) {
   } catch (const std::exception& error) {
     status = {HEDDLE_ERROR_OUT_OF_MEMORY, error.what()};
   }
-  const bool over = status.code == HEDDLE_ERROR_DEVICE || status.code == HEDDLE_ERROR_CANCELLED || status.code == HEDDLE_PENDING;
-  if (over) return status;
+  if (!status.ok() && status.code != HEDDLE_ERROR_INVALID) return status;
   finish(task, std::move(status));
   return {};
 }
@@ -191,10 +191,10 @@ std::vector<std::optional<RankReport>> ProcessCommunicator::answers(const std::v
   }
 }
 
-// Returns true: nothing comes after.
-bool ProcessCommunicator::leave(Task* task, const Status& failure) {
+// Ends all: nothing comes after.
+void ProcessCommunicator::leave(Task* task, const Status& failure) {
   LostRanks lost;
-  const bool late = failure.code == HEDDLE_PENDING;
+  const bool late = failure.code == HEDDLE_PENDING, broken = failure.code == HEDDLE_ERROR_DEVICE;
   bool aborted = false, ends = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -208,15 +208,17 @@ bool ProcessCommunicator::leave(Task* task, const Status& failure) {
   lost.broken = connections_->broken();
   lost.mine.number = collectives_->number();
   lost.mine.collective = !task ? "" : task->work ? '"' + task->work->node() + '"' : "an exchange";
-  if (!aborted && !ends) lost.mine.missing = late ? connections_->missing() : lost.broken;
+  const bool of_others = !aborted && !ends && (late || broken);  // else this rank leaves for a reason of its own
+  if (of_others) lost.mine.missing = late ? connections_->missing() : lost.broken;
   lost.mine.exchanges = exchanges_;
   lost.mine.exchanged = exchanged_;
   connections_->report(lost.mine);
   connections_->close();
-  // A rank that leaves of its own will need not know of the others, unless an exchange is open.
-  const bool asks = !(aborted || ends) || (task && !task->work);
-  if (asks) lost.reports = answers(lost.broken);
-  const Status over = aborted || ends ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason) : Status(HEDDLE_ERROR_DEVICE, text_of(lost));
+  // Then it need not know of the others, unless an exchange is open.
+  if (of_others || (task && !task->work)) lost.reports = answers(lost.broken);
+  const Status over = of_others         ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
+                      : aborted || ends ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)
+                                        : failure;
   const bool completed = task && !task->work && complete_exchange(*task, lost.reports);
   Task* next = nullptr;
   {
@@ -225,7 +227,6 @@ bool ProcessCommunicator::leave(Task* task, const Status& failure) {
     next = task_;  // one that came meanwhile, if there was none
   }
   if (next) finish(*next, completed ? Status() : over);
-  return true;
 }
 
 // Fills in the bytes of all ranks, if one of them has got them all.

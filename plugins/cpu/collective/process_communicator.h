@@ -52,7 +52,7 @@ class ProcessCommunicator final : public Communicator {
   void work();
   Status do_task(Task& task);
   void finish(Task& task, Status status);
-  bool leave(Task* task, const Status& failure);
+  void leave(Task* task, const Status& failure);
   std::vector<std::optional<operators::RankReport>> answers(const std::vector<int32_t>& broken);
   bool complete_exchange(Task& task, const std::vector<std::optional<operators::RankReport>>& reports) const;
 

@@ -29,11 +29,11 @@ Range share(int64_t first, int64_t count, int32_t rank, int32_t size) {
 RankCollectives::RankCollectives(RankConnections& connections, int32_t rank, int32_t size)
     : connections_(connections), rank_(rank), size_(size) {}
 
-uint64_t RankCollectives::begin(RankClock::time_point until) {
+void RankCollectives::begin(RankClock::time_point until) {
   until_ = until;
   connections_.begin();
   ++sequence_;
-  return ++number_;
+  ++number_;
 }
 
 // With many ranks a chunk has more bytes, so that the parts of ranks do not become short messages.

@@ -26,8 +26,9 @@ using operators::RankMemory;
 class RankCollectives {
  public:
   RankCollectives(RankConnections& connections, int32_t rank, int32_t size);
-  // Begins a collective, which fails at `until`. Returns its number: 1 is the first.
-  uint64_t begin(RankClock::time_point until);
+  // Begins a collective, which fails at `until`.
+  void begin(RankClock::time_point until);
+  // The number of collectives that have begun.
   uint64_t number() const { return number_; }
   size_t participants(Parts mine) const { return mine.size() * static_cast<size_t>(size_); }
 
