@@ -1,4 +1,4 @@
-// Trainers of several ranks learn what one learns from the same batches, and are alike, whoever of them sees the files.
+// Trainers of several ranks learn what one learns from the same batches, and are alike, whichever of them sees the files.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -39,7 +39,7 @@ class ProcessCommunicator final : public Communicator {
   // The work of the thread: a collective, or an exchange of bytes.
   struct Task {
     const CollectiveWork* work = nullptr;
-    const RunContext* started = nullptr;  // its step is completed; null: somebody waits for `done`
+    const RunContext* started = nullptr;  // the context of its step, which is completed; null: a thread waits for `done`
     Parts mine;
     const void* given = nullptr;
     void* all = nullptr;

@@ -2,7 +2,7 @@
 //
 // A rendezvous is FORM or FORM,interface=NAME: FORM is one of rendezvous/job_store.h, NAME a network interface of this machine, as in
 // "redis:10.0.0.1:6379/job,interface=eth1". Without one only processes of this machine are found: they listen on the loopback address.
-// Nothing that goes over the network is encrypted, and whoever reaches a port may speak to it (docs/security.md).
+// The network sees all bytes as they are, and a program that reaches a port is taken for a rank (docs/security.md).
 #pragma once
 
 #include <memory>

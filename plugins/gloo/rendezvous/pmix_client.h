@@ -13,8 +13,7 @@ namespace heddle::rendezvous {
 // Thread-safe. Errors: device (no launcher started this process, or its server does not answer).
 //
 // The connection is ended when the process exits: mpirun takes a process that does not say so for one that has failed, and ends the others.
-// Ending it
-// waits for no other process, dead or alive, but for the own server alone, and two seconds at most.
+// Ending it waits for no other process, dead or alive, but for the own server alone, and two seconds at most.
 plugin::Status pmix_client(pmix_proc_t* self);
 
 // Reads what the launcher says of the whole job. Errors: device.

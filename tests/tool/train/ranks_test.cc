@@ -316,7 +316,7 @@ TEST(ToolRanks, NetsAreMadeForTheirNumber) {
   };
   expect_all_well(run_together({tool(two, 0, 2), tool(two, 1, 2)}));
   expect_all_well(job.train("all"));
-  EXPECT_EQ(job.learned("made"), job.learned("all")) << "the same, whoever made the net learn";
+  EXPECT_EQ(job.learned("made"), job.learned("all")) << "a net that was made to learn before learns the same";
   const Outcome of_one = tool(one, 0, 2).run(), of_three = tool(two, 0, 3).run();
   EXPECT_EQ(of_one.status, 2);
   EXPECT_TRUE(
