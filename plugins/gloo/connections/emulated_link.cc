@@ -42,9 +42,9 @@ RankMemory* EmulatedLink::memory(int32_t peer, void* data, uint64_t bytes) {
   return made;
 }
 
-void EmulatedLink::forget() {
-  inner_->forget();
-  places_.clear();
+void EmulatedLink::begin() {
+  inner_->begin();
+  places_.clear();  // the connections may have forgotten theirs
 }
 
 // Stamps are used again and again, so that the connections know them.
@@ -81,11 +81,10 @@ Status EmulatedLink::wait(RankMemory& memory, RankClock::time_point until) {
   RankClock::time_point arrival = RankClock::time_point::min();
   for (const auto& stamp : place.received) {
     HEDDLE_PLUGIN_CHECK(inner_->wait(*stamp->place, until));
-    RankClock::time_point& busy = busy_until_;
-    busy = std::max(busy, RankClock::time_point(std::chrono::nanoseconds(stamp->sent_ns)));
+    busy_until_ = std::max(busy_until_, RankClock::time_point(std::chrono::nanoseconds(stamp->sent_ns)));
     if (settings_.bytes_per_ns > 0)
-      busy += std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(stamp->bytes) / settings_.bytes_per_ns));
-    arrival = std::max(arrival, busy + settings_.delay);
+      busy_until_ += std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(stamp->bytes) / settings_.bytes_per_ns));
+    arrival = std::max(arrival, busy_until_ + settings_.delay);
   }
   HEDDLE_PLUGIN_CHECK(wait_for(place.received, until));
   return sleep_until(arrival, until);

@@ -30,8 +30,7 @@ class EmulatedLink final : public operators::RankConnections {
   EmulatedLink(std::unique_ptr<operators::RankConnections> inner, const LinkSettings& settings);
   ~EmulatedLink() override;
   operators::RankMemory* memory(int32_t peer, void* data, uint64_t bytes) override;
-  void forget() override;
-  void begin() override { inner_->begin(); }
+  void begin() override;
   Status send(operators::RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) override;
   Status receive(operators::RankMemory& into, uint64_t tag, uint64_t offset, uint64_t bytes) override;
   Status wait(operators::RankMemory& memory, operators::RankClock::time_point until) override;

@@ -204,13 +204,9 @@ RankMemory* GlooConnections::memory(int32_t peer, void* data, uint64_t bytes) {
   }
 }
 
-void GlooConnections::forget() {
-  places_.clear();
-}
-
 void GlooConnections::begin() {
   std::fill(came_.begin(), came_.end(), 0);
-  if (places_.size() > max_places) forget();
+  if (places_.size() > max_places) places_.clear();
 }
 
 // Calls `act`, which may throw because a connection has broken, or because it has waited until `until`.
@@ -328,20 +324,14 @@ void GlooConnections::close() {
 
 void GlooConnections::report(const RankReport& mine) {
   // Who can not write it is silent for the others.
-  (void)rendezvous::report(*store_, attempt_, rank_,
-                           {mine.number, mine.collective, mine.reason, mine.missing, mine.exchanges, mine.exchanged});
+  (void)rendezvous::report(*store_, attempt_, rank_, mine);
 }
 
 std::vector<std::optional<RankReport>> GlooConnections::reports() {
-  std::vector<std::optional<RankReport>> all(static_cast<size_t>(size_));
-  std::vector<std::optional<rendezvous::Report>> found;
+  std::vector<std::optional<RankReport>> all;
   const std::function<bool()> never;
-  const rendezvous::Patience none = {RankClock::now(), never};
-  if (!rendezvous::collect(*store_, attempt_, size_, rank_, none, &found).ok()) return all;
-  for (size_t i = 0; i < found.size(); ++i)
-    if (found[i])
-      all[i] =
-          RankReport{found[i]->number, found[i]->collective, found[i]->reason, found[i]->missing, found[i]->exchange, found[i]->exchanged};
+  // Where the store fails, those that were read before it did are all.
+  (void)rendezvous::collect(*store_, attempt_, size_, rank_, {RankClock::now(), never}, &all);
   return all;
 }
 

@@ -42,7 +42,6 @@ class GlooConnections final : public operators::RankConnections {
                  const std::function<bool()>& cancelled);
 
   RankMemory* memory(int32_t peer, void* data, uint64_t bytes) override;
-  void forget() override;
   void begin() override;
   Status send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) override;
   Status receive(RankMemory& into, uint64_t tag, uint64_t offset, uint64_t bytes) override;

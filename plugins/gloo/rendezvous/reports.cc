@@ -49,7 +49,7 @@ std::string key_of(const std::string& attempt) {
 
 std::string encode(const Report& report) {
   std::string text =
-      std::to_string(report.number) + " " + std::to_string(report.exchange) + " " + std::to_string(report.missing.size()) + " ";
+      std::to_string(report.number) + " " + std::to_string(report.exchanges) + " " + std::to_string(report.missing.size()) + " ";
   for (const int32_t rank : report.missing) text += std::to_string(rank) + " ";
   for (const std::string* one : {&report.collective, &report.reason, &report.exchanged}) text += std::to_string(one->size()) + " " + *one;
   return checksum(text) + text;
@@ -61,7 +61,7 @@ bool decode(std::string_view text, Report* report) {
   Parser parser(text.substr(sum_size));
   Report read;
   size_t missing = 0;
-  if (!parser.number(&read.number) || !parser.number(&read.exchange) || !parser.number(&missing) || missing > parser.left()) return false;
+  if (!parser.number(&read.number) || !parser.number(&read.exchanges) || !parser.number(&missing) || missing > parser.left()) return false;
   read.missing.resize(missing);
   for (int32_t& rank : read.missing)
     if (!parser.number(&rank)) return false;

@@ -9,18 +9,11 @@
 #include <vector>
 
 #include "rendezvous/job_store.h"
+#include "shared/ranks/rank_report.h"
 
 namespace heddle::rendezvous {
 
-struct Report {
-  uint64_t number = 0;           // the position of the collective in this attempt
-  std::string collective;        // its name
-  std::string reason;            // why it failed here
-  std::vector<int32_t> missing;  // the ranks that this one waited for
-  uint64_t exchange = 0;         // the position of the last exchange of bytes
-  std::string exchanged;         // what it was about
-  bool operator==(const Report&) const = default;
-};
+using Report = operators::RankReport;
 
 // One text for a report, and back. decode() returns false for any other text, one that is cut off or damaged included.
 std::string encode(const Report& report);

@@ -13,20 +13,11 @@
 #include <vector>
 
 #include "shared/operator_api.h"
+#include "shared/ranks/rank_report.h"
 
 namespace heddle::operators {
 
 using RankClock = std::chrono::steady_clock;
-
-// Where a rank was when it went no further, and why: it tells the others once.
-struct RankReport {
-  uint64_t number = 0;           // of the collective that it had come to: 1 is the first over these connections
-  std::string collective;        // its name; "": the rank was in none
-  std::string reason;            // why it goes no further
-  std::vector<int32_t> missing;  // the ranks that it waited for
-  uint64_t exchanges = 0;        // how many exchanges of bytes it has completed
-  std::string exchanged;         // the bytes of all ranks in the last one
-};
 
 // A place in the memory of this process whose bytes are sent to one peer, or received from it. Made by RankConnections::memory().
 class RankMemory;
@@ -37,11 +28,9 @@ class RankConnections {
  public:
   virtual ~RankConnections() = default;
   // Returns [data, data + bytes) as a place whose bytes go to and come from `peer`. Allocates nothing for a place that is known already;
-  // valid until forget(). Null without memory.
+  // valid until the next begin(). Null without memory.
   virtual RankMemory* memory(int32_t peer, void* data, uint64_t bytes) = 0;
-  // Forgets all places. REQUIRES: wait() was called for each.
-  virtual void forget() = 0;
-  // Begins an operation: missing() is about messages of the last one.
+  // Begins an operation, once all that was begun in the one before was waited for. missing() is about its messages.
   virtual void begin() = 0;
   // Begin to send or receive `bytes` bytes at `offset` of the place. A message is received by the call that gives the same tag and the same
   // number of bytes; one of another number is never received. Until wait() has returned, the bytes must not be changed or looked at.
