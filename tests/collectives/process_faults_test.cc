@@ -88,8 +88,7 @@ class Trainee {
   Status open() {
     HEDDLE_TRY(const Nets nets, training_nets(runtime_, crew_, job_));
     net_ = Internals::of(nets).nets[0];
-    SessionOptions options = options_of(crew_, "", here_.rank);
-    options.communicators[0].rendezvous = "file:" + here_.folder + "/meet";
+    SessionOptions options = options_of(here_);
     options.communicators[0].timeout_ns = timeout_ms * 1'000'000;
     HEDDLE_TRY(Session session, runtime_.open(nets, options));
     session_.emplace(std::move(session));

@@ -44,15 +44,7 @@ class Process {
     outputs->clear();
     return testing_collectives::detail::run(runtime_, b.finish(), options(), inputs, runs, outputs);
   }
-  SessionOptions options() const {
-    SessionOptions options;
-    CommunicatorOptions& communicator = options.communicators.emplace_back();
-    communicator.name = world;
-    communicator.rank = here_.rank;
-    communicator.size = here_.size;
-    communicator.rendezvous = "file:" + here_.folder + "/meet";
-    return options;
-  }
+  SessionOptions options() const { return options_of(here_); }
   const Runtime& runtime() const { return runtime_; }
 
  private:

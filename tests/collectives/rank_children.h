@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "collectives/participants.h"
+
 namespace heddle::testing_collectives {
 
 // All that a process is told.
@@ -30,6 +32,19 @@ struct ThisRank {
     return rank && size && folder ? ThisRank{std::atoi(rank), std::atoi(size), folder} : ThisRank{};
   }
 };
+
+// The options of a session of that process; `devices` are members.
+inline SessionOptions options_of(const ThisRank& here, const std::vector<std::string>& devices = {}) {
+  SessionOptions options;
+  options.copies = Copies::automatic;
+  CommunicatorOptions& communicator = options.communicators.emplace_back();
+  communicator.name = world;
+  communicator.rank = here.rank;
+  communicator.size = here.size;
+  communicator.rendezvous = "file:" + here.folder + "/meet";
+  communicator.devices = devices;
+  return options;
+}
 
 class RankProcess {
  public:

@@ -65,14 +65,7 @@ TEST(RanksOfDevices, DISABLED_OneRank) {
         for (size_t n = first; n < b.net().nodes.size(); ++n) b.net().nodes[n].device = sim(d);
         given.insert(given.end(), own.begin(), own.end());
       }
-      SessionOptions options;
-      options.copies = Copies::automatic;
-      CommunicatorOptions& communicator = options.communicators.emplace_back();
-      communicator.name = world;
-      communicator.rank = here.rank;
-      communicator.size = here.size;
-      communicator.rendezvous = "file:" + here.folder + "/meet";
-      for (int d = 0; d < devices; ++d) communicator.devices.push_back(sim(d));
+      const SessionOptions options = options_of(here, {sim(0), sim(1)});
       Arrays got;
       const Status status = testing_collectives::detail::run(runtime_with_devices(2, "gloo"), b.finish(), options, given, 2, &got);
       ASSERT_TRUE(status.ok()) << status.text();
@@ -125,14 +118,7 @@ TEST(RanksOfDevices, DISABLED_OneRankThatLearns) {
   ASSERT_TRUE(nets.ok());
   const Status added = nets->add_training(runtime, job.net.name, how, job.net.name);
   ASSERT_TRUE(added.ok()) << added.text();
-  SessionOptions options;
-  options.copies = Copies::automatic;
-  CommunicatorOptions& communicator = options.communicators.emplace_back();
-  communicator.name = world;
-  communicator.rank = here.rank;
-  communicator.size = here.size;
-  communicator.rendezvous = "file:" + here.folder + "/meet";
-  communicator.devices = {sim(0), sim(1)};
+  const SessionOptions options = options_of(here, {sim(0), sim(1)});
   auto session = runtime.open(*nets, options);
   ASSERT_TRUE(session.ok()) << session.status().text();
   const auto variables = [&] {
