@@ -12,8 +12,8 @@
 namespace heddle {
 namespace {
 
-// How the ranks of the CPU plugin do an all-reduce (plugins/cpu/collective/rank_collectives.h).
-constexpr int64_t short_bytes = 16 << 10, min_chunk_bytes = 1 << 20, chunk_bytes_of_rank = 64 << 10;
+// How the ranks of the CPU plugin do an all-reduce (plugins/cpu/collective/message_sizes.h).
+constexpr int64_t short_bytes = 16 << 10, min_chunk_bytes = 1 << 20, part_bytes = 64 << 10;
 constexpr int tree_from = 9;
 
 double of_bytes(const RankLink& link, double bytes) {
@@ -27,7 +27,7 @@ double short_all_reduce(double bytes, const RankLink& link) {
 }
 
 double long_all_reduce(int64_t bytes, const RankLink& link) {
-  const int64_t of_chunk = std::max(min_chunk_bytes, chunk_bytes_of_rank * link.ranks);
+  const int64_t of_chunk = std::max(min_chunk_bytes, part_bytes * link.ranks);
   const double chunks = static_cast<double>((bytes + of_chunk - 1) / of_chunk), others = link.ranks - 1;
   const double moved = 2 * others / link.ranks * static_cast<double>(bytes);
   return 2 * static_cast<double>(link.delay_ns) + chunks * 2 * others * static_cast<double>(link.message_ns) + of_bytes(link, moved);

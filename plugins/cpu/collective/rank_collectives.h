@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "collective/message_sizes.h"
 #include "collective/reductions.h"
 #include "shared/collective_parts.h"
 #include "shared/ranks/rank_connections.h"
@@ -44,11 +45,6 @@ class RankCollectives {
   Status exchange(const void* mine, uint64_t bytes, void* all);
 
  private:
-  // The size up to which a collective is a short one, and the number of ranks from which short ones go along a tree; chunks of long ones
-  // have `min_chunk_bytes`, or `part_bytes` for each rank if that is more. Predictions count with these numbers, too
-  // (runtime/session/predict_ranks.cc).
-  static constexpr int64_t short_bytes = 16 << 10, min_chunk_bytes = 1 << 20, part_bytes = 64 << 10;
-  static constexpr int32_t tree_from = 9;
   // Elements of which all ranks have some: `in` in the dtype in which they go, `out` in that of the tensor. They may be the same.
   struct Elements {
     const char* in;
