@@ -33,7 +33,8 @@
 # --imported      seven nets that PyTorch exports, made trainable by the command alone: 20 losses of sgd and adam against PyTorch's, and trainings that are
 #                 killed and resumed (tests/differential/imported_training.py). Installs Debian's PyTorch, scikit-learn and statsmodels.
 # --ranks         processes that train together, of which one is killed, stopped or cut off: each rank of 3 and of 4 at 10 steps of the plan, and 200
-#                 at any moment (tests/collectives).
+#                 at any moment (tests/collectives); then 300 (or --cases) trainings under mpirun, whose ranks and Redis server are killed at any
+#                 moment (tests/tool/train/started_ranks.py). Needs Open MPI and Redis.
 # --steady        counts the allocations of 1,000 runs of every demo net (tests/steady_state), which takes most of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -135,8 +136,9 @@ case $what in
   ranks)
     tools/install_packages.sh
     cmake --preset dev
-    cmake --build --preset dev --target heddle_collectives_tests cpu sim gloo_plugin
-    HEDDLE_TEST_SEED=$seed HEDDLE_LONG_TESTS=1 exec build/dev/bin/heddle_collectives_tests --gtest_filter='ProcessFaults.*:*RankFaults.*'
+    cmake --build --preset dev --target heddle_collectives_tests heddle_tool cpu sim gloo_plugin
+    HEDDLE_TEST_SEED=$seed HEDDLE_LONG_TESTS=1 build/dev/bin/heddle_collectives_tests --gtest_filter='ProcessFaults.*:*RankFaults.*'
+    exec tests/tool/train/started_ranks.py --heddle build/dev/bin/heddle --starts "${cases:-300}" --seed "$seed"
     ;;
   waits)
     tools/install_packages.sh libbenchmark-dev

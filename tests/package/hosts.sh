@@ -29,10 +29,21 @@ for seen in '^step 500: loss 0\.[0-9]*, accuracy 0\.[89]' '^step 2000: loss 0\.[
     exit 1
   }
 done
+"$work/build/train_ranks" "$work/points.json" "file:$work/meeting" 1 2 &
+"$work/build/train_ranks" "$work/points.json" "file:$work/meeting" 0 2 >"$work/of_ranks"
+wait $!
+for seen in '^step 500: accuracy 0\.[89]' '^step 2000: accuracy \(0\.9[5-9]\|1\)'; do
+  grep -q "$seen" "$work/of_ranks" || {
+    echo "train_ranks: no line like $seen in"
+    cat "$work/of_ranks"
+    exit 1
+  }
+done
 "$prefix/bin/heddle" check "$work/predictor.heddle" --symbol N=2
-for host in classify frame_loop look train; do
+for host in classify frame_loop look train train_ranks; do
   other=()
   [ "$host" = train ] && other=("$work/none.heddle")
+  [ "$host" = train_ranks ] && other=("file:$work/meeting" 0 1)
   if "$work/build/$host" "$work/no_such.json" "${other[@]}" 2>"$work/error"; then
     echo "$host: a missing net was opened"
     exit 1
