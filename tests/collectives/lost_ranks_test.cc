@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "shared/ranks/rank_list.h"
+
 namespace heddle {
 namespace {
 
@@ -70,9 +72,12 @@ TEST(LostRanks, WhoseConnectionsAreCutAreNamed) {
 }
 
 TEST(LostRanks, AreListed) {
-  EXPECT_EQ(cpu::list_of({}), "no rank");
-  EXPECT_EQ(cpu::list_of({4}), "rank 4");
-  EXPECT_EQ(cpu::list_of({1, 2, 5}), "ranks 1, 2 and 5");
+  EXPECT_EQ(operators::rank_list({}), "no rank");
+  EXPECT_EQ(operators::rank_list({4}), "rank 4");
+  EXPECT_EQ(operators::rank_list({1, 2, 5}), "ranks 1, 2 and 5");
+  EXPECT_EQ(operators::rank_list({1, 2}), "ranks 1 and 2");
+  EXPECT_EQ(operators::rank_list({0, 1, 2}), "ranks 0-2");
+  EXPECT_EQ(operators::rank_list({0, 2, 3, 4, 5, 7, 8, 11}), "ranks 0, 2-5, 7, 8 and 11");
 }
 
 }  // namespace

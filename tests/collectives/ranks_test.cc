@@ -87,7 +87,7 @@ TEST_P(Ranks, ThatDoNotComeAreNamedAtTheTimeOut) {
     EXPECT_EQ(status.code(), Code::device_failed);
     EXPECT_TRUE(
         GetParam().kind == "gloo"
-            ? says(status, "of 3 ranks only 0, 2 came to file:") && says(status, "missing: 1; start them")
+            ? says(status, "of 3 ranks only ranks 0 and 2 came to file:") && says(status, "missing: rank 1; start them")
             : says(status, "rank 1 has left communicator \"world\" of \"local:missing\": it did not compare its collectives within 50 ms"))
         << status.text();
   }
@@ -197,7 +197,7 @@ TEST_P(Ranks, ThatThereAreTwiceAreRefused) {
   Rank again(GetParam(), "twice", 0, 2, 300);
   again.run();
   EXPECT_TRUE(GetParam().kind == "gloo"
-                  ? says(again.status, "of 2 ranks only 0 came to file:")
+                  ? says(again.status, "of 2 ranks only rank 0 came to file:")
                   : says(again.status, "rank 0 of communicator \"world\" of \"local:twice\" is another session of this process"))
       << again.status.text();
   expect_right(ranks);

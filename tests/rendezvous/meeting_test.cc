@@ -230,7 +230,7 @@ TEST_F(MeetingTest, TwoProcessesOfRankZeroAreTold) {
 TEST_F(MeetingTest, RanksThatNeverComeAreNamed) {
   RankThread zero(text(), 0, 6, "0", std::chrono::seconds(2)), two(text(), 2, 6, "2", std::chrono::seconds(2));
   for (RankThread* rank : {&zero, &two})
-    expect_error(rank->status(), HEDDLE_ERROR_DEVICE, {"of 6 ranks only 0, 2 came to " + text(), "missing: 1, 3-5"});
+    expect_error(rank->status(), HEDDLE_ERROR_DEVICE, {"of 6 ranks only ranks 0 and 2 came to " + text(), "missing: ranks 1 and 3-5"});
 }
 
 TEST_F(MeetingTest, ARankZeroThatNeverComesIsNamed) {

@@ -1,5 +1,4 @@
 // Reports of collectives that failed.
-#include <thread>
 #include <utility>
 
 #include "load/temporary_folder.h"
@@ -42,45 +41,41 @@ TEST(Report, IsWrittenOnceForAnAttempt) {
   EXPECT_OK(report(*store, "a", 0, Report()));
   EXPECT_OK(report(*store, "b", 0, Report{5, "", "", {}, 0, ""}));
   std::vector<std::optional<Report>> reports;
-  EXPECT_OK(collect(*store, "a", 1, 0, patience(), &reports));
+  EXPECT_OK(read_reports(*store, "a", 1, &reports));
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0], example());
-  EXPECT_OK(collect(*store, "b", 1, 0, patience(), &reports));
+  EXPECT_OK(read_reports(*store, "b", 1, &reports));
   EXPECT_EQ(reports[0]->number, 5u);
   expect_error(report(*store, "a", 1, Report()), HEDDLE_ERROR_INVALID, {"rank 0 can not write"});
 }
 
-TEST(Report, OfAllOthersIsWaitedFor) {
+TEST(Report, OfEachRankIsReadByAll) {
   const testing::TemporaryFolder folder;
   const std::string text = "file:" + folder.path().string();
-  const auto zero = store_at(text, 0, 4);
-  std::vector<std::thread> others;
-  for (int32_t rank = 1; rank < 4; ++rank)
-    others.emplace_back([&, rank] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10 * rank));
-      EXPECT_OK(report(*store_at(text, rank, 4), "a", rank, Report{static_cast<uint64_t>(rank), "", "", {}, 0, ""}));
-    });
-  std::vector<std::optional<Report>> reports;
-  EXPECT_OK(collect(*zero, "a", 4, 0, patience(), &reports));  // its own is not there
-  for (std::thread& other : others) other.join();
-  EXPECT_FALSE(reports[0]);
-  for (uint64_t rank = 1; rank < 4; ++rank) EXPECT_EQ(reports[rank]->number, rank);
+  for (int32_t rank = 0; rank < 4; ++rank)
+    EXPECT_OK(report(*store_at(text, rank, 4), "a", rank, Report{static_cast<uint64_t>(rank), "", "", {}, 0, ""}));
+  for (int32_t reader = 0; reader < 4; ++reader) {
+    std::vector<std::optional<Report>> reports;
+    EXPECT_OK(read_reports(*store_at(text, reader, 4), "a", 4, &reports));
+    ASSERT_EQ(reports.size(), 4u);
+    for (uint64_t rank = 0; rank < 4; ++rank) {
+      ASSERT_TRUE(reports[rank]) << rank;
+      EXPECT_EQ(reports[rank]->number, rank);
+    }
+  }
 }
 
-TEST(Report, ThatNeverComesIsMissing) {
+TEST(Report, ThatIsNotThereIsNoError) {
   const testing::TemporaryFolder folder;
   const std::string text = "file:" + folder.path().string();
   const auto zero = store_at(text, 0, 3), one = store_at(text, 1, 3);
   EXPECT_OK(report(*zero, "a", 0, Report()));
   EXPECT_TRUE(set(*one, {1, "report/a"}, "rubbish"));
   std::vector<std::optional<Report>> reports;
-  EXPECT_OK(collect(*zero, "a", 3, 0, patience(std::chrono::milliseconds(50)), &reports));
+  EXPECT_OK(read_reports(*zero, "a", 3, &reports));
   EXPECT_TRUE(reports[0]);
   ASSERT_TRUE(reports[1]);
   EXPECT_EQ(reports[1]->reason, "its report is damaged");
-  EXPECT_FALSE(reports[2]);
-  const std::function<bool()> cancelled = [] { return true; };
-  EXPECT_OK(collect(*zero, "a", 3, 0, {std::chrono::steady_clock::now() + std::chrono::hours(1), cancelled}, &reports));
   EXPECT_FALSE(reports[2]);
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "shared/ranks/rank_list.h"
+
 namespace heddle::cpu {
 namespace {
 
+using operators::rank_list;
 using operators::RankReport;
 using Ranks = std::vector<int32_t>;
 
@@ -60,7 +63,7 @@ class Sentence {
     Ranks ended, others;
     for (const int32_t rank : silent) (has(lost_.broken, rank) ? ended : others).push_back(rank);
     const auto each = [](const Ranks& ranks, const char* one, const char* several) {
-      return ranks.empty() ? std::string() : list_of(ranks) + (ranks.size() == 1 ? one : several);
+      return ranks.empty() ? std::string() : rank_list(ranks) + (ranks.size() == 1 ? one : several);
     };
     std::string text = each(ended, " has ended, or cannot be reached any more", " have ended, or cannot be reached any more");
     if (!ended.empty() && !others.empty()) text += ", and ";
@@ -68,12 +71,12 @@ class Sentence {
     if (lost_.mine.collective.empty()) return text + ", missing in " + lost_.communicator;
     text += ", missing in " + place_of(lost_.mine) + " of " + lost_.communicator;
     if (lost_.mine.reason == waited_too_long) text += " after " + milliseconds(lost_.timeout);
-    return text + "; " + list_of(that_came_to(lost_.mine)) + " had come";
+    return text + "; " + rank_list(that_came_to(lost_.mine)) + " had come";
   }
 
   // A rank that waited for no other has left for a reason of its own.
   std::string of_leaving(size_t rank) const {
-    std::string text = list_of({static_cast<int32_t>(rank)}) + " has left " + lost_.communicator + ": " + all_[rank]->reason +
+    std::string text = rank_list({static_cast<int32_t>(rank)}) + " has left " + lost_.communicator + ": " + all_[rank]->reason +
                        "; it was in " + place_of(*all_[rank]);
     if (!lost_.mine.collective.empty()) text += ", this rank in " + place_of(lost_.mine);
     return text;
@@ -81,17 +84,17 @@ class Sentence {
 
   // All are there, but some were not in time.
   std::string of_slow(const Ranks& slow, const RankReport& late) const {
-    std::string text = list_of(slow) + " did not come to " + place_of(late) + " of " + lost_.communicator + " within " +
-                       milliseconds(lost_.timeout) + "; " + list_of(that_came_to(late)) + " had come";
-    for (const int32_t rank : slow) text += ", " + list_of({rank}) + " was in " + place_of(*all_[static_cast<size_t>(rank)]);
+    std::string text = rank_list(slow) + " did not come to " + place_of(late) + " of " + lost_.communicator + " within " +
+                       milliseconds(lost_.timeout) + "; " + rank_list(that_came_to(late)) + " had come";
+    for (const int32_t rank : slow) text += ", " + rank_list({rank}) + " was in " + place_of(*all_[static_cast<size_t>(rank)]);
     return text;
   }
 
   std::string of_circle() const {
     std::string text = "the ranks of " + lost_.communicator + " wait for each other, since " + milliseconds(lost_.timeout) + ":";
     for (size_t i = 0; i < all_.size(); ++i) {
-      text += (i > 0 ? ", " : " ") + list_of({static_cast<int32_t>(i)}) + " in " + place_of(*all_[i]);
-      if (!all_[i]->missing.empty()) text += " for " + list_of(all_[i]->missing);
+      text += (i > 0 ? ", " : " ") + rank_list({static_cast<int32_t>(i)}) + " in " + place_of(*all_[i]);
+      if (!all_[i]->missing.empty()) text += " for " + rank_list(all_[i]->missing);
     }
     return text + ": they do not send the same tensors, or do not run the same net";
   }
@@ -100,7 +103,7 @@ class Sentence {
     std::string text = "connections of " + lost_.communicator + " have broken:";
     for (size_t i = 0; i < all_.size(); ++i) {
       if (all_[i]->missing.empty()) continue;
-      text += (text.back() == ':' ? " " : ", ") + list_of({static_cast<int32_t>(i)}) + " with " + list_of(all_[i]->missing) + ", in " +
+      text += (text.back() == ':' ? " " : ", ") + rank_list({static_cast<int32_t>(i)}) + " with " + rank_list(all_[i]->missing) + ", in " +
               place_of(*all_[i]);
     }
     return text;
@@ -111,16 +114,6 @@ class Sentence {
 };
 
 }  // namespace
-
-std::string list_of(const std::vector<int32_t>& ranks) {
-  if (ranks.empty()) return "no rank";
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  return text;
-}
 
 std::string text_of(const LostRanks& lost) {
   return Sentence(lost).text();

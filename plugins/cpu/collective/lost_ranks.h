@@ -28,7 +28,4 @@ struct LostRanks {
 // come`.
 std::string text_of(const LostRanks& lost);
 
-// Returns "rank 1", "ranks 1 and 2" or "ranks 1, 2 and 3".
-std::string list_of(const std::vector<int32_t>& ranks);
-
 }  // namespace heddle::cpu

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "rendezvous/key_text.h"
-#include "rendezvous/rank_list.h"
+#include "shared/ranks/rank_list.h"
 
 namespace heddle::rendezvous {
 
@@ -281,8 +281,8 @@ Status Meeting::ended(const Patience& patience) {
     return status;
   }
   if (missing.empty()) return late("rank 0 came to " + where + ", and all others, but it does not go on: it is missing; start it again");
-  return late("of " + std::to_string(ranks_) + " ranks only " + rank_list(here_are) + " came to " + where +
-              " in time; missing: " + rank_list(missing) + "; start them, with the same rendezvous, or wait longer");
+  return late("of " + std::to_string(ranks_) + " ranks only " + operators::rank_list(here_are) + " came to " + where +
+              " in time; missing: " + operators::rank_list(missing) + "; start them, with the same rendezvous, or wait longer");
 }
 
 }  // namespace heddle::rendezvous

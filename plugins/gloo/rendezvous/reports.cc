@@ -75,27 +75,17 @@ Status report(Store& store, const std::string& attempt, int32_t rank, const Repo
   return store.set({rank, key_of(attempt)}, encode(report), &written);
 }
 
-Status collect(Store& store, const std::string& attempt, int32_t ranks, int32_t own_rank, const Patience& patience,
-               std::vector<std::optional<Report>>* reports) {
+Status read_reports(Store& store, const std::string& attempt, int32_t ranks, std::vector<std::optional<Report>>* reports) {
   reports->assign(static_cast<size_t>(ranks), std::nullopt);
-  Pauses pauses(patience);
-  for (;;) {
-    bool all = true;
-    for (int32_t rank = 0; rank < ranks; ++rank) {
-      std::optional<Report>& one = (*reports)[static_cast<size_t>(rank)];
-      if (one) continue;
-      std::string text;
-      bool found = false;
-      HEDDLE_PLUGIN_CHECK(store.get({rank, key_of(attempt)}, &text, &found));
-      if (!found) {
-        all = all && rank == own_rank;
-        continue;
-      }
-      one.emplace();
-      if (!decode(text, &*one)) one->reason = "its report is damaged";
-    }
-    if (all || !pauses.pause()) return {};
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    std::string text;
+    bool found = false;
+    HEDDLE_PLUGIN_CHECK(store.get({rank, key_of(attempt)}, &text, &found));
+    if (!found) continue;
+    Report& one = (*reports)[static_cast<size_t>(rank)].emplace();
+    if (!decode(text, &one)) one.reason = "its report is damaged";
   }
+  return {};
 }
 
 }  // namespace heddle::rendezvous

@@ -275,7 +275,7 @@ TEST(ToolRanks, AreNamedWhenTheyDoNotCome) {
   }
   for (const Outcome& outcome : run_together(std::move(tools))) {
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_TRUE(has(outcome.err, "error[device-failed]") && has(outcome.err, "missing: 1")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "error[device-failed]") && has(outcome.err, "missing: rank 1")) << outcome.err;
   }
 }
 
