@@ -143,7 +143,10 @@ void lay_out_collectives(Draft& draft) {
         for (const NodeId member : group) communicator.devices.push_back(draft.device(member));
     std::sort(communicator.devices.begin(), communicator.devices.end());
     for (const auto& [key, text] : draft.typed.net.metadata)
-      if (key == buckets_key(name)) communicator.buckets = text;
+      if (key == buckets_key(name))
+        communicator.buckets = text;
+      else if (key == ranks_key(name))
+        communicator.net = draft.options.net_text;
     plan.communicators.push_back(std::move(communicator));
   }
 }

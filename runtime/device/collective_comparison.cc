@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/library_version.h"
+#include "base/text/text.h"
 
 namespace heddle {
 namespace {
 
 constexpr uint64_t longest_text = uint64_t{64} << 20;
+constexpr std::string_view net_follows = "net";  // a line; those of collectives have a tab
 
 // The next line of `text`, which begins after it then.
 std::string_view next_line(std::string_view& text) {
@@ -30,10 +32,22 @@ struct Line {
   std::string_view alike, name;
 };
 
+// `here` and `there`: the texts of the two nets.
+std::string net_difference(std::string_view here, std::string_view there) {
+  while (!here.empty() || !there.empty()) {
+    const std::string_view own = next_line(here), its = next_line(there);
+    if (own != its)
+      return fmt::format("its net has {}, and here it has {}", its.empty() ? "no more" : quoted(std::string(its)),
+                         own.empty() ? "no more" : quoted(std::string(own)));
+  }
+  return "it has the collectives of several communicators in another order";
+}
+
 }  // namespace
 
-std::string text_to_compare(const std::string& collectives) {
-  return fmt::format("{}\n{}", library_version(), collectives);
+std::string text_to_compare(const std::string& collectives, const std::string& net) {
+  return net.empty() ? fmt::format("{}\n{}", library_version(), collectives)
+                     : fmt::format("{}\n{}{}\n{}", library_version(), collectives, net_follows, net);
 }
 
 std::string without_names(const std::string& text) {
@@ -56,13 +70,27 @@ Result<std::vector<std::string>> exchange_texts(const Resource& object, const st
   return texts;
 }
 
+bool differ_in_nets(const std::string& mine, const std::string& theirs) {
+  std::string_view here = mine, there = theirs;
+  while (!here.empty()) {
+    const Line own(next_line(here));
+    if (own.alike != Line(next_line(there)).alike) return false;
+    if (own.alike == net_follows) return here != there;
+  }
+  return false;
+}
+
 std::string text_difference(const std::string& mine, const std::string& theirs) {
   std::string_view here = mine, there = theirs;
   const std::string_view version = next_line(here), other = next_line(there);
   if (version != other) return fmt::format("it is version {} of the library, and this one {}", other, version);
   for (size_t number = 0; !here.empty() || !there.empty(); ++number) {
     const Line own(next_line(here)), its(next_line(there));
+    if (own.alike == net_follows && its.alike == net_follows) return net_difference(here, there);
     if (own.alike == its.alike) continue;
+    for (const Line& line : {own, its})
+      if (line.alike == net_follows)
+        return "one of the two nets was made for several ranks, and the other was not, or has other collectives";
     if (its.alike.empty()) return fmt::format("it has no collective {}, which is here {}", number, own.text());
     if (own.alike.empty()) return fmt::format("its collective {} is {}, and here there is none", number, its.text());
     return fmt::format("its collective {} is {}, and here it is {}", number, its.text(), own.text());

@@ -1,5 +1,5 @@
-// Comparison of ranks that work together. They must have these alike: the version of the library and the collectives of their plans. They
-// compare a number, and only where it differs the texts of which it was made.
+// Comparison of ranks that work together. They must have these alike: the version of the library, the collectives of their plans and, if it
+// was made for several ranks, the net. They compare a number, and only where it differs the texts of which it was made.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace heddle {
 
-// Returns the text of this rank: a line for the version, then PlanCommunicator::collectives.
-std::string text_to_compare(const std::string& collectives);
+// Returns the text of this rank: a line for the version, then PlanCommunicator::collectives, then PlanCommunicator::net.
+std::string text_to_compare(const std::string& collectives, const std::string& net = {});
 
-// Returns the part of it that ranks must have alike: names may differ.
+// Returns the part of it that ranks must have alike: the names of collectives may differ.
 std::string without_names(const std::string& text);
 
 // Gives `mine` to all ranks, and returns each rank's text. All ranks call it. Errors: as Resource::exchange; device_failed (a rank gives no
@@ -23,5 +23,8 @@ Result<std::vector<std::string>> exchange_texts(const Resource& object, const st
 
 // Returns in what `theirs`, of another rank, differs from `mine`.
 std::string text_difference(const std::string& mine, const std::string& theirs);
+
+// Returns whether the texts differ after the collectives, in the nets.
+bool differ_in_nets(const std::string& mine, const std::string& theirs);
 
 }  // namespace heddle

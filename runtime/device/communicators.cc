@@ -188,27 +188,27 @@ Communicators::~Communicators() {
   }
 }
 
-const CommunicatorOptions* Communicators::declaration_of(const std::string& name) const {
+const CommunicatorOptions* declaration_of(const std::vector<CommunicatorOptions>& declared, const std::string& name) {
   for (const std::string& wanted : {name, std::string()})
-    for (const CommunicatorOptions& c : declared_)
+    for (const CommunicatorOptions& c : declared)
       if (c.name == wanted) return &c;
   return nullptr;
 }
 
 int Communicators::rank_in(const std::string& name) const {
-  const CommunicatorOptions* const found = declaration_of(name);
+  const CommunicatorOptions* const found = declaration_of(declared_, name);
   return found ? found->rank : 0;
 }
 
 int Communicators::ranks_of(const std::string& name) const {
-  const CommunicatorOptions* const found = declaration_of(name);
+  const CommunicatorOptions* const found = declaration_of(declared_, name);
   return found ? found->size : 1;
 }
 
 Result<std::shared_ptr<Group>> Communicators::find(const std::string& name, const std::vector<std::string>& devices) {
   const MutexLock lock(mutex_);
   if (const auto known = groups_.find(name); known != groups_.end()) return known->second;
-  const CommunicatorOptions* const found = declaration_of(name);
+  const CommunicatorOptions* const found = declaration_of(declared_, name);
   if (!found)
     return Status(Code::missing_resource, fmt::format("the session has no {}", shown(name)),
                   "say what it is in SessionOptions::communicators");
@@ -232,7 +232,10 @@ void Communicators::leave(const std::string& why) noexcept {
 
 struct CommunicatorTurns::Turn {
   explicit Turn(const PlanCommunicator& of)
-      : name(of.name), at(of.at), devices(of.devices), compared(text_to_compare(of.collectives)), hash(of.hash) {}
+      : name(of.name), at(of.at), devices(of.devices), collectives(of.collectives), net(of.net), hash(of.hash) {}
+  // Returns what ranks must have alike, with the names of collectives.
+  std::string compared() const { return text_to_compare(collectives, net ? *net : std::string()); }
+
   // Whether the session says the same of both: then they have the same ranks.
   bool has_ranks_of(const Turn& other) const {
     const CommunicatorOptions &a = group->options, &b = other.group->options;
@@ -241,9 +244,10 @@ struct CommunicatorTurns::Turn {
   const std::string name;
   const std::vector<uint32_t> at;          // as PlanCommunicator::at
   const std::vector<std::string> devices;  // as PlanCommunicator::devices
-  const std::string compared;              // with what ranks must have alike
-  uint64_t hash;                           // of the latter: find_hashes()
-  std::shared_ptr<Group> group;            // null before the first run; set by the thread that runs, under the turns' mutex_
+  const std::string collectives;           // as PlanCommunicator::collectives
+  const std::shared_ptr<const std::string> net;
+  uint64_t hash;                 // of what ranks must have alike: find_hashes()
+  std::shared_ptr<Group> group;  // null before the first run; set by the thread that runs, under the turns' mutex_
   FairSharedMutex::Hold hold;
   bool entered = false;  // set by the thread that runs, under the turns' mutex_
 };
@@ -308,7 +312,7 @@ void CommunicatorTurns::find_hashes() {
     for (const auto& other : turns_)
       if (other->has_ranks_of(*turn))
         for (const uint32_t at : other->at) order[at] = other->name;
-    std::string text = without_names(turn->compared);
+    std::string text = without_names(turn->compared());
     for (const auto& [at, name] : order) text += ' ' + quoted(name);
     hashes.push_back(checksum(std::as_bytes(std::span(text))));
   }
@@ -380,10 +384,11 @@ Status CommunicatorTurns::compare() {
       const std::shared_ptr<const Resource> object = group->objects[i].made;
       if (group->objects[i].compared == turn->hash) continue;
       HEDDLE_CHECK(wait(*group, lock, until_, [&]() HEDDLE_NO_THREAD_SAFETY_ANALYSIS { return !group->call; }));
+      std::string text = turn->compared();
       HEDDLE_TRY(
           const auto call,
           start(group,
-                [object, hash = turn->hash, text = turn->compared, size, deadline = until_.deadline_ticks()](PeerCall& asks) -> Status {
+                [object, hash = turn->hash, text = std::move(text), size, deadline = until_.deadline_ticks()](PeerCall& asks) -> Status {
                   HEDDLE_TRY(asks.hashes, object->exchange(hash, size, deadline));
                   const bool alike = std::all_of(asks.hashes.begin(), asks.hashes.end(), [&](uint64_t h) { return h == hash; });
                   if (alike) return {};
@@ -394,8 +399,9 @@ Status CommunicatorTurns::compare() {
       for (size_t rank = 0; rank < call->hashes.size(); ++rank)
         if (call->hashes[rank] != turn->hash)
           return {Code::invalid_argument,
-                  fmt::format("{}: rank {} runs other collectives than this one, which is rank {}: {}", shown(turn->name), rank,
-                              group->options.rank, text_difference(turn->compared, call->texts[rank])),
+                  fmt::format("{}: rank {} runs {} than this one, which is rank {}: {}", shown(turn->name), rank,
+                              differ_in_nets(turn->compared(), call->texts[rank]) ? "another net" : "other collectives",
+                              group->options.rank, text_difference(turn->compared(), call->texts[rank])),
                   "run the same net on all ranks; PlanInfo::collectives lists what each one runs"};
       group->objects[i].compared = turn->hash;
     }

@@ -29,7 +29,9 @@ struct PlanCommunicator {
   std::string name;
   uint64_t hash = 0;             // of its collectives, in order: equal on all ranks that work together
   std::string collectives = {};  // a line for each: what all ranks must have alike, a tab, and its name
-  std::vector<uint32_t> at;      // their places among the collectives of all communicators of the plan
+  // The text of the whole net, if all ranks have it alike since it was made for them (DataParallelOptions::ranks); else null.
+  std::shared_ptr<const std::string> net = nullptr;
+  std::vector<uint32_t> at;  // their places among the collectives of all communicators of the plan
   // The devices on which its collectives are launched in groups, ascending: all that the session declares. Empty: none are.
   std::vector<std::string> devices = {};
   std::string buckets = {};  // as PlanInfo::CommunicatorUse::buckets
@@ -44,6 +46,9 @@ struct CommunicatorNeed {
 
 // Checks a session's declarations. Errors: invalid_argument.
 Status check_communicators(const std::vector<CommunicatorOptions>& declared);
+
+// Returns the declaration of a communicator: the one of that name, else the one without a name; null: there is none.
+const CommunicatorOptions* declaration_of(const std::vector<CommunicatorOptions>& declared, const std::string& name);
 
 // Thread-safe.
 class Communicators {
@@ -73,7 +78,6 @@ class Communicators {
   int ranks_of(const std::string& name) const;
 
  private:
-  const CommunicatorOptions* declaration_of(const std::string& name) const;
   const std::vector<CommunicatorOptions> declared_;
   const std::string device_;
   const std::shared_ptr<ResourceTable> resources_;
@@ -105,7 +109,8 @@ class CommunicatorTurns {
   // the first step. Errors: invalid_argument (another rank has others), device_failed, deadline_exceeded, cancelled.
   Status compare();
   // Waits until all ranks have come as far: call it when nothing can fail any more before variables are updated. If it returns Ok, all
-  // ranks update theirs, else none does: do so, although the run may have been cancelled since. abort() ends the wait. Errors:
+  // ranks update theirs, else none does: do so, although the run may have been cancelled since. Where a network parts just then, what one
+  // rank has sent may be lost although it has heard from all: it alone gets Ok (docs/operators.md). abort() ends the wait. Errors:
   // invalid_argument (another rank is elsewhere), device_failed.
   Status agree();
   // Whether any communicator has several ranks. REQUIRES: between enter() and leave().

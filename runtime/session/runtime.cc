@@ -14,6 +14,7 @@
 #include "infer/shape_operands.h"
 #include "load/load.h"
 #include "load/structure.h"
+#include "net/print.h"
 #include "plugin/host.h"
 #include "plugin/search.h"
 #include "resolve/resolve.h"
@@ -314,6 +315,8 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
     p.compile.commit_late = options.commit_late;
     p.compile.packs = packs;
     p.compile.rank_in = [communicators](const std::string& name) { return communicators->rank_in(name); };
+    if (std::any_of(net->net.metadata.begin(), net->net.metadata.end(), [](const auto& m) { return m.first.starts_with(ranks_key({})); }))
+      p.compile.net_text = std::make_shared<const std::string>(print(net->net));
     p.compile.ranks_of = [communicators](const std::string& name) { return communicators->ranks_of(name); };
     p.compile.resources = resources;
     p.compile.variable_slots = slots_in(*variables, net->net);

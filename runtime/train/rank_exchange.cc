@@ -27,14 +27,6 @@ Net collective_net(const char* name, const char* type, DType dtype, const std::s
   return b.finish();
 }
 
-// Returns the options by which the session knows the communicator; null: it does not.
-const CommunicatorOptions* declaration_of(const SessionOptions& options, const std::string& name) {
-  for (const std::string& wanted : {name, std::string()})
-    for (const CommunicatorOptions& c : options.communicators)
-      if (c.name == wanted) return &c;
-  return nullptr;
-}
-
 }  // namespace
 
 Result<std::optional<RanksOfNet>> ranks_of(const Net& net) {
@@ -60,7 +52,7 @@ Result<std::optional<RanksOfNet>> ranks_of(const Nets& nets, const std::string& 
 Result<std::unique_ptr<RankExchange>> RankExchange::create(const Session& learner, const std::string& use) {
   const Session::Impl& session = Internals::of(learner);
   HEDDLE_TRY(const std::optional<RanksOfNet> made, ranks_of(session.net));
-  const CommunicatorOptions* const declared = made ? declaration_of(session.options, made->communicator) : nullptr;
+  const CommunicatorOptions* const declared = made ? declaration_of(session.options.communicators, made->communicator) : nullptr;
   if (!declared || declared->size == 1) return std::unique_ptr<RankExchange>();  // runs say what the session lacks
   if (declared->size != made->ranks)
     return Status(Code::invalid_argument,

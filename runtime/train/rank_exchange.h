@@ -52,7 +52,7 @@ class RankExchange {
 
  private:
   RankExchange(int rank, int ranks, Session nets) : rank_(rank), ranks_(ranks), nets_(std::move(nets)) {}
-  // Runs a net on `bytes` bytes of `dtype`; its result, of `times` as many, goes to `result`.
+  // Runs a net on `count` elements; its result, of `result_bytes` bytes, goes to `result`.
   Status run(const char* net, DType dtype, int64_t count, const void* given, void* result, int64_t result_bytes,
              RunCancellation& cancellation);
 

@@ -138,5 +138,26 @@ TEST_P(DataParallel, SumsGradientsThatAreMadeOnTheHost) {
   expect_same_as_alone(GetParam(), job, 1e-12);
 }
 
+// The collectives of such ranks are alike: they would learn other variables without a word.
+TEST(DataParallelRanks, OfUnlikeNetsAreRefusedBeforeTheFirstStep) {
+  for (const Crew& crew : kinds_of_ranks()) {
+    Job jobs[] = {sigmoid_job(DType::f32, batch_rows), sigmoid_job(DType::f32, batch_rows)};
+    jobs[1].how.learning_rate = *LearningRate::parse(0.2, "constant");
+    Trained ranks[2];
+    std::thread other([&] { ranks[1] = train_rank({2, false, crew.kind}, jobs[1], 1, "unlike"); });
+    ranks[0] = train_rank({2, false, crew.kind}, jobs[0], 0, "unlike");
+    other.join();
+    int named = 0;
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::string text = ranks[rank].status.text();
+      EXPECT_FALSE(ranks[rank].status.ok()) << crew.kind;
+      named += text.find("runs another net than this one, which is rank " + std::to_string(rank) + ": its net has \"") != std::string::npos;
+      for (const char* const rate : {"0.1", "0.2"})
+        EXPECT_TRUE(text.find("another net") == std::string::npos || text.find(rate) != std::string::npos) << text;
+    }
+    EXPECT_GE(named, 1) << ranks[0].status.text() << '\n' << ranks[1].status.text();
+  }
+}
+
 }  // namespace
 }  // namespace heddle

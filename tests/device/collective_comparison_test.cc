@@ -25,6 +25,19 @@ TEST(CollectiveComparison, NamesAreNoDifference) {
             "it has the collectives of several communicators in another order");
 }
 
+TEST(CollectiveComparison, NamesTheFirstLineOfNetsThatDiffers) {
+  const std::string mine = text_to_compare(sum, "n(x: f32[3])\ny: f32[3] = Relu(x)\n");
+  EXPECT_EQ(text_difference(mine, text_to_compare(sum, "n(x: f32[3])\ny: f32[3] = Elu(x)\n")),
+            "its net has \"y: f32[3] = Elu(x)\", and here it has \"y: f32[3] = Relu(x)\"");
+  EXPECT_EQ(text_difference(mine, text_to_compare(sum, "n(x: f32[3])\n")), "its net has no more, and here it has \"y: f32[3] = Relu(x)\"");
+  EXPECT_NE(text_difference(mine, text_to_compare(sum)).find("made for several ranks"), std::string::npos);
+  EXPECT_NE(text_difference(text_to_compare(sum), mine).find("made for several ranks"), std::string::npos);
+  EXPECT_NE(without_names(mine), without_names(text_to_compare(sum)));
+  EXPECT_TRUE(differ_in_nets(mine, text_to_compare(sum, "n(x: f32[3])\n")));
+  for (const std::string& text : {mine, text_to_compare(sum), text_to_compare(other, "n(x: f32[3])\n"), std::string()})
+    EXPECT_FALSE(differ_in_nets(mine, text)) << text;
+}
+
 TEST(CollectiveComparison, NamesVersionsThatDiffer) {
   std::string older = text_to_compare(sum);
   older.replace(0, older.find('\n'), "0.0.9");
