@@ -272,28 +272,36 @@ Result<Trainer> Trainer::create(const Session& net, std::shared_ptr<const Datase
   return status_of_exception();
 }
 
-Status Trainer::prepare() try { return state_->prepare(); } catch (...) {
-  return status_of_exception();
+// Calls a function that all ranks call: the others are told of its error, whatever it is.
+template <class Act>
+Status Trainer::State::with_ranks(const Act& act) {
+  Status status;
+  try {
+    status = act();
+  } catch (...) {
+    status = status_of_exception();
+  }
+  return ended(std::move(status));
 }
 
-Status Trainer::run() try { return state_->ended(state_->run()); } catch (...) {
-  return status_of_exception();
+Status Trainer::prepare() {
+  return state_->with_ranks([&] { return state_->prepare(); });
 }
 
-Result<TrainingStep> Trainer::step() try {
+Status Trainer::run() {
+  return state_->with_ranks([&] { return state_->run(); });
+}
+
+Result<TrainingStep> Trainer::step() {
   TrainingStep made;
-  HEDDLE_CHECK(state_->ended(state_->step(&made)));
+  HEDDLE_CHECK(state_->with_ranks([&] { return state_->step(&made); }));
   return made;
-} catch (...) {
-  return status_of_exception();
 }
 
-Result<Evaluation> Trainer::evaluate() try {
+Result<Evaluation> Trainer::evaluate() {
   Evaluation made;
-  HEDDLE_CHECK(state_->ended(state_->evaluate(&made)));
+  HEDDLE_CHECK(state_->with_ranks([&] { return state_->evaluate(&made); }));
   return made;
-} catch (...) {
-  return status_of_exception();
 }
 
 Status Trainer::save_checkpoint() try {

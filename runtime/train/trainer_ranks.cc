@@ -9,6 +9,7 @@
 
 #include "base/checksum.h"
 #include "base/text/text.h"
+#include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "state/checkpoint_file.h"
 #include "train/trainer_state.h"
@@ -236,10 +237,11 @@ Status Trainer::State::sum_over_ranks(Evaluation* of, int64_t* bad) {
   return {};
 }
 
-Status Trainer::State::ended(Status status) {
+Status Trainer::State::ended(Status status) noexcept {
   if (status.ok() || !ranks) return status;
   joined = false;
-  const std::string why = fmt::format("its training has ended: {}", status.diagnostic().message);
+  const std::string why = or_empty("no memory for what other ranks are told",
+                                   [&] { return fmt::format("its training has ended: {}", status.diagnostic().message); });
   Internals::of(learner.session()).communicators->leave(why);
   ranks->leave(why);
   return status;

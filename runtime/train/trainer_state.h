@@ -56,8 +56,10 @@ struct Trainer::State {
   Status take_variables();
   Status check_rows(int64_t samples) const;
   Status sum_over_ranks(Evaluation* of, int64_t* bad);
+  template <class Act>
+  Status with_ranks(const Act& act);
   // Takes note of how a call has ended: after an error the ranks come together anew.
-  Status ended(Status status);
+  Status ended(Status status) noexcept;
   bool writes_files() const { return !ranks || ranks->is_first(); }
 
   // Checkpoints and the best evaluation.

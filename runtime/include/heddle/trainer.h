@@ -155,7 +155,7 @@ class HEDDLE_API Trainer {
   // Sets all variables of the session, and the number of steps, to those of a checkpoint: what follows is what would have followed without
   // an interruption, bit for bit. All or nothing. A net of another form that has the same variables, as one on other
   // devices, is no error: its net_checksum() is not that of the checkpoint. Ranks other than 0 do not look at `path`: they wait for what
-  // rank 0 has when it makes its next call.
+  // rank 0 has when it makes its next call, also after an error here, which they are not told.
   // Errors: those of read_checkpoint_info() and Session::load_variables; invalid_argument (the order of samples would be another one: seed,
   // batch, last_batch, shuffle or the number of samples differs).
   Result<CheckpointInfo> resume(const std::string& path);
