@@ -146,9 +146,12 @@ Status FailureLog::described(const Failure& f, uint32_t stop, bool untold) const
     const TensorType* const type = in.value.valid() ? &plan_.values[in.value.index].type : nullptr;
     shapes.push_back(type ? std::string(to_string(type->dtype)) + type->shape.text() : "-");
   }
+  // Ranks compare where they were, with `heddle plan` in hand.
+  const std::string place = step.collective ? fmt::format("as step {} of the plan ", &step - plan_.steps.data()) : std::string();
   if (f.cause.ok())
-    status = std::move(status).during(shapes.empty() ? fmt::format("on {}", plan_.device_of(step))
-                                                     : fmt::format("on {} with inputs {}", worker_of(plan_, step), join(shapes, ", ")));
+    status =
+        std::move(status).during(shapes.empty() ? fmt::format("{}on {}", place, plan_.device_of(step))
+                                                : fmt::format("{}on {} with inputs {}", place, worker_of(plan_, step), join(shapes, ", ")));
   return std::move(status).at(step.name, display_name(step.domain, step.type)).in_net(plan_.net_name);
 }
 

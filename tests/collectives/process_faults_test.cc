@@ -203,9 +203,12 @@ void expect_sentence(const Case& c, int rank, const std::string& errors) {
   ASSERT_FALSE(first.empty());
   EXPECT_NE(first.find("error[device-failed]"), std::string::npos);
   EXPECT_NE(first.find("communicator \"world\" of \"file:"), std::string::npos);
+  // A rank says where it was: in a step, or between two.
+  const auto says = [&](const char* text) { return first.find(text) != std::string::npos; };
+  EXPECT_TRUE(says(", as step ") || says("agreed to update") || says("compared the collectives"));
   const std::string what = c.fault == "kill"   ? lost + " has ended, or cannot be reached any more"
                            : c.fault == "stop" ? lost + " does not answer"
-                                               : "connections of";
+                                               : lost + " with";  // connections with it have broken: they are listed
   EXPECT_NE(first.find(what), std::string::npos) << "expected: " << what;
 }
 
