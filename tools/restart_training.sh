@@ -25,7 +25,8 @@ stop() {
 }
 trap stop INT TERM
 
-while :; do
+status=143
+while [ -z "$stopped" ]; do
   "$@" &
   child=$!
   # A signal ends the wait before the command ends.
@@ -37,12 +38,14 @@ while :; do
   done
   child=
   case $status in 0 | 2 | 3 | 130 | 143) exit "$status" ;; esac
-  [ -z "$stopped" ] || exit "$status"
+  [ -z "$stopped" ] || break
   if [ "$left" -eq 0 ]; then
     echo "${0##*/}: ended with status $status, and was run again as often as it may be" >&2
     exit "$status"
   fi
   left=$((left - 1))
   echo "${0##*/}: ended with status $status, runs again; $left more times at the max" >&2
-  sleep 1
+  sleep 1 &
+  wait $!  # which a signal ends
 done
+exit "$status"

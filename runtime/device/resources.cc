@@ -239,9 +239,9 @@ heddle_status ResourceTable::Entry::Call::need(const heddle_resource_need& asked
     }
     const MutexLock lock(mutex_);
     error.missing = std::move(why);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {  // exceptions must not cross the plugin boundary
     const MutexLock lock(mutex_);
-    say("no memory to find a resource");
+    error.missing = status_of_exception();
   }
   return HEDDLE_ERROR_INVALID;
 }

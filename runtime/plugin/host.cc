@@ -237,7 +237,7 @@ heddle_status HostCall::need(const heddle_resource_need& need, uint32_t* slot) n
     error.missing = found.status();
   } catch (...) {  // exceptions must not cross the plugin boundary
     const MutexLock lock(mutex_);
-    say("no memory to find a resource");
+    error.missing = status_of_exception();
   }
   return HEDDLE_ERROR_INVALID;
 }

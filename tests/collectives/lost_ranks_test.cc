@@ -41,6 +41,26 @@ TEST(LostRanks, ThatDoNotAnswerAreNamed) {
             "rank 1 has ended, or cannot be reached any more, and rank 2 does not answer, missing in communicator \"world\"");
 }
 
+// A rank may see that another survivor has left before it sees that a connection with the dead one has broken.
+TEST(LostRanks, WhoseConnectionsBrokeForOthersHaveEnded) {
+  EXPECT_EQ(
+      text_of(known(report(3, "\"sum\"", "closed", {2}), {std::nullopt, std::nullopt, report(3, "\"sum\"", "closed", {1})}, {2})),
+      "rank 1 has ended, or cannot be reached any more, missing in \"sum\" (operation 3) of communicator \"world\"; ranks 0 and 2 had "
+      "come");
+}
+
+TEST(LostRanks, AreNotAccusedWhenReportsCanNotBeRead) {
+  const std::string rest =
+      ", missing in \"sum\" (operation 3) of communicator \"world\"; whether another rank is the cause is not known, because reports of "
+      "ranks can not be read: no answer from redis:host:1/job";
+  LostRanks lost = known(report(3, "\"sum\"", "closed", {1, 2}), {}, {1, 2});
+  lost.unread = "no answer from redis:host:1/job";
+  EXPECT_EQ(text_of(lost), "ranks 1 and 2 cannot be reached any more" + rest);
+  lost = known(late_in_sum, {});
+  lost.unread = "no answer from redis:host:1/job";
+  EXPECT_EQ(text_of(lost), "rank 1 did not come within 2000 ms" + rest);
+}
+
 TEST(LostRanks, ThatHaveLeftSayWhy) {
   EXPECT_EQ(
       text_of(known(report(3, "\"sum\"", "closed", {1}), {std::nullopt, report(2, "", "its session has closed", {})})),

@@ -31,8 +31,8 @@ thread_local int unwatched = 0;
 
 Whose whose(const char* name, bool program) {
   const auto starts = [&](const char* with) { return std::strncmp(name, with, std::strlen(with)) == 0; };
-  if (program || starts("cpu.so") || starts("sim.so") || starts("probe.so") || starts("libheddle")) return Whose::ours;
-  if (starts("libtbb") || starts("libdnnl") || starts("libgomp")) return Whose::theirs;
+  if (program || starts("cpu.so") || starts("sim.so") || starts("gloo.so") || starts("probe.so") || starts("libheddle")) return Whose::ours;
+  if (starts("libtbb") || starts("libdnnl") || starts("libgomp") || starts("libgloo")) return Whose::theirs;
   return Whose::helper;
 }
 

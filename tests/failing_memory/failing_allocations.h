@@ -1,6 +1,6 @@
 // Fails one allocation of the process, the n-th from now on: operator new throws std::bad_alloc, on whatever thread. Only allocations of
-// Heddle and of its plugins count. Those of oneTBB and oneDNN succeed; the caller's address tells them apart. Linked into one test program
-// alone: it replaces operator new. Works under the sanitizers, whose malloc it calls.
+// Heddle and of its plugins count. Those of oneTBB, oneDNN and Gloo succeed; the caller's address tells them apart. Linked into one test
+// program alone: it replaces operator new. Works under the sanitizers, whose malloc it calls.
 #pragma once
 
 #include <cstdint>

@@ -44,6 +44,7 @@ TEST(Report, IsWrittenOnceForAnAttempt) {
   EXPECT_OK(read_reports(*store, "a", 1, &reports));
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0], example());
+  reports.clear();
   EXPECT_OK(read_reports(*store, "b", 1, &reports));
   EXPECT_EQ(reports[0]->number, 5u);
   expect_error(report(*store, "a", 1, Report()), HEDDLE_ERROR_INVALID, {"rank 0 can not write"});
@@ -77,6 +78,11 @@ TEST(Report, ThatIsNotThereIsNoError) {
   ASSERT_TRUE(reports[1]);
   EXPECT_EQ(reports[1]->reason, "its report is damaged");
   EXPECT_FALSE(reports[2]);
+  reports[1]->reason = "read";
+  EXPECT_OK(report(*store_at(text, 2, 3), "a", 2, example()));
+  EXPECT_OK(read_reports(*zero, "a", 3, &reports));
+  EXPECT_EQ(reports[1]->reason, "read") << "none is read twice";
+  EXPECT_EQ(reports[2], example());
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ ChosenCommunicator::ChosenCommunicator(const ResourceRequest& request) {
                                 "a place that all know, as in \"file:/shared/job\"");
   auto* const transport = request.need<operators::RankTransport>("rank.transport", 1);
   if (!transport) {
-    status_ = unsupported(who + " has the rendezvous \"" + rendezvous + "\", and no plugin is loaded that connects processes (gloo.so)");
+    // The host adds why: no plugin has it, or there is no memory.
+    status_ = invalid(who + " has the rendezvous \"" + rendezvous + "\", which takes a plugin that connects processes (gloo.so)");
     return;
   }
   auto connected = std::make_unique<ProcessCommunicator>(request, *transport);

@@ -37,6 +37,7 @@ class Sentence {
     all_[static_cast<size_t>(lost.rank)] = lost.mine;
   }
   std::string text() const {
+    if (!lost_.unread.empty()) return of_unread();
     if (const Ranks silent = ranks_with([](const auto& report) { return !report; }); !silent.empty()) return of_silent(silent);
     for (size_t i = 0; i < all_.size(); ++i)
       if (static_cast<int32_t>(i) != lost_.rank && all_[i]->missing.empty() && !all_[i]->reason.empty()) return of_leaving(i);
@@ -58,10 +59,25 @@ class Sentence {
     return ranks_with([&](const auto& report) { return report && has_come(*report, place); });
   }
 
+  // Whether a connection with a rank has broken, for this rank or another one.
+  bool is_broken(int32_t rank) const {
+    return has(lost_.broken, rank) || std::any_of(all_.begin(), all_.end(), [&](const auto& report) {
+             return report && report->reason != waited_too_long && has(report->missing, rank);
+           });
+  }
+
+  // Reports of others can not be read, so that it is not known who is lost.
+  std::string of_unread() const {
+    std::string text = rank_list(lost_.mine.missing);
+    text += lost_.mine.reason == waited_too_long ? " did not come within " + milliseconds(lost_.timeout) : " cannot be reached any more";
+    return text + ", missing in " + place_of(lost_.mine) + " of " + lost_.communicator +
+           "; whether another rank is the cause is not known, because reports of ranks can not be read: " + lost_.unread;
+  }
+
   // These have not answered.
   std::string of_silent(const Ranks& silent) const {
     Ranks ended, others;
-    for (const int32_t rank : silent) (has(lost_.broken, rank) ? ended : others).push_back(rank);
+    for (const int32_t rank : silent) (is_broken(rank) ? ended : others).push_back(rank);
     const auto each = [](const Ranks& ranks, const char* one, const char* several) {
       return ranks.empty() ? std::string() : rank_list(ranks) + (ranks.size() == 1 ? one : several);
     };

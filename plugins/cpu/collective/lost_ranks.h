@@ -22,6 +22,7 @@ struct LostRanks {
   operators::RankReport mine;                                   // what it has reported
   std::vector<int32_t> broken;                                  // the ranks whose connections broke
   std::vector<std::optional<operators::RankReport>> reports{};  // by rank; null: the rank has not answered
+  std::string unread;                                           // why some reports can not be read; empty: all can
 };
 
 // Returns a sentence, as `rank 1 does not answer, missing in "sum" (operation 3) of communicator "world" after 2000 ms; ranks 0 and 2 had

@@ -6,16 +6,32 @@
 #include <exception>
 #include <utility>
 
-#include "collective/lost_ranks.h"
-
 namespace heddle::cpu {
 namespace {
 
 using operators::RankPlace;
 using operators::RankReport;
 
-// How long ranks have to report: those whose connections broke have done it before, if they could.
+// How long ranks have to report. Those whose connections broke have done it before, if they could, but for the time that the store takes:
+// many times as long as for this rank's own.
 constexpr std::chrono::milliseconds answer_of_ended(300), answer_of_others(2000);
+constexpr int store_times = 10;
+
+// Its text needs none.
+Status no_memory() {
+  return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory"};
+}
+
+// Does what may fail for want of memory; returns whether it did not.
+template <class Act>
+bool with_memory(const Act& act) {
+  try {
+    act();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 RankClock::time_point time_limit(std::chrono::nanoseconds timeout, int64_t deadline_ns) {
   const RankClock::time_point late = RankClock::now() + timeout;
@@ -132,10 +148,14 @@ void ProcessCommunicator::work() {
       task = task_;
       if (!task && ends_) break;
     }
-    const Status status = task ? do_task(*task) : connections_->idle();
+    Status status;
+    if (task)
+      status = do_task(*task);
+    else if (!with_memory([&] { status = connections_->idle(); }))
+      status = no_memory();
     if (!status.ok()) return leave(task, status);
   }
-  connections_->report({collectives_->number(), "", "its session has closed", {}, exchanges_, exchanged_});
+  with_memory([&] { connections_->report({collectives_->number(), "", "its session has closed", {}, exchanges_, exchanged_}); });
 }
 
 // Fails if the communicator is over with that. What is invalid is found before anything is sent, and fails the task alone; after any other
@@ -149,8 +169,8 @@ Status ProcessCommunicator::do_task(Task& task) {
       exchanged_.assign(static_cast<const char*>(task.all), task.bytes * static_cast<uint64_t>(size_));
       ++exchanges_;
     }
-  } catch (const std::exception& error) {
-    status = {HEDDLE_ERROR_OUT_OF_MEMORY, error.what()};
+  } catch (const std::exception&) {
+    status = no_memory();
   }
   if (!status.ok() && status.code != HEDDLE_ERROR_INVALID) return status;
   finish(task, std::move(status));
@@ -173,60 +193,75 @@ void ProcessCommunicator::finish(Task& task, Status status) {
   if (started) Completion{*started}(status);
 }
 
-// Returns what the others report: waits for those whose connections have broken, which have reported before if they could, and longer for
+// Reads what the others report: waits for those whose connections have broken, which have reported before if they could, and longer for
 // the others.
-std::vector<std::optional<RankReport>> ProcessCommunicator::answers(const std::vector<int32_t>& broken) {
+void ProcessCommunicator::hear(LostRanks* lost, std::chrono::nanoseconds store_takes) {
   const RankClock::time_point now = RankClock::now();
+  const auto of_ended = std::clamp<std::chrono::nanoseconds>(store_times * store_takes, answer_of_ended, answer_of_others);
   for (std::chrono::milliseconds pause(2);; pause = std::min(2 * pause, std::chrono::milliseconds(32))) {
-    std::vector<std::optional<RankReport>> reports = connections_->reports();
+    const Status read = connections_->reports(&lost->reports);
+    lost->unread = read.text;
     bool again = false;
     for (int32_t rank = 0; rank < size_; ++rank) {
-      if (rank == rank_ || reports[static_cast<size_t>(rank)]) continue;
-      const bool is_broken = std::find(broken.begin(), broken.end(), rank) != broken.end();
-      again = again || RankClock::now() < now + (is_broken ? answer_of_ended : answer_of_others);
+      if (rank == rank_ || lost->reports[static_cast<size_t>(rank)]) continue;
+      const bool is_broken = std::find(lost->broken.begin(), lost->broken.end(), rank) != lost->broken.end();
+      again = again || RankClock::now() < now + (is_broken ? of_ended : answer_of_others);
     }
-    if (!again) return reports;
+    if (!again) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    if (changed_.wait_for(lock, pause, [&] { return ends_; })) return reports;
+    if (changed_.wait_for(lock, pause, [&] { return ends_; })) return;
   }
 }
 
-// Ends all: nothing comes after.
-void ProcessCommunicator::leave(Task* task, const Status& failure) {
-  LostRanks lost;
-  const bool late = failure.code == HEDDLE_PENDING, broken = failure.code == HEDDLE_ERROR_DEVICE;
-  bool aborted = false, ends = false;
+// Tells the others where this rank is, and why it leaves.
+ProcessCommunicator::Cause ProcessCommunicator::report(const Task* task, const Status& failure, LostRanks* lost) {
+  const bool late = failure.code == HEDDLE_PENDING;
+  Cause cause = late || failure.code == HEDDLE_ERROR_DEVICE ? Cause::other_ranks : Cause::own;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    aborted = aborted_;
-    ends = ends_;
-    lost.mine.reason = aborted ? why_ : ends ? "its session has closed" : late ? waited_too_long : failure.text;
+    if (aborted_ || ends_) cause = Cause::asked;
+    lost->mine.reason = aborted_ ? why_ : ends_ ? "its session has closed" : late ? waited_too_long : failure.text;
   }
-  lost.rank = rank_;
-  lost.communicator = name_;
-  lost.timeout = timeout_;
-  lost.broken = connections_->broken();
-  lost.mine.number = collectives_->number();
-  lost.mine.collective = !task ? "" : task->work ? '"' + task->work->node() + '"' : "an exchange";
-  const bool of_others = !aborted && !ends && (late || broken);  // else this rank leaves for a reason of its own
-  if (of_others) lost.mine.missing = late ? connections_->missing() : lost.broken;
-  lost.mine.exchanges = exchanges_;
-  lost.mine.exchanged = exchanged_;
-  connections_->report(lost.mine);
+  lost->rank = rank_;
+  lost->communicator = name_;
+  lost->timeout = timeout_;
+  lost->broken = connections_->broken();
+  lost->mine.number = collectives_->number();
+  lost->mine.collective = !task ? "" : task->work ? '"' + task->work->node() + '"' : "an exchange";
+  if (cause == Cause::other_ranks) lost->mine.missing = late ? connections_->missing() : lost->broken;
+  lost->mine.exchanges = exchanges_;
+  lost->mine.exchanged = exchanged_;
+  connections_->report(lost->mine);
+  return cause;
+}
+
+// Ends all: nothing comes after. Without memory for its report it is for the others as if this rank had died.
+void ProcessCommunicator::leave(Task* task, const Status& failure) {
+  LostRanks lost;
+  Cause cause = Cause::own;
+  bool completed = false;
+  Status over = no_memory(), of_task = no_memory();
+  const RankClock::time_point begun = RankClock::now();
+  const bool reported = with_memory([&] { cause = report(task, failure, &lost); });
+  const std::chrono::nanoseconds store_takes = RankClock::now() - begun;
   connections_->close();
-  // Then it need not know of the others, unless an exchange is open.
-  if (of_others || (task && !task->work)) lost.reports = answers(lost.broken);
-  const Status over = of_others         ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
-                      : aborted || ends ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)
-                                        : failure;
-  const bool completed = task && !task->work && complete_exchange(*task, lost.reports);
+  with_memory([&] {
+    if (!reported) return;
+    // It need not know of the others if it leaves for a reason of its own, unless an exchange is open.
+    if (cause == Cause::other_ranks || (task && !task->work)) hear(&lost, store_takes);
+    completed = task && !task->work && complete_exchange(*task, lost.reports);
+    over = cause == Cause::other_ranks ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
+           : cause == Cause::asked     ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)
+                                       : failure;
+    of_task = over;
+  });
   Task* next = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    over_ = over;
+    over_ = std::move(over);
     next = task_;  // one that came meanwhile, if there was none
   }
-  if (next) finish(*next, completed ? Status() : over);
+  if (next) finish(*next, completed ? Status() : std::move(of_task));
 }
 
 // Fills in the bytes of all ranks, if one of them has got them all.

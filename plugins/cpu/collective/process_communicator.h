@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "collective/communicator.h"
+#include "collective/lost_ranks.h"
 #include "collective/rank_collectives.h"
 
 namespace heddle::cpu {
@@ -53,7 +54,9 @@ class ProcessCommunicator final : public Communicator {
   Status do_task(Task& task);
   void finish(Task& task, Status status);
   void leave(Task* task, const Status& failure);
-  std::vector<std::optional<operators::RankReport>> answers(const std::vector<int32_t>& broken);
+  enum class Cause : uint8_t { other_ranks, asked, own };  // why this rank leaves
+  Cause report(const Task* task, const Status& failure, LostRanks* lost);
+  void hear(LostRanks* lost, std::chrono::nanoseconds store_takes);
   bool complete_exchange(Task& task, const std::vector<std::optional<operators::RankReport>>& reports) const;
 
   const int32_t rank_, size_;

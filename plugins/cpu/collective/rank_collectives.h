@@ -1,5 +1,6 @@
 // Collectives between processes: what each rank sends, receives and computes. All ranks have the same bits, and elements are combined in
-// the same order as in one process (collective/reductions.h), whichever way they go:
+// one order, whichever way they go: those of the devices of each rank, and then those of the ranks, each as in one process
+// (collective/reductions.h). This is the order of one process with all devices where ranks have 1, 2, 4, ... of them.
 //   - short ones go from all ranks to all, or with many ranks along a tree;
 //   - of long ones each rank gets a part from all others, combines it, and gives the result to all: as many bytes over each link as in a
 //     ring, in two steps instead of 2(n - 1). They go in chunks, so that one chunk is combined while the next is under way.

@@ -24,7 +24,9 @@ Status parse_link(const std::string& text, LinkSettings* settings) {
   const auto [comma, failed] = std::from_chars(text.data(), end, delay_us);
   const auto [rest, also] =
       comma != end && *comma == ',' ? std::from_chars(comma + 1, end, megabytes) : std::from_chars(end, end, megabytes);
-  if (failed != std::errc() || also != std::errc() || rest != end || delay_us < 0 || megabytes < 0)
+  constexpr double most = 1e9;                                                       // a delay of 17 minutes
+  const auto is_sane = [](double number) { return number >= 0 && number <= most; };  // NaN is not
+  if (failed != std::errc() || also != std::errc() || rest != end || !is_sane(delay_us) || !is_sane(megabytes))
     return plugin::invalid("HEDDLE_GLOO_LINK is \"" + text + "\", expected DELAY_US,MB_PER_S, as in \"50,1250\"");
   settings->delay = std::chrono::nanoseconds(static_cast<int64_t>(delay_us * 1000));
   settings->bytes_per_ns = megabytes / 1000;

@@ -41,7 +41,7 @@ class EmulatedLink final : public operators::RankConnections {
   std::vector<int32_t> broken() override { return inner_->broken(); }
   void report(const operators::RankReport& mine) override { inner_->report(mine); }
   void close() override { inner_->close(); }
-  std::vector<std::optional<operators::RankReport>> reports() override { return inner_->reports(); }
+  Status reports(std::vector<std::optional<operators::RankReport>>* all) override { return inner_->reports(all); }
 
  private:
   // When a message was sent, which goes before it.

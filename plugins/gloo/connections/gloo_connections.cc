@@ -105,53 +105,73 @@ Status GlooConnections::listen(const std::string& interface, std::string* addres
   return {};
 }
 
+namespace {
+
+// A connection that is being made, on a thread of its own.
+struct Connecting {
+  std::vector<char> address;
+  std::string why;  // it could not be made
+  bool failed = false;
+  std::atomic<bool> over{false};
+  std::thread thread;
+};
+
+// Connects, and never throws.
+void connect_pair(gloo::transport::Pair& pair, Connecting& one) {
+  try {
+    try {
+      pair.connect(one.address);
+    } catch (const std::exception& error) {
+      one.failed = true;
+      one.why = error.what();
+    }
+  } catch (const std::bad_alloc&) {  // for the text
+  }
+  one.over = true;
+}
+
+bool has_failed(const Connecting& one) {
+  return one.over && one.failed;
+}
+bool is_under_way(const Connecting& one) {
+  return !one.over;
+}
+
+}  // namespace
+
 Status GlooConnections::connect(const std::string& attempt, const std::vector<std::string>& addresses, RankClock::time_point until,
                                 const std::function<bool()>& cancelled) {
   attempt_ = attempt;
-  struct Connecting {
-    std::atomic<bool> over{false};
-    std::string failure;
-    std::thread thread;
-  };
   std::vector<Connecting> all(static_cast<size_t>(size_));
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    const std::string address = address_for(addresses[static_cast<size_t>(peer)], static_cast<size_t>(size_), rank_);
+    all[static_cast<size_t>(peer)].address.assign(address.begin(), address.end());
+  }
   all[static_cast<size_t>(rank_)].over = true;
   for (int32_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     Connecting& one = all[static_cast<size_t>(peer)];
-    const std::string address = address_for(addresses[static_cast<size_t>(peer)], static_cast<size_t>(size_), rank_);
-    const auto connects = [this, peer, address, &one] {
-      try {
-        context_->getPair(peer)->connect(std::vector<char>(address.begin(), address.end()));
-      } catch (const std::exception& error) {
-        one.failure = error.what();
-      }
-      one.over = true;
-    };
     try {
-      one.thread = std::thread(connects);
-    } catch (const std::exception& error) {
-      one.failure = error.what();
-      one.over = true;
+      one.thread = std::thread([this, peer, &one] { connect_pair(*context_->getPair(peer), one); });
+    } catch (const std::exception&) {
+      one.failed = one.over = true;  // no memory for a thread
     }
   }
   // One that can not be made is enough: the ranks meet again.
-  const auto failed = [](const Connecting& one) { return one.over && !one.failure.empty(); };
-  const auto waits = [](const Connecting& one) { return !one.over; };
   bool asked = false;
-  while (std::any_of(all.begin(), all.end(), waits) && std::none_of(all.begin(), all.end(), failed) && RankClock::now() < until &&
-         !(asked = cancelled && cancelled()))
+  while (std::any_of(all.begin(), all.end(), is_under_way) && std::none_of(all.begin(), all.end(), has_failed) &&
+         RankClock::now() < until && !(asked = cancelled && cancelled()))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  std::vector<int32_t> not_there;
-  for (int32_t peer = 0; peer < size_; ++peer)
-    if (const Connecting& one = all[static_cast<size_t>(peer)]; waits(one) || failed(one)) not_there.push_back(peer);
-  if (!not_there.empty()) close_pairs();
+  // Connections that are under way fail, too, when they are closed.
+  auto lost = std::find_if(all.begin(), all.end(), has_failed);
+  if (lost == all.end()) lost = std::find_if(all.begin(), all.end(), is_under_way);
+  if (lost != all.end()) close_pairs();
   for (Connecting& one : all)
     if (one.thread.joinable()) one.thread.join();
   if (asked) return plugin::cancelled();
-  if (!not_there.empty()) {
-    const std::string& why = all[static_cast<size_t>(not_there.front())].failure;
-    return {HEDDLE_ERROR_DEVICE, "rank " + std::to_string(not_there.front()) + " could not be connected" + (why.empty() ? "" : ": " + why)};
-  }
+  if (lost != all.end())
+    return {HEDDLE_ERROR_DEVICE,
+            "rank " + std::to_string(lost - all.begin()) + " could not be connected" + (lost->why.empty() ? "" : ": " + lost->why)};
   control_bytes_.resize(static_cast<size_t>(size_));
   probe_bytes_.resize(1);
   control_ = context_->createUnboundBuffer(control_bytes_.data(), control_bytes_.size());
@@ -179,13 +199,12 @@ std::vector<int32_t> GlooConnections::closed_pairs() {
 // Each may take 10 ms, because Gloo waits for its thread.
 void GlooConnections::close_pairs() {
   std::vector<std::thread> threads;
-  threads.reserve(static_cast<size_t>(size_));
   for (int32_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     const auto closes = [this, peer] { context_->getPair(peer)->close(); };
     try {
       threads.emplace_back(closes);
-    } catch (const std::exception&) {
+    } catch (const std::exception&) {  // no memory for a thread
       closes();
     }
   }
@@ -196,9 +215,11 @@ void GlooConnections::close_pairs() {
 
 RankMemory* GlooConnections::memory(int32_t peer, void* data, uint64_t bytes) {
   try {
-    std::unique_ptr<RankMemory>& known = places_[{peer, data, bytes}];
-    if (!known) known = std::make_unique<RankMemory>(peer, context_->createUnboundBuffer(data, bytes));
-    return known.get();
+    const std::tuple<int32_t, void*, uint64_t> key(peer, data, bytes);
+    auto known = places_.find(key);
+    if (known == places_.end())
+      known = places_.emplace(key, std::make_unique<RankMemory>(peer, context_->createUnboundBuffer(data, bytes))).first;
+    return known->second.get();
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -245,11 +266,23 @@ void GlooConnections::end_wait() {
   waits_ = nullptr;
 }
 
-// Notes who was missing, and takes all places from Gloo, which reads and writes none of them from then on. If time was over, Gloo has
-// closed all pairs, so that they do not tell who is gone.
+// Notes who is lost, and takes all places from Gloo, which reads and writes none of them from then on: their destructors wait for its
+// thread. Pairs stay open until close(), so that this rank's report is there before others see that it has left. Only if time was over Gloo
+// has closed all of them, and they do not tell who is gone.
 void GlooConnections::note_failure(bool late) {
   failed_ = true;
-  if (!late) broken_ = closed_pairs();
+  try {
+    if (late)
+      find_missing();
+    else
+      broken_ = closed_pairs();
+  } catch (const std::bad_alloc&) {  // then fewer are known
+  }
+  places_.clear();
+}
+
+// Finds the ranks from which nothing has come of what was awaited. Call it when all pairs are closed: waits of no time close them.
+void GlooConnections::find_missing() {
   std::vector<char> awaited(came_.size());
   for (const auto& [key, place] : places_) {
     for (; place->receives > 0; --place->receives) {
@@ -264,7 +297,6 @@ void GlooConnections::note_failure(bool late) {
   }
   for (int32_t peer = 0; peer < size_; ++peer)
     if (awaited[static_cast<size_t>(peer)] && !came_[static_cast<size_t>(peer)]) missing_.push_back(peer);
-  places_.clear();
 }
 
 Status GlooConnections::send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) {
@@ -323,15 +355,13 @@ void GlooConnections::close() {
 }
 
 void GlooConnections::report(const RankReport& mine) {
-  // Who can not write it is silent for the others.
   (void)rendezvous::report(*store_, attempt_, rank_, mine);
 }
 
-std::vector<std::optional<RankReport>> GlooConnections::reports() {
-  std::vector<std::optional<RankReport>> all;
-  // Where the store fails, those that were read before it did are all.
-  (void)rendezvous::read_reports(*store_, attempt_, size_, &all);
-  return all;
+Status GlooConnections::reports(std::vector<std::optional<RankReport>>* all) {
+  const Status status = rendezvous::read_reports(*store_, attempt_, size_, &read_);
+  *all = read_;
+  return status;
 }
 
 }  // namespace heddle::ranks

@@ -53,7 +53,7 @@ class GlooConnections final : public operators::RankConnections {
   std::vector<int32_t> broken() override { return broken_; }
   void report(const RankReport& mine) override;
   void close() override;
-  std::vector<std::optional<RankReport>> reports() override;
+  Status reports(std::vector<std::optional<RankReport>>* all) override;
 
  private:
   template <class Act>
@@ -61,6 +61,7 @@ class GlooConnections final : public operators::RankConnections {
   bool begin_wait(gloo::transport::UnboundBuffer& buffer);
   void end_wait();
   void note_failure(bool late);
+  void find_missing();
   std::vector<int32_t> closed_pairs();
   void close_pairs();
 
@@ -75,6 +76,7 @@ class GlooConnections final : public operators::RankConnections {
   std::map<std::tuple<int32_t, void*, uint64_t>, std::unique_ptr<RankMemory>> places_;
   std::vector<char> came_;  // by rank: whether a message has come in this operation
   std::vector<int32_t> missing_, broken_;
+  std::vector<std::optional<RankReport>> read_;  // reports, by rank
   bool failed_ = false;
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;

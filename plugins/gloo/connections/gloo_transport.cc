@@ -20,6 +20,14 @@ std::chrono::milliseconds time_to_connect(int32_t ranks) {
   return std::chrono::milliseconds(3000 + 20 * ranks);
 }
 
+// Waits before the ranks meet again: those that can not connect at once would make attempts as fast as the store takes them.
+void pause_between(const rendezvous::Patience& patience, std::chrono::milliseconds pause) {
+  const rendezvous::Patience for_pause = {std::min(patience.deadline, RankClock::now() + pause), patience.cancelled};
+  rendezvous::Pauses pauses(for_pause);
+  while (pauses.pause()) {
+  }
+}
+
 // For tests: HEDDLE_GLOO_LINK says which link to emulate.
 Status emulate_link(std::unique_ptr<operators::RankConnections>* connections) {
   const char* const link = std::getenv("HEDDLE_GLOO_LINK");
@@ -43,8 +51,9 @@ Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operator
   }
   rendezvous::Meeting meeting(store.get(), place.rank, place.size);
   const rendezvous::Patience patience = {place.until, place.cancelled};
+  constexpr std::chrono::milliseconds longest_pause(1000);
   Status last;
-  for (;;) {
+  for (std::chrono::milliseconds pause(20);; pause = std::min(2 * pause, longest_pause)) {
     auto made = std::make_unique<GlooConnections>(place.rank, place.size, store);
     std::string addresses;
     HEDDLE_PLUGIN_CHECK(made->listen(interface, &addresses));
@@ -55,7 +64,12 @@ Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operator
     const RankClock::time_point until = std::min(place.until, RankClock::now() + time_to_connect(place.size));
     last = made->connect(joined.attempt, joined.payloads, until, place.cancelled);
     if (last.ok()) return *connections = std::move(made), emulate_link(connections);
-    if (last.code == HEDDLE_ERROR_CANCELLED || RankClock::now() >= place.until) return last;
+    if (last.code == HEDDLE_ERROR_CANCELLED) return last;
+    if (interface.empty() && last.code == HEDDLE_ERROR_DEVICE)
+      last.text += "; ranks connect by loopback, unless a network is named (--interface of heddle train, ,interface=NAME in a rendezvous)";
+    if (RankClock::now() >= place.until) return last;
+    made.reset();
+    pause_between(patience, pause);
   }
 }
 

@@ -66,28 +66,56 @@ bool parse_redis(std::string_view text, RedisPlace* place) {
   return error == std::errc() && end == port.data() + port.size() && place->port > 0 && place->port < 65536 && !host.empty();
 }
 
+// A rendezvous, taken apart.
+struct Form {
+  enum class Kind : uint8_t { folder, redis, pmix } kind = Kind::pmix;
+  std::string folder;
+  RedisPlace redis;
+};
+
+Status parse(const std::string& rendezvous, Form* form) {
+  if (rendezvous == "pmix") return {};
+  if (rendezvous.starts_with("file:") && rendezvous.size() > 5) {
+    form->kind = Form::Kind::folder;
+    form->folder = rendezvous.substr(5);
+    return {};
+  }
+  if (!rendezvous.starts_with("redis:")) return plugin::invalid("'" + rendezvous + "' is no rendezvous: write " + forms);
+  form->kind = Form::Kind::redis;
+  // It may be a password that stands there: the text is not repeated.
+  if (rendezvous.find('@') != std::string::npos)
+    return plugin::invalid(
+        "the rendezvous of Redis has an '@': it is redis:HOST:PORT or redis:HOST:PORT/NAME, and a password comes from the environment "
+        "variable HEDDLE_REDIS_PASSWORD");
+  if (!parse_redis(std::string_view(rendezvous).substr(6), &form->redis))
+    return plugin::invalid("'" + rendezvous +
+                           "' is no rendezvous: Redis is redis:HOST:PORT or redis:HOST:PORT/NAME, with a port from 1 to 65535, and an "
+                           "address of IPv6 in brackets");
+  return {};
+}
+
 }  // namespace
+
+Status check_rendezvous(const std::string& rendezvous) {
+  Form ignored;
+  return parse(rendezvous, &ignored);
+}
 
 Status make_store(const std::string& rendezvous, const std::string& communicator, int32_t rank, int32_t ranks,
                   std::unique_ptr<Store>* store) {
   if (rank < 0 || rank >= ranks)
     return plugin::invalid("rank " + std::to_string(rank) + " is none of " + std::to_string(ranks) + ": they are counted from 0");
-  if (rendezvous == "pmix") return make_pmix_store(communicator, rank, ranks, store);
-  if (rendezvous.starts_with("file:") && rendezvous.size() > 5) return make_folder_store(rendezvous.substr(5), communicator, rank, store);
-  if (rendezvous.starts_with("redis:")) {
-    // It may be a password that stands there: the text is not repeated.
-    if (rendezvous.find('@') != std::string::npos)
-      return plugin::invalid(
-          "the rendezvous of Redis has an '@': it is redis:HOST:PORT or redis:HOST:PORT/NAME, and a password comes from the environment "
-          "variable HEDDLE_REDIS_PASSWORD");
-    RedisPlace place;
-    if (!parse_redis(std::string_view(rendezvous).substr(6), &place))
-      return plugin::invalid("'" + rendezvous +
-                             "' is no rendezvous: Redis is redis:HOST:PORT or redis:HOST:PORT/NAME, with a port from 1 to 65535, and an "
-                             "address of IPv6 in brackets");
-    return make_redis_store(place, communicator, rank, store);
+  Form form;
+  HEDDLE_PLUGIN_CHECK(parse(rendezvous, &form));
+  switch (form.kind) {
+    case Form::Kind::folder:
+      return make_folder_store(form.folder, communicator, rank, store);
+    case Form::Kind::redis:
+      return make_redis_store(form.redis, communicator, rank, store);
+    case Form::Kind::pmix:
+      return make_pmix_store(communicator, rank, ranks, store);
   }
-  return plugin::invalid("'" + rendezvous + "' is no rendezvous: write " + forms);
+  return {};
 }
 
 }  // namespace heddle::rendezvous

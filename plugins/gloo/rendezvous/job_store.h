@@ -42,7 +42,7 @@ struct Key {
 };
 
 // Thread-safe. Errors of all functions: device (the store can not be reached, or does not do it: what, where, and how to mend it). No call
-// takes longer than about two seconds, wait() excepted. Nothing is thrown but std::bad_alloc.
+// takes longer than about two seconds, but for wait(), and a folder of a file system that hangs. Nothing is thrown but std::bad_alloc.
 class Store {
  public:
   virtual ~Store() = default;
@@ -75,5 +75,8 @@ class Store {
 // Errors: invalid (another text; ranks that PMIx counts differently), device (it can not be reached).
 Status make_store(const std::string& rendezvous, const std::string& communicator, int32_t rank, int32_t ranks,
                   std::unique_ptr<Store>* store);
+
+// Checks that `rendezvous` has one of these forms, and connects with nothing. Errors: invalid.
+Status check_rendezvous(const std::string& rendezvous);
 
 }  // namespace heddle::rendezvous

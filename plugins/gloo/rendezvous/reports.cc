@@ -76,14 +76,16 @@ Status report(Store& store, const std::string& attempt, int32_t rank, const Repo
 }
 
 Status read_reports(Store& store, const std::string& attempt, int32_t ranks, std::vector<std::optional<Report>>* reports) {
-  reports->assign(static_cast<size_t>(ranks), std::nullopt);
+  reports->resize(static_cast<size_t>(ranks));
   for (int32_t rank = 0; rank < ranks; ++rank) {
+    std::optional<Report>& one = (*reports)[static_cast<size_t>(rank)];
+    if (one) continue;
     std::string text;
     bool found = false;
     HEDDLE_PLUGIN_CHECK(store.get({rank, key_of(attempt)}, &text, &found));
     if (!found) continue;
-    Report& one = (*reports)[static_cast<size_t>(rank)].emplace();
-    if (!decode(text, &one)) one.reason = "its report is damaged";
+    one.emplace();
+    if (!decode(text, &*one)) one->reason = "its report is damaged";
   }
   return {};
 }

@@ -22,8 +22,8 @@ bool decode(std::string_view text, Report* report);
 // Writes the report of `rank`, whose store this is. A second call for an attempt changes nothing.
 Status report(Store& store, const std::string& attempt, int32_t rank, const Report& report);
 
-// Reads the reports that are there into `reports`, by rank; nullopt: the rank has written none so far. A report that is damaged is one with
-// that reason. Errors: those of Store::get(); what was read before is in `reports`.
+// Reads the reports that are there into `reports`, by rank, but for those that it has already; nullopt: the rank has written none so far. A
+// report that is damaged is one with that reason. Errors: those of Store::get(); what was read before is in `reports`.
 Status read_reports(Store& store, const std::string& attempt, int32_t ranks, std::vector<std::optional<Report>>* reports);
 
 }  // namespace heddle::rendezvous

@@ -9,10 +9,10 @@
 
 namespace heddle::rendezvous {
 
-// A key is the file FOLDER/COMMUNICATOR/RANK.NAME.
+// A key is the file FOLDER/COMMUNICATOR/RANK.KEY.
 Status make_folder_store(const std::string& folder, const std::string& communicator, int32_t rank, std::unique_ptr<Store>* store);
 
-// A key is NAME/COMMUNICATOR/RANK/NAME of the server.
+// A key is NAME/COMMUNICATOR/RANK/KEY of the server.
 struct RedisPlace {
   std::string host;
   int port = 0;
@@ -20,7 +20,7 @@ struct RedisPlace {
 };
 Status make_redis_store(const RedisPlace& place, const std::string& communicator, int32_t rank, std::unique_ptr<Store>* store);
 
-// A key is COMMUNICATOR/NAME of the process.
+// A key is COMMUNICATOR/KEY of the process.
 Status make_pmix_store(const std::string& communicator, int32_t rank, int32_t ranks, std::unique_ptr<Store>* store);
 
 }  // namespace heddle::rendezvous

@@ -1,7 +1,8 @@
 // The connections between the ranks of a communicator, which are processes: what collectives on the host (plugins/cpu/collective) ask of a
 // plugin that knows a way between processes (plugins/gloo). The plugins are built together.
 //
-// A plugin publishes a RankTransport as the resource "rank.transport", of runtime scope. Functions throw nothing.
+// A plugin publishes a RankTransport as the resource "rank.transport", of runtime scope. Functions throw std::bad_alloc alone, and those
+// that end things nothing: abort(), wake() and close().
 #pragma once
 
 #include <chrono>
@@ -51,12 +52,13 @@ class RankConnections {
   virtual std::vector<int32_t> missing() = 0;
   // Returns, after wait() or idle() has failed, the ranks that have ended, or whose connections have broken: not those that were late.
   virtual std::vector<int32_t> broken() = 0;
-  // Writes the report where others read it; a second one is ignored.
+  // Writes the report where others read it, before close(); a second one is ignored. A rank that can not write its own is silent for the
+  // others.
   virtual void report(const RankReport& mine) = 0;
   // Closes all connections, whatever is under way: other ranks that wait for this one fail.
   virtual void close() = 0;
-  // Returns by rank what each has reported so far. Null: nothing.
-  virtual std::vector<std::optional<RankReport>> reports() = 0;
+  // Sets `all`, by rank, to what each has reported so far. Null: nothing. Errors: HEDDLE_ERROR_DEVICE (not all could be read: why).
+  virtual Status reports(std::vector<std::optional<RankReport>>* all) = 0;
 };
 
 // Which connections are wanted.

@@ -250,8 +250,8 @@ TEST(ToolRanks, NonsenseIsRefused) {
       {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "0"}, "--timeout"},
       {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "-3"}, "--timeout"},
       {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "nan"}, "--timeout"},
-      {{"--rendezvous", "local:job", "--ranks", "2", "--rank", "0"}, "--rendezvous \"local:job\": processes do not meet so"},
-      {{"--rendezvous", "file:", "--ranks", "2", "--rank", "0"}, "--rendezvous \"file:\""},
+      {{"--rendezvous", "local:job", "--ranks", "2", "--rank", "0"}, "--rendezvous: 'local:job' is no rendezvous: write file:DIR"},
+      {{"--rendezvous", "file:", "--ranks", "2", "--rank", "0"}, "--rendezvous: 'file:' is no rendezvous"},
       {{"--rendezvous", "", "--ranks", "2", "--rank", "0"}, "--rendezvous"},
       {{"--rendezvous", "redis:localhost", "--ranks", "2", "--rank", "0", "--timeout", "1"}, "redis:localhost"},
       {{"--rendezvous", "pmix"}, "--rendezvous pmix: no launcher that speaks PMIx has started this process"},
@@ -394,6 +394,11 @@ TEST(ToolRanks, AreStartedAgainByAScript) {
   const Outcome wrong = run_command(script + line_of({"train", "/no/such/net", "--steps", "1", "--data", "synthetic"}));
   EXPECT_EQ(wrong.status, 3) << "no restart helps: " << wrong.out;
   EXPECT_FALSE(has(wrong.out, "runs again")) << wrong.out;
+  const std::string runs = job.file("runs"), said = job.file("said");
+  const Outcome stopped = run_command(script + "bash -c 'echo x >> \"" + runs + "\"; exit 1' 2> '" + said +
+                                      "' & until grep -q 'runs again' '" + said + "'; do sleep 0.01; done; kill -TERM $!; wait $!");
+  EXPECT_EQ(stopped.status, 1) << stopped.out;
+  EXPECT_EQ(lines_in(runs), 1u) << "it was told to stop while it waited to run it again";
 }
 
 // The script around mpirun, which ends all ranks with the one that dies. With --enable-recovery mpirun's status says nothing: there each
@@ -414,32 +419,88 @@ TEST(ToolRanks, AreStartedAgainWithMpirun) {
   }
 }
 
-TEST(ToolRanks, MeetByRedis) {
+TEST(ToolRanks, NeedThePluginThatConnectsThem) {
+  const LenetJob job(2);
+  std::filesystem::create_directory(job.file("plugins"));
+  std::filesystem::create_symlink(HEDDLE_BINARY_DIR "/lib/cpu.so", job.file("plugins/cpu.so"));
+  const Outcome outcome = run_command("HEDDLE_PLUGIN_DIR='" + job.file("plugins") + "' " + line_of(job.rank(0, "run")));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_TRUE(has(outcome.out, "error[missing-resource]")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "which takes a plugin that connects processes (gloo.so): ")) << outcome.out;
+}
+
+// A server of its own for a test, which ends with it.
+class RedisServer {
+ public:
+  explicit RedisServer(const LenetJob& job) : port_(std::to_string(20000 + ::getpid() % 20000)), process_(::fork()) {
+    if (process_ == 0) {
+      const int none = ::open("/dev/null", O_WRONLY);
+      ::dup2(none, STDOUT_FILENO);
+      ::dup2(none, STDERR_FILENO);
+      ::execlp("redis-server", "redis-server", "--port", port_.c_str(), "--bind", "127.0.0.1", "--save", "", "--dir",
+               job.folder.path().c_str(), nullptr);
+      ::_exit(99);
+    }
+    for (int i = 0; i < 500 && run_command("redis-cli -p " + port_ + " ping").out != "PONG\n"; ++i) ::usleep(10'000);
+  }
+  ~RedisServer() { end(); }
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+  void end() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
+  // The ranks of a training that meet there.
+  std::vector<Tool> tools(const LenetJob& job, const std::string& run) const {
+    std::vector<Tool> all;
+    for (int r = 0; r < job.ranks; ++r) {
+      Words words = job.rank(r, run);
+      *(std::find(words.begin(), words.end(), "--rendezvous") + 1) = "redis:127.0.0.1:" + port_ + "/" + run;
+      all.emplace_back(words);
+    }
+    return all;
+  }
+
+ private:
+  const std::string port_;
+  pid_t process_;
+};
+
+// The server is asked when ranks meet, and when one is lost.
+TEST(ToolRanks, MeetByRedisAndTrainOnWithoutIt) {
   if (!has_program("redis-server")) GTEST_SKIP() << "there is no redis-server";
-  const LenetJob job(2, 10);
-  const std::string socket = job.file("redis.sock"), port = std::to_string(20000 + ::getpid() % 20000);
-  const pid_t server = ::fork();
-  if (server == 0) {
-    const int none = ::open("/dev/null", O_WRONLY);
-    ::dup2(none, STDOUT_FILENO);
-    ::dup2(none, STDERR_FILENO);
-    ::execlp("redis-server", "redis-server", "--port", port.c_str(), "--bind", "127.0.0.1", "--save", "", "--dir",
-             job.folder.path().c_str(), nullptr);
-    ::_exit(99);
-  }
-  for (int i = 0; i < 500 && run_command("redis-cli -p " + port + " ping").out != "PONG\n"; ++i) ::usleep(10'000);
+  const LenetJob job(2);
   expect_all_well(job.train("whole"));
-  std::vector<Tool> tools;
-  for (int r = 0; r < 2; ++r) {
-    Words words = job.rank(r, "redis");
-    *(std::find(words.begin(), words.end(), "--rendezvous") + 1) = "redis:127.0.0.1:" + port + "/job";
-    tools.emplace_back(words);
-  }
+  RedisServer server(job);
+  expect_all_well(run_together(server.tools(job, "one")));
+  EXPECT_EQ(job.learned("one"), job.learned("whole"));
+  std::vector<Tool> tools = server.tools(job, "two");
+  tools[1].interrupt(0, [&](const std::string&, pid_t) {
+    const bool some = lines_in(job.file("two.jsonl")) >= 5;
+    if (some) server.end();
+    return some;
+  });
+  expect_all_well(run_together(std::move(tools)));
+  EXPECT_EQ(job.learned("two"), job.learned("whole"));
+}
+
+TEST(ToolRanks, SayWhenTheServerIsGoneWithARank) {
+  if (!has_program("redis-server")) GTEST_SKIP() << "there is no redis-server";
+  const LenetJob job(2, 1'000'000);
+  RedisServer server(job);
+  std::vector<Tool> tools = server.tools(job, "run");
+  tools[1].interrupt(SIGKILL, [&](const std::string&, pid_t) {
+    const bool some = lines_in(job.file("run.jsonl")) >= 20;
+    if (some) server.end();
+    return some;
+  });
   const std::vector<Outcome> outcomes = run_together(std::move(tools));
-  ::kill(server, SIGTERM);
-  ::waitpid(server, nullptr, 0);
-  expect_all_well(outcomes);
-  EXPECT_EQ(job.learned("redis"), job.learned("whole"));
+  EXPECT_EQ(outcomes[0].status, 1);
+  for (const char* const part :
+       {"rank 1 cannot be reached any more, missing in \"", "reports of ranks can not be read: ", "redis:127.0.0.1"})
+    EXPECT_TRUE(has(outcomes[0].err, part)) << part << ": " << outcomes[0].err;
 }
 
 }  // namespace

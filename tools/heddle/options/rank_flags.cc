@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "base/text/text.h"
 #include "rendezvous/job_store.h"
 #include "rendezvous/pmix_place.h"
@@ -32,18 +30,10 @@ Result<Place> place_by_launcher() {
   return place;
 }
 
-// A text that is none of these would be found when the ranks meet, after the data are read.
+// Another form would be found when the ranks meet, after the data are read.
 Status check_form(const std::string& text) {
-  const bool is_known =
-      text == by_launcher || (text.starts_with("file:") && text.size() > 5) || (text.starts_with("redis:") && text.size() > 6);
-  if (text.starts_with("redis:")) {  // nothing is connected before it is used
-    std::unique_ptr<rendezvous::Store> store;
-    const plugin::Status made = rendezvous::make_store(text, "form", 0, 2, &store);
-    if (made.code == HEDDLE_ERROR_INVALID) return wrong(fmt::format("--rendezvous: {}", made.text), "write redis:HOST:PORT[/NAME]");
-  }
-  return is_known ? Status()
-                  : wrong(fmt::format("--rendezvous {}: processes do not meet so", quoted(text)),
-                          "write pmix, file:DIR or redis:HOST:PORT[/NAME]");
+  const plugin::Status form = rendezvous::check_rendezvous(text);
+  return form.code == HEDDLE_OK ? Status() : wrong(fmt::format("--rendezvous: {}", form.text), "docs/distributed.md shows one of each");
 }
 
 }  // namespace
