@@ -20,9 +20,15 @@ double of_bytes(const RankLink& link, double bytes) {
   return bytes * link.ns_per_byte;
 }
 
+// Each rank gets so many bytes from all others.
+double from_all(double bytes, const RankLink& link) {
+  const double others = link.ranks - 1;
+  return others > 0 ? others * (static_cast<double>(link.message_ns) + of_bytes(link, bytes)) + static_cast<double>(link.delay_ns) : 0;
+}
+
 double short_all_reduce(double bytes, const RankLink& link) {
-  const double others = link.ranks - 1, message = static_cast<double>(link.message_ns), delay = static_cast<double>(link.delay_ns);
-  if (link.ranks < tree_from) return others * (message + of_bytes(link, bytes)) + delay;
+  const double message = static_cast<double>(link.message_ns), delay = static_cast<double>(link.delay_ns);
+  if (link.ranks < tree_from) return from_all(bytes, link);
   return 2 * std::bit_width(static_cast<unsigned>(link.ranks - 1)) * (message + delay + of_bytes(link, bytes));
 }
 
@@ -73,11 +79,14 @@ class RankRun {
   double time_of(size_t step) const { return step < step_ns_.size() ? static_cast<double>(step_ns_[step]) : 0; }
 
   void begin_collective(size_t step) {
+    const bool gathers = plan_.steps[step].type == "AllGather";
     double takes = 0;
     int64_t together = 0;
     for (const PlanInfo::Operand& input : plan_.steps[step].inputs) {
       const int64_t bytes = input.value ? plan_.values[*input.value].bytes : 0;
-      if (bytes > short_bytes)
+      if (gathers)
+        takes += bytes > 0 ? from_all(static_cast<double>(bytes), link_) : 0;
+      else if (bytes > short_bytes)
         takes += static_cast<double>(all_reduce_ns(bytes, link_));
       else
         together += bytes;

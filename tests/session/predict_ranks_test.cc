@@ -56,6 +56,14 @@ TEST(PredictRanks, CollectivesFollowEachOther) {
   EXPECT_NEAR(static_cast<double>(step.ns), 100'000 + 2.0 * (1 << 20) + 10'000, 20);
 }
 
+TEST(PredictRanks, WhatIsGatheredComesFromAllOthers) {
+  PlanInfo plan = two_layers(1 << 20);
+  for (const size_t step : {1, 3}) plan.steps[step].type = "AllGather";
+  const int64_t each = 3 * (10'000 + 2 * (1 << 20)) + 50'000;
+  EXPECT_EQ(predict_step(plan, times, RankLink{4, 50'000, 10'000, 2}).communication_ns, 2 * each);
+  EXPECT_EQ(predict_step(plan, times, RankLink{1, 50'000, 10'000, 2}).communication_ns, 0);
+}
+
 TEST(PredictRanks, OneRankTakesWhatItsStepsTake) {
   const PredictedStep step = predict_step(two_layers(1 << 20), times, RankLink());
   EXPECT_EQ(step.ns, 410'000);

@@ -171,7 +171,8 @@ HEDDLE_API int64_t all_reduce_ns(int64_t bytes, const RankLink& link);
 
 // Predicts how long a run of the plan takes on each of several ranks. `step_ns`: the time of each step in a run of one rank on one thread
 // (Profile), parallel to PlanInfo::steps; what it leaves out takes no time. Assumed: each rank has a thread for the steps of the host and
-// one for its collectives, which follow each other and take as long as an all-reduce; ranks begin at once, and agree before they update
+// one for its collectives, which follow each other; those that are no AllGather take as long as an all-reduce of their inputs; ranks begin
+// at once, and agree before they update
 // variables; nothing else uses the network. Returns zeros if memory runs out. Pure.
 HEDDLE_API PredictedStep predict_step(const PlanInfo& plan, const std::vector<int64_t>& step_ns, const RankLink& link);
 

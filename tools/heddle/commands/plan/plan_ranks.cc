@@ -103,8 +103,10 @@ std::string ranks_text(const std::vector<PredictedRanks>& predicted) {
   const RankLink& link = predicted.front().link;
   std::string text = fmt::format(
       "predicted for processes with one thread for steps and one for collectives, which begin at once, have as many rows each, and share\n"
-      "nothing but a network with {} us of delay, {:.6g} MB/s for each and {} us of work for each message:\n",
-      link.delay_ns / 1000, 1e3 / link.ns_per_byte, link.message_ns / 1000);
+      "nothing but a network with {:.6g} us of delay, {:.6g} MB/s for each and {:.6g} us of work for each message; collectives are "
+      "all-reduces\n"
+      "of their inputs, but for AllGather:\n",
+      static_cast<double>(link.delay_ns) / 1e3, 1e3 / link.ns_per_byte, static_cast<double>(link.message_ns) / 1e3);
   for (const PredictedRanks& of : predicted) {
     const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
     text += fmt::format("  {:>5} ranks: {:.3f} ms, of which communication takes {:.3f} ms; {:.3f} ms are exposed\n", of.link.ranks,
