@@ -126,6 +126,36 @@ TEST(RedisStore, WhatIsNoRedisIsAnError) {
   thread.join();
 }
 
+// Answers the first question of the next connection: `answer` at once, and then a byte after the other until the connection is closed.
+std::thread dribbling_server(const Listener& listener, const std::string& answer) {
+  return std::thread([&listener, answer] {
+    const int connection = listener.accept();
+    char buffer[100];
+    EXPECT_GT(::recv(connection, buffer, sizeof(buffer), 0), 0);
+    EXPECT_EQ(::send(connection, answer.data(), answer.size(), MSG_NOSIGNAL), static_cast<ssize_t>(answer.size()));
+    while (::send(connection, "x", 1, MSG_NOSIGNAL) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ::close(connection);
+  });
+}
+
+TEST(RedisStore, AnAnswerThatNeverEndsIsAnError) {
+  const Listener other;
+  std::thread thread = dribbling_server(other, "$1000000000\r\n");
+  const std::string address = "127.0.0.1:" + std::to_string(other.port());
+  expect_error(status_of_store("redis:" + address), HEDDLE_ERROR_DEVICE, {address, "does not answer within 2 seconds"});
+  thread.join();
+}
+
+TEST(RedisStore, AnAnswerOfAnotherTypeIsAnError) {
+  for (const char* const answer : {":1\r\n", "*1\r\n:1\r\n", "+OK\r\n"}) {
+    const Listener other;
+    std::thread thread = dribbling_server(other, answer);
+    const std::string address = "127.0.0.1:" + std::to_string(other.port());
+    expect_error(status_of_store("redis:" + address), HEDDLE_ERROR_DEVICE, {address, "does not answer as Redis does"});
+    thread.join();
+  }
+}
+
 TEST(RedisStore, AServerThatHangsIsAnError) {
   HEDDLE_NEEDS_PROGRAM("redis-server");
   RedisServer server;

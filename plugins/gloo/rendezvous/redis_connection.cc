@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "rendezvous/host_addresses.h"
@@ -17,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds patience{2};
+constexpr size_t longest_answer = size_t{256} << 20;  // a report has a few kilobytes
 
 std::string environment(const char* name) {
   const char* text = std::getenv(name);
@@ -76,7 +78,8 @@ std::string RedisConnection::address() const {
   return (is_ipv6 ? "[" + place_.host + "]" : place_.host) + ":" + std::to_string(place_.port);
 }
 
-Status RedisConnection::call(const std::vector<std::string>& words, RedisAnswer* answer, bool* sent_twice) {
+Status RedisConnection::call(const std::vector<std::string>& words, std::initializer_list<RedisAnswer::Type> expected, RedisAnswer* answer,
+                             bool* sent_twice) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const NoBrokenPipe no_signal;
   const Deadline deadline = Clock::now() + patience;
@@ -91,7 +94,12 @@ Status RedisConnection::call(const std::vector<std::string>& words, RedisAnswer*
   }
   if (!reply) return lost();
   if (reply->type == REDIS_REPLY_ERROR) return refused(std::string(reply->str, reply->len));
-  answer->is_there = reply->type != REDIS_REPLY_NIL;
+  answer->type = reply->type == REDIS_REPLY_NIL       ? RedisAnswer::nil
+                 : reply->type == REDIS_REPLY_INTEGER ? RedisAnswer::integer
+                 : reply->type == REDIS_REPLY_STRING  ? RedisAnswer::string
+                                                      : RedisAnswer::other;
+  if (std::find(expected.begin(), expected.end(), answer->type) == expected.end())
+    return {HEDDLE_ERROR_DEVICE, "what answers at " + address() + " does not answer as Redis does: name a Redis server"};
   answer->number = reply->integer;
   answer->text = reply->str ? std::string(reply->str, reply->len) : std::string();
   return {};
@@ -144,15 +152,42 @@ std::unique_ptr<redisReply, void (*)(redisReply*)> RedisConnection::exchange(con
   std::vector<const char*> texts;
   std::vector<size_t> sizes;
   for (const std::string& word : words) texts.push_back(word.data()), sizes.push_back(word.size());
-  ::redisSetTimeout(context_.get(), left_until(deadline));
   errno = 0;
-  void* reply = ::redisCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(), sizes.data());
+  const bool sent = ::redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(), sizes.data()) == REDIS_OK;
+  void* const reply = sent && send_all(deadline) ? next_reply(deadline) : nullptr;
   if (!reply) {
-    late_ = context_->err == REDIS_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK);
+    late_ = context_->err == 0 || (context_->err == REDIS_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK));
     why_ = context_->errstr;
     context_.reset();  // its next answer would be that to this command
   }
   return {static_cast<redisReply*>(reply), free_reply};
+}
+
+// The next two move one piece at a time: a wait of hiredis' own for a whole answer begins anew with each piece, so that a server that
+// dribbles would hold it for ever. Without an error of the context, the time is over.
+bool RedisConnection::send_all(Deadline deadline) {
+  for (int done = 0; done == 0;) {
+    if (Clock::now() >= deadline) return false;
+    ::redisSetTimeout(context_.get(), left_until(deadline));
+    if (::redisBufferWrite(context_.get(), &done) != REDIS_OK) return false;
+  }
+  return true;
+}
+
+void* RedisConnection::next_reply(Deadline deadline) {
+  for (;;) {
+    void* reply = nullptr;
+    if (::redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) return nullptr;
+    if (reply) return reply;
+    if (Clock::now() >= deadline) return nullptr;
+    if (context_->reader->len > longest_answer) {
+      context_->err = REDIS_ERR_PROTOCOL;
+      std::strcpy(context_->errstr, "an answer is too long");
+      return nullptr;
+    }
+    ::redisSetTimeout(context_.get(), left_until(deadline));
+    if (::redisBufferRead(context_.get()) != REDIS_OK) return nullptr;
+  }
 }
 
 Status RedisConnection::lost() const {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,7 +21,8 @@ struct redisReply;
 namespace heddle::rendezvous {
 
 struct RedisAnswer {
-  bool is_there = false;  // false: nil
+  enum Type { nil, integer, string, other };
+  Type type = nil;
   int64_t number = 0;
   std::string text;
 };
@@ -33,8 +35,9 @@ class RedisConnection {
 
   // Sends a command and waits for its answer, two seconds at most for all. `sent_twice`: the connection was lost after the command was
   // sent, so that it was sent again by another, and the server may have obeyed both. Errors: device (no server; no or a wrong password; its
-  // error), invalid (a user without a password).
-  Status call(const std::vector<std::string>& words, RedisAnswer* answer, bool* sent_twice);
+  // error; an answer of another type than those expected), invalid (a user without a password).
+  Status call(const std::vector<std::string>& words, std::initializer_list<RedisAnswer::Type> expected, RedisAnswer* answer,
+              bool* sent_twice);
   // "HOST:PORT".
   std::string address() const;
 
@@ -47,6 +50,8 @@ class RedisConnection {
   Status authenticate(Deadline deadline);
   // Returns null when the connection is lost: lost() says how.
   std::unique_ptr<redisReply, void (*)(redisReply*)> exchange(const std::vector<std::string>& words, Deadline deadline);
+  bool send_all(Deadline deadline);
+  void* next_reply(Deadline deadline);
   Status lost() const;
   Status refused(const std::string& text) const;
 

@@ -27,8 +27,8 @@ class RedisStore final : public Store {
     *found = false;
     RedisAnswer answer;
     bool sent_twice = false;
-    HEDDLE_PLUGIN_CHECK(connection_.call({"GET", key_of(key)}, &answer, &sent_twice));
-    if (!answer.is_there) return {};
+    HEDDLE_PLUGIN_CHECK(connection_.call({"GET", key_of(key)}, {RedisAnswer::nil, RedisAnswer::string}, &answer, &sent_twice));
+    if (answer.type == RedisAnswer::nil) return {};
     *found = true;
     *value = std::move(answer.text);
     return {};
@@ -41,7 +41,7 @@ class RedisStore final : public Store {
     *written = false;
     RedisAnswer answer;
     bool sent_twice = false;
-    HEDDLE_PLUGIN_CHECK(connection_.call({"SETNX", key_of(key), value}, &answer, &sent_twice));
+    HEDDLE_PLUGIN_CHECK(connection_.call({"SETNX", key_of(key), value}, {RedisAnswer::integer}, &answer, &sent_twice));
     *written = answer.number == 1;
     if (*written || !sent_twice) return {};
     // It may be the first of the two that wrote it.
