@@ -1,6 +1,7 @@
 // The store in a folder.
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,23 @@ TEST_F(FolderStoreTest, OneThatVanishesIsAnError) {
                {text().substr(5), "No such file or directory", "must stay while it runs"});
   expect_error(store->set({0, "b"}, "x", &written), HEDDLE_ERROR_DEVICE, {text().substr(5), "No such file or directory"});
   expect_error(store->wait({0, "b"}, &value, patience()), HEDDLE_ERROR_DEVICE, {"must stay while it runs"});
+}
+
+TEST_F(FolderStoreTest, WhatIsNoFileOfAValueIsAnErrorAndNotWaitedFor) {
+  const auto store = store_at(text());
+  const fs::path keys = folder_ / "some/job/world";
+  ASSERT_EQ(::mkfifo((keys / "1.pipe").c_str(), 0666), 0);
+  fs::create_symlink("/dev/zero", keys / "1.zero");
+  testing::write_text(keys / "1.huge", "");
+  fs::resize_file(keys / "1.huge", uint64_t{1} << 40);
+  fs::create_directory(keys / "1.folder");
+  for (const char* const name : {"pipe", "zero", "huge", "folder"}) {
+    std::string value;
+    bool found = false;
+    expect_error(store->get({1, name}, &value, &found), HEDDLE_ERROR_DEVICE,
+                 {(keys / "1.").string() + name, "is no file that this program writes", "remove it"});
+    EXPECT_FALSE(found);
+  }
 }
 
 TEST_F(FolderStoreTest, NamesThatAreTooLongAreAnError) {

@@ -40,6 +40,8 @@ Status folder_failed(const std::string& what, const std::string& path, int error
   return {HEDDLE_ERROR_DEVICE, "can not " + what + " " + path + ": " + std::generic_category().message(error) + hint};
 }
 
+constexpr off_t longest_value = off_t{256} << 20;  // a report has a few kilobytes
+
 // Returns 0, or errno.
 int write_whole(int file, const std::string& value) {
   for (size_t done = 0; done < value.size();) {
@@ -78,8 +80,13 @@ class FolderStore final : public Store {
     // Opening the folder makes NFS forget that it did not find this file the last time.
     const Descriptor folder(::open(keys_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.number() < 0) return folder_failed("open the folder", keys_, errno);
-    const Descriptor file(::openat(folder.number(), name_of(key).c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor file(::openat(folder.number(), name_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.number() < 0) return errno == ENOENT ? Status() : folder_failed("read", path_of(key), errno);
+    // A pipe would be waited for, and a device or a huge file never end.
+    struct stat about;
+    if (::fstat(file.number(), &about) != 0) return folder_failed("read", path_of(key), errno);
+    if (!S_ISREG(about.st_mode) || about.st_size > longest_value)
+      return {HEDDLE_ERROR_DEVICE, path_of(key) + " is no file that this program writes: remove it, or name another folder"};
     std::string text;
     if (const int error = read_whole(file.number(), &text)) return folder_failed("read", path_of(key), error);
     *value = std::move(text);
