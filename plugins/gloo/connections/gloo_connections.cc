@@ -198,14 +198,18 @@ std::vector<int32_t> GlooConnections::closed_pairs() {
 
 // Each may take 10 ms, because Gloo waits for its thread.
 void GlooConnections::close_pairs() {
+  constexpr int32_t max_threads = 64;
+  const int32_t at_once = std::min(size_, max_threads);
+  const auto closes = [this, at_once](int32_t first) {
+    for (int32_t peer = first; peer < size_; peer += at_once)
+      if (peer != rank_) context_->getPair(peer)->close();
+  };
   std::vector<std::thread> threads;
-  for (int32_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    const auto closes = [this, peer] { context_->getPair(peer)->close(); };
+  for (int32_t first = 0; first < at_once; ++first) {
     try {
-      threads.emplace_back(closes);
+      threads.emplace_back(closes, first);
     } catch (const std::exception&) {  // no memory for a thread
-      closes();
+      closes(first);
     }
   }
   for (std::thread& thread : threads) thread.join();

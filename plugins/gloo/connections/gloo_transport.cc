@@ -60,7 +60,7 @@ Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operator
     rendezvous::Joined joined;
     Status status = meeting.next(addresses, patience, &joined);
     if (!status.ok() && !last.ok() && status.code == HEDDLE_ERROR_DEVICE) status.text += "; before that, " + last.text;
-    HEDDLE_PLUGIN_CHECK(status);
+    if (!status.ok()) return made->close(), status;  // all at once: its end would close one after the other
     const RankClock::time_point until = std::min(place.until, RankClock::now() + time_to_connect(place.size));
     last = made->connect(joined.attempt, joined.payloads, until, place.cancelled);
     if (last.ok()) return *connections = std::move(made), emulate_link(connections);
