@@ -229,6 +229,26 @@ TEST(ToolRanks, ThatAreUnlikeAreRefused) {
   }
 }
 
+// What one finds before the first step is told to the others, which would wait for it until their time-out.
+TEST(ToolRanks, AreToldWhatOneOfThemCanNotBeginWith) {
+  for (const int fails : {0, 1}) {
+    const LenetJob job(3, 10);
+    const Words tests = {"--test-data", "synthetic"};
+    std::vector<Tool> tools;
+    for (int r = 0; r < 3; ++r) tools.emplace_back(job.rank(r, "a", r == fails ? Words{tests[0], tests[1], "--metric", "luck"} : tests));
+    const std::vector<Outcome> outcomes = run_together(std::move(tools));
+    for (int r = 0; r < 3; ++r) {
+      const Outcome& outcome = outcomes[static_cast<size_t>(r)];
+      EXPECT_TRUE(has(outcome.err, "there is no metric \"luck\"")) << r << ": " << outcome.err;
+      EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+      EXPECT_EQ(outcome.status, r == fails ? 2 : 1) << outcome.err;
+      if (r == fails) continue;
+      EXPECT_TRUE(has(outcome.err, "rank " + std::to_string(fails) + " has left communicator")) << outcome.err;
+    }
+    EXPECT_FALSE(std::filesystem::exists(job.file("a.jsonl"))) << "a log of an earlier training would be lost";
+  }
+}
+
 TEST(ToolRanks, NonsenseIsRefused) {
   const Samples samples;
   const std::string folder = "file:" + samples.file("meeting");

@@ -43,8 +43,7 @@ Status train(const TrainArguments& o, Report& report) {
   if (place.rank > 0) report.common.quiet = true;  // rank 0 says what all do
   warn_of_lonely_processes(o, report);
   TrainingJob job(o, place, report);
-  HEDDLE_CHECK(job.open());
-  HEDDLE_CHECK(job.read_data());
+  HEDDLE_CHECK(job.begin());
   Status status = job.run();
   job.describe();
   // The result so far is worth keeping, unless it has numbers that are not finite.

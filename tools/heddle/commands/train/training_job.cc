@@ -19,6 +19,12 @@ bool TrainingJob::has_net(const std::string& name) const {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+Status TrainingJob::open_and_read() {
+  HEDDLE_CHECK(open());
+  HEDDLE_CHECK(read_data());
+  return await_ranks();
+}
+
 Status TrainingJob::open() {
   HEDDLE_TRY(limits_, o_.limits.limits());
   report_.step(fmt::format("loading {}", o_.file));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@
 #include "options/rank_flags.h"
 #include "options/training_flags.h"
 #include "process/interrupt.h"
+#include "train/rank_exchange.h"
 
 namespace heddle::tool {
 
@@ -51,8 +53,8 @@ class TrainingJob {
   // `place`: which of the processes this one is that train together. Only rank 0 writes files.
   TrainingJob(const TrainArguments& options, const CommunicatorOptions& place, Report& report)
       : o_(place.rank == 0 ? options : without_files(options)), place_(place), report_(report) {}
-  Status open();
-  Status read_data();
+  // Opens the net and the session, reads the data, and finds what --resume continues from. The ranks have met then, and all are ready.
+  Status begin() { return told_to_ranks(open_and_read()); }
   // Trains. Interrupted, it writes a last checkpoint.
   Status run();
   bool has_learned() const { return !losses_.empty(); }
@@ -65,7 +67,13 @@ class TrainingJob {
   bool has_net(const std::string& name) const;
   Status add_training(const std::string& name);
   Status check_ranks(const std::string& name) const;
+  Status open_and_read();
+  Status open();
+  Status read_data();
   Status agree_on_start();
+  Status await_ranks();
+  // Returns the error that it is given.
+  Status told_to_ranks(Status status);
   void say_rank(const char* does) const;
   std::vector<PortInfo> inputs_of_data(const Session& net) const;
   int64_t steps_of_epoch() const;
@@ -101,6 +109,7 @@ class TrainingJob {
   std::optional<Nets> nets_;  // in the form in which they are saved
   std::optional<Runtime> runtime_;
   std::optional<Session> session_, test_;
+  std::unique_ptr<RankExchange> start_;  // until all ranks have read their data
   std::optional<TrainingData> data_;
   std::optional<Trainer> trainer_;
   std::optional<InterruptibleRun> interruptible_;  // until everything is saved

@@ -39,12 +39,12 @@ Status TrainingJob::check_ranks(const std::string& name) const {
 // Tells all ranks what the checkpoint of rank 0 decides before there is a trainer: others need not see its folder.
 Status TrainingJob::agree_on_start() {
   if (place_.size == 1) return {};
-  HEDDLE_TRY(const auto ranks, RankExchange::create(*session_, "start"));
-  if (!ranks) return {};
+  HEDDLE_TRY(start_, RankExchange::create(*session_, "start"));
+  if (!start_) return {};
   RunCancellation none;
   const std::string mine = from_ ? fmt::format("{} {}", from_->seed, from_->batch) : std::string();
-  HEDDLE_TRY(const std::vector<std::string> all, ranks->texts(mine, none), "while the ranks asked rank 0 where the training continues");
-  if (ranks->is_first() || all[0].empty()) return {};
+  HEDDLE_TRY(const std::vector<std::string> all, start_->texts(mine, none), "while the ranks asked rank 0 where the training continues");
+  if (start_->is_first() || all[0].empty()) return {};
   const size_t space = all[0].find(' ');
   int64_t batch = 0;
   uint64_t seed = 0;
@@ -53,6 +53,21 @@ Status TrainingJob::agree_on_start() {
   seed_ = o_.seed.value_or(seed);
   batch_of_first_ = batch;
   return {};
+}
+
+// Waits until all ranks have read their data. One that can not tells the others why, which would wait for it until their time-out.
+Status TrainingJob::await_ranks() {
+  if (!start_) return {};
+  RunCancellation none;
+  double ready = 1;
+  HEDDLE_CHECK(start_->sum({&ready, 1}, none), "while the ranks waited until all had read their data");
+  start_.reset();
+  return {};
+}
+
+Status TrainingJob::told_to_ranks(Status status) {
+  if (!status.ok() && start_) start_->leave(fmt::format("its training does not begin: {}", status.diagnostic().message));
+  return status;
 }
 
 // Says on stdout what this process does, if that is asked for. Others than rank 0 say nothing else.
