@@ -95,12 +95,12 @@ TextPairs Trainer::State::likeness() const {
   const CheckpointInfo info = checkpoint_info();
   const Session::Impl& session = Internals::of(learner.session());
   TextPairs pairs = {{"version of Heddle", info.version},
+                     {"seed", fmt::to_string(info.seed)},  // of synthetic samples too
                      {"number of samples", fmt::to_string(info.samples)},
                      {"identity of samples", info.data},
                      {"checksum of samples", checksum_of_samples(learner.data())},
                      {"batch", fmt::to_string(info.batch)},
                      {"last batch", std::string(to_string(info.last_batch))},
-                     {"seed", fmt::to_string(info.seed)},
                      {"shuffling", info.shuffles ? "yes" : "no"},
                      {"input of weights", options.weights},
                      {"loss", options.loss},
