@@ -270,6 +270,7 @@ TEST(ToolRanks, NonsenseIsRefused) {
       {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "0"}, "--timeout"},
       {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "-3"}, "--timeout"},
       {{"--rendezvous", folder, "--ranks", "2", "--rank", "0", "--timeout", "nan"}, "--timeout"},
+      {{"--rendezvous", folder, "--ranks", "2000000000", "--rank", "0"}, "samples, and there are 2000000000 ranks"},
       {{"--rendezvous", "local:job", "--ranks", "2", "--rank", "0"}, "--rendezvous: 'local:job' is no rendezvous: write file:DIR"},
       {{"--rendezvous", "file:", "--ranks", "2", "--rank", "0"}, "--rendezvous: 'file:' is no rendezvous"},
       {{"--rendezvous", "", "--ranks", "2", "--rank", "0"}, "--rendezvous"},

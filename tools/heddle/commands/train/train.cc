@@ -40,6 +40,9 @@ Status train(const TrainArguments& o, Report& report) {
     return {Code::not_implemented, "--ragged does not work with --devices yet: replicas divide the values and not the samples",
             "leave one of them out"};
   HEDDLE_TRY(const CommunicatorOptions place, o.ranks.place());
+  if (o.batch > 0 && o.batch < place.size)  // before they meet: their number may be a slip
+    return {Code::invalid_argument, fmt::format("--batch: a batch has {} samples, and there are {} ranks", o.batch, place.size),
+            "give each rank one sample at least"};
   if (place.rank > 0) report.common.quiet = true;  // rank 0 says what all do
   warn_of_lonely_processes(o, report);
   TrainingJob job(o, place, report);
