@@ -4,8 +4,8 @@
 # COMMAND is the same each time: `heddle train ... --checkpoint-dir DIR --resume`, which begins where DIR has no checkpoint and goes on from
 # the newest one otherwise, or `mpirun -n 4 heddle train ... --rendezvous pmix --checkpoint-dir DIR --resume`. Without a launcher each rank
 # has a script of its own: a rank whose peer is lost fails too, and when all are there again they go on. Ends with the status of COMMAND.
-# A training that is over, wrong options (2), files that are missing or damaged (3), and a training that was told to stop (SIGINT, SIGTERM)
-# are not run again.
+# A training that is over, wrong options (2), files that are missing or damaged (3), a command that is none (126, 127), and a training that
+# was told to stop (SIGINT, SIGTERM) are not run again.
 set -uo pipefail
 
 usage() {
@@ -14,7 +14,7 @@ usage() {
 }
 [ $# -ge 2 ] || usage
 case $1 in '' | *[!0-9]*) usage ;; esac
-left=$1
+left=$((10#$1))
 shift
 
 child=
@@ -37,7 +37,7 @@ while [ -z "$stopped" ]; do
     status=$?
   done
   child=
-  case $status in 0 | 2 | 3 | 130 | 143) exit "$status" ;; esac
+  case $status in 0 | 2 | 3 | 126 | 127 | 130 | 143) exit "$status" ;; esac
   [ -z "$stopped" ] || break
   if [ "$left" -eq 0 ]; then
     echo "${0##*/}: ended with status $status, and was run again as often as it may be" >&2

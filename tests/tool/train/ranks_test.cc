@@ -420,6 +420,11 @@ TEST(ToolRanks, AreStartedAgainByAScript) {
                                       "' & until grep -q 'runs again' '" + said + "'; do sleep 0.01; done; kill -TERM $!; wait $!");
   EXPECT_EQ(stopped.status, 1) << stopped.out;
   EXPECT_EQ(lines_in(runs), 1u) << "it was told to stop while it waited to run it again";
+  const Outcome none = run_command(script + "/no/such/heddle train");
+  EXPECT_EQ(none.status, 127) << none.out;
+  EXPECT_FALSE(has(none.out, "runs again")) << none.out;
+  const Outcome decimal = run_command(HEDDLE_SOURCE_DIR "/tools/restart_training.sh 08 true");
+  EXPECT_EQ(decimal.status, 0) << decimal.out;
 }
 
 // The script around mpirun, which ends all ranks with the one that dies. With --enable-recovery mpirun's status says nothing: there each
