@@ -126,6 +126,7 @@ Status Trainer::State::step(TrainingStep* of) {
   of->samples = ranks ? order.samples_of(made) : learner.samples();
   of->read_ns = ns_since(begin);
   HEDDLE_TRY(Context* const context, learner.prepare(memory));
+  HEDDLE_CHECK(await_ranks());
   RunOptions run;
   run.seed = options.seed;
   run.finite_outputs = finite_outputs();

@@ -216,6 +216,16 @@ Status Trainer::State::take_variables() {
   return ranks->is_first() ? Status() : store.replace(contents);
 }
 
+// Waits before the first step until all ranks have what they need for it. They meet once more in it, where one that never comes can not say
+// why.
+Status Trainer::State::await_ranks() {
+  if (!ranks || in_step) return {};
+  double ready = 1;
+  HEDDLE_CHECK(ranks->sum({&ready, 1}, cancellation), "while the ranks waited until all had the samples of their first step");
+  in_step = true;
+  return {};
+}
+
 // Checks that each rank has a sample of the next step.
 Status Trainer::State::check_rows(int64_t samples) const {
   if (!ranks || samples >= ranks->ranks()) return {};
@@ -239,7 +249,7 @@ Status Trainer::State::sum_over_ranks(Evaluation* of, int64_t* bad) {
 
 Status Trainer::State::ended(Status status) noexcept {
   if (status.ok() || !ranks) return status;
-  joined = false;
+  joined = in_step = false;
   const std::string why = or_empty("no memory for what other ranks are told",
                                    [&] { return fmt::format("its training has ended: {}", status.diagnostic().message); });
   Internals::of(learner.session()).communicators->leave(why);

@@ -54,6 +54,7 @@ struct Trainer::State {
   static Status check_alike(const TextPairs& first, const TextPairs& other, size_t rank);
   Status take_progress(std::string_view text);
   Status take_variables();
+  Status await_ranks();
   Status check_rows(int64_t samples) const;
   Status sum_over_ranks(Evaluation* of, int64_t* bad);
   template <class Act>
@@ -103,6 +104,7 @@ struct Trainer::State {
   int64_t bad_samples = 0;                                 // those of both, and of earlier test datasets
   std::unique_ptr<RankExchange> ranks;                     // null: it trains alone
   bool joined = false;                                     // with several ranks: it is what rank 0 is
+  bool in_step = false;                                    // with several ranks: all have come to a step since
   RunCancellation cancellation;
 };
 

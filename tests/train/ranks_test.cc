@@ -194,6 +194,36 @@ TEST(TrainerRanks, ThatAreUnlikeAreRefusedAndNamed) {
   expect_refusal("rank 1 has another number of test samples than rank 0: ", [&](Training& own) { own.tests = fewer.dataset(); });
 }
 
+// Samples that can not be read on rank 1, of the first step too: then the ranks have not met in the net.
+TEST(TrainerRanks, AreToldThatSamplesOfOneCanNotBeRead) {
+  class Unreadable final : public Dataset {
+   public:
+    explicit Unreadable(std::shared_ptr<const Dataset> data) : data_(std::move(data)) {}
+    int64_t samples() const override { return data_->samples(); }
+    const std::vector<std::string>& names() const override { return data_->names(); }
+    Status read(const BatchRequest&, Batch&) const override { return {Code::file_unreadable, "the disk hums"}; }
+
+   private:
+    const std::shared_ptr<const Dataset> data_;
+  };
+  const Points points(50), tests(13);
+  for (const bool prepares : {false, true}) {
+    Training training = training_of(points, tests, 4);
+    training.prepare = [](int rank, Training& own) {
+      if (rank == 1) own.data = std::make_shared<Unreadable>(own.data);
+    };
+    if (prepares)
+      training.run = [](int, Trainer& trainer, RankSession&) -> Status {
+        HEDDLE_CHECK(trainer.prepare());
+        return trainer.run();
+      };
+    for (const Learned& rank : learn_together(3, unused_name(), training)) {
+      EXPECT_NE(rank.status.text().find("the disk hums"), std::string::npos) << rank.status.text();
+      EXPECT_TRUE(rank.losses.empty());
+    }
+  }
+}
+
 TEST(TrainerRanks, NeedASampleEach) {
   const Points points(50), few(2);
   for (const bool of_tests : {false, true}) {
