@@ -194,7 +194,7 @@ TEST(TrainerRanks, ThatAreUnlikeAreRefusedAndNamed) {
   expect_refusal("rank 1 has another number of test samples than rank 0: ", [&](Training& own) { own.tests = fewer.dataset(); });
 }
 
-// Samples that can not be read on rank 1, of the first step too: then the ranks have not met in the net.
+// The ranks have not met in the communicator of the net then.
 TEST(TrainerRanks, AreToldThatSamplesOfOneCanNotBeRead) {
   class Unreadable final : public Dataset {
    public:

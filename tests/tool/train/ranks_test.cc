@@ -229,7 +229,7 @@ TEST(ToolRanks, ThatAreUnlikeAreRefused) {
   }
 }
 
-// What one finds before the first step is told to the others, which would wait for it until their time-out.
+// The others would wait for it until their time-out.
 TEST(ToolRanks, AreToldWhatOneOfThemCanNotBeginWith) {
   for (const int fails : {0, 1}) {
     const LenetJob job(3, 10);
