@@ -79,10 +79,10 @@ TEST(LostRanks, ThatAreSlowAreNamedByAll) {
 }
 
 TEST(LostRanks, ThatWaitForEachOtherAreAllNamed) {
-  EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, report(3, "\"other\"", waited_too_long, {0})})),
-            "the ranks of communicator \"world\" wait for each other, since 2000 ms: rank 0 in \"sum\" (operation 3) for rank 1, rank 1 in "
-            "\"other\" (operation 3) for rank 0: one of them was stopped for a while, or they do not send the same tensors, or do not run "
-            "the same net");
+  EXPECT_EQ(
+      text_of(known(late_in_sum, {std::nullopt, report(3, "\"other\"", waited_too_long, {0})})),
+      "the ranks of communicator \"world\" wait for each other, since 2000 ms: rank 0 in \"sum\" (operation 3) for rank 1, rank 1 in "
+      "\"other\" (operation 3) for rank 0: the network between them was cut, one was stopped for a while, or they do not run the same net");
 }
 
 TEST(LostRanks, WhoseConnectionsAreCutAreNamed) {

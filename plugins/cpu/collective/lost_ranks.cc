@@ -112,7 +112,7 @@ class Sentence {
       text += (i > 0 ? ", " : " ") + rank_list({static_cast<int32_t>(i)}) + " in " + place_of(*all_[i]);
       if (!all_[i]->missing.empty()) text += " for " + rank_list(all_[i]->missing);
     }
-    return text + ": one of them was stopped for a while, or they do not send the same tensors, or do not run the same net";
+    return text + ": the network between them was cut, one was stopped for a while, or they do not run the same net";
   }
 
   std::string of_broken() const {

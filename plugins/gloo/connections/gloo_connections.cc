@@ -171,7 +171,8 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   if (asked) return plugin::cancelled();
   if (lost != all.end())
     return {HEDDLE_ERROR_DEVICE,
-            "rank " + std::to_string(lost - all.begin()) + " could not be connected" + (lost->why.empty() ? "" : ": " + lost->why)};
+            "rank " + std::to_string(lost - all.begin()) + " could not be connected" +
+                (lost->why.empty() ? " in time: see whether it still runs, and whether the interface reaches it" : ": " + lost->why)};
   control_bytes_.resize(static_cast<size_t>(size_));
   probe_bytes_.resize(1);
   control_ = context_->createUnboundBuffer(control_bytes_.data(), control_bytes_.size());
