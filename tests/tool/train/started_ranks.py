@@ -7,7 +7,7 @@ Needs Open MPI (openmpi-bin), Redis (redis-server) and several minutes, so no te
 something is other than it has to be.
 
 Each training is that of lenet, started by `mpirun --enable-recovery -n 4` with tools/restart_training.sh below it. One or two of its ranks are
-killed within the first seconds, so that they die while ranks meet, compare, train, save or end. They meet
+killed within two seconds, so that they die while ranks meet, compare, train, save or end. They meet
 
 * in a folder, in which all trainings of the hunt meet one after another, so that each finds what killed ones have left;
 * or, every fourth one, by Redis, whose server is killed and started again while they train, without what it knew;
@@ -93,8 +93,8 @@ class Training:
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
     def kill_some(self, dice):
-        """Kills one or two of the ranks that are alive at moments of the first three seconds."""
-        moments = sorted(dice.uniform(0.05, 3) for _ in range(dice.choice([1, 1, 2])))
+        """Kills one or two of the ranks that are alive, at moments of the first two seconds."""
+        moments = sorted(dice.uniform(0.3, 1.8) for _ in range(dice.choice([1, 1, 2])))
         begun = time.monotonic()
         for moment in moments:
             time.sleep(max(0, begun + moment - time.monotonic()))
@@ -154,7 +154,7 @@ class Hunt:
         for thread in kills:
             thread.start()
         if by_redis:
-            time.sleep(self.dice.uniform(0, 3))
+            time.sleep(self.dice.uniform(0, 1.8))
             self.redis.kill()
             self.redis.start()
             self.servers += 1
