@@ -52,7 +52,8 @@ heddle::Status train(const char* net, const char* rendezvous, int rank, int rank
     std::fprintf(stderr, "rank %d, after step %d: %s\n", rank, static_cast<int>(trainer.steps()), status.text().c_str());
     status = trainer.run();
   }
-  return status;
+  // Here rank 0 would save what was learned, while the others wait.
+  return status.ok() ? trainer.wait_for_ranks() : status;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace heddle {
 namespace {
 
 constexpr uint64_t longest_text = uint64_t{64} << 20;
+constexpr const char* another_order = "it has the collectives of several communicators in another order";
 constexpr std::string_view net_follows = "net";  // a line; those of collectives have a tab
 
 // The next line of `text`, which begins after it then.
@@ -31,17 +32,6 @@ struct Line {
   std::string text() const { return fmt::format("{}, {}", name, alike); }
   std::string_view alike, name;
 };
-
-// `here` and `there`: the texts of the two nets.
-std::string net_difference(std::string_view here, std::string_view there) {
-  while (!here.empty() || !there.empty()) {
-    const std::string_view own = next_line(here), its = next_line(there);
-    if (own != its)
-      return fmt::format("its net has {}, and here it has {}", its.empty() ? "no more" : quoted(std::string(its)),
-                         own.empty() ? "no more" : quoted(std::string(own)));
-  }
-  return "it has the collectives of several communicators in another order";
-}
 
 }  // namespace
 
@@ -70,6 +60,15 @@ Result<std::vector<std::string>> exchange_texts(const Resource& object, const st
   return texts;
 }
 
+std::string net_difference(const std::string& whose, std::string_view net, const std::string& other_whose, std::string_view other_net) {
+  const auto shown = [](std::string_view line) { return line.empty() ? std::string("no more") : quoted(std::string(line)); };
+  while (!net.empty() || !other_net.empty()) {
+    const std::string_view line = next_line(net), other = next_line(other_net);
+    if (line != other) return fmt::format("{} has {}, and {} has {}", whose, shown(line), other_whose, shown(other));
+  }
+  return "their nets are alike";
+}
+
 bool differ_in_nets(const std::string& mine, const std::string& theirs) {
   std::string_view here = mine, there = theirs;
   while (!here.empty()) {
@@ -86,7 +85,8 @@ std::string text_difference(const std::string& mine, const std::string& theirs) 
   if (version != other) return fmt::format("it is version {} of the library, and this one {}", other, version);
   for (size_t number = 0; !here.empty() || !there.empty(); ++number) {
     const Line own(next_line(here)), its(next_line(there));
-    if (own.alike == net_follows && its.alike == net_follows) return net_difference(here, there);
+    if (own.alike == net_follows && its.alike == net_follows)
+      return here != there ? net_difference("it", there, "this one", here) : std::string(another_order);
     if (own.alike == its.alike) continue;
     for (const Line& line : {own, its})
       if (line.alike == net_follows)
@@ -95,7 +95,7 @@ std::string text_difference(const std::string& mine, const std::string& theirs) 
     if (own.alike.empty()) return fmt::format("its collective {} is {}, and here there is none", number, its.text());
     return fmt::format("its collective {} is {}, and here it is {}", number, its.text(), own.text());
   }
-  return "it has the collectives of several communicators in another order";
+  return another_order;
 }
 
 }  // namespace heddle

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/resources.h"
@@ -23,6 +24,9 @@ Result<std::vector<std::string>> exchange_texts(const Resource& object, const st
 
 // Returns in what `theirs`, of another rank, differs from `mine`.
 std::string text_difference(const std::string& mine, const std::string& theirs);
+
+// Returns the first line by which the texts of two nets differ (net/print.h): "rank 1 has LINE, and rank 0 has LINE".
+std::string net_difference(const std::string& whose, std::string_view net, const std::string& other_whose, std::string_view other_net);
 
 // Returns whether the texts differ after the collectives, in the nets.
 bool differ_in_nets(const std::string& mine, const std::string& theirs);

@@ -101,7 +101,6 @@ bool Trainer::State::is_over() const {
 }
 
 Status Trainer::State::read(int64_t step) {
-  HEDDLE_CHECK(check_rows(order.samples_of(step)));
   HEDDLE_TRY(const SampleBatch* const read, reader.take(step, [this] { return cancellation.take(); }),
              fmt::format("while the samples of step {} were read", step + 1));
   if (!read->bad.empty())
@@ -303,6 +302,10 @@ Result<Evaluation> Trainer::evaluate() {
   Evaluation made;
   HEDDLE_CHECK(state_->with_ranks([&] { return state_->evaluate(&made); }));
   return made;
+}
+
+Status Trainer::wait_for_ranks() {
+  return state_->with_ranks([&] { return state_->wait_for_ranks(); });
 }
 
 Status Trainer::save_checkpoint() try {

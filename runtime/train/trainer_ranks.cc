@@ -9,6 +9,8 @@
 
 #include "base/checksum.h"
 #include "base/text/text.h"
+#include "device/collective_comparison.h"
+#include "net/print.h"
 #include "session/plain_values.h"
 #include "session/session_impl.h"
 #include "state/checkpoint_file.h"
@@ -16,6 +18,8 @@
 
 namespace heddle {
 namespace {
+
+constexpr const char* net_word = "net";
 
 // One text for pairs of texts, which may have any bytes, and back. What follows them is left in `text`.
 std::string packed(const TextPairs& pairs) {
@@ -77,6 +81,9 @@ Status Trainer::State::check_parts() const {
     return {Code::invalid_argument, fmt::format("a batch has {} samples, and there are {} ranks", options.batch, ranks->ranks()),
             "give each rank one sample at least"};
   const int64_t rest = options.last_batch == LastBatch::keep ? learner.data().samples() % options.batch : 0;
+  if (rest > 0 && rest < ranks->ranks())
+    return {Code::invalid_argument, fmt::format("the last batch has {} samples, and there are {} ranks", rest, ranks->ranks()),
+            "leave it out (LastBatch::drop), or fill it up (LastBatch::pad)"};
   for (const Node& node : Internals::of(learner.session()).net.nodes) {
     if (node.domain != "heddle" || node.type != "AllGather") continue;
     const int64_t parts = node.int_attribute("size", 1);
@@ -104,7 +111,7 @@ TextPairs Trainer::State::likeness() const {
                      {"shuffling", info.shuffles ? "yes" : "no"},
                      {"input of weights", options.weights},
                      {"loss", options.loss},
-                     {"net", info.net},
+                     {net_word, info.net},
                      {"list of variables", checksum_of_variables(*session.variables)},
                      {"number of steps", fmt::to_string(total_steps())},
                      {"number of steps between tests", fmt::to_string(options.evaluate_every)},
@@ -135,7 +142,10 @@ Status Trainer::State::join() {
     rest = all[rank];
     if (!unpack(rest, &of_ranks[rank])) return {Code::device_failed, fmt::format("rank {} tells what this version can't read", rank)};
   }
-  for (size_t rank = 1; rank < all.size(); ++rank) HEDDLE_CHECK(check_alike(of_ranks[0], of_ranks[rank], rank));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    Status unlike = check_alike(of_ranks[0], of_ranks[rank], rank);
+    if (!unlike.ok()) return add_net_difference(std::move(unlike), of_ranks, rank);
+  }
   if (!ranks->is_first()) HEDDLE_CHECK(take_progress(rest));
   HEDDLE_CHECK(take_variables(), "while the ranks got the variables of rank 0");
   joined = true;
@@ -151,6 +161,18 @@ Status Trainer::State::check_alike(const TextPairs& first, const TextPairs& othe
             "start all ranks with the same Heddle, net, data and options"};
   }
   return {};
+}
+
+// Where it is the nets that differ, all ranks see so, and tell each other theirs.
+Status Trainer::State::add_net_difference(Status unlike, const std::vector<TextPairs>& of_ranks, size_t rank) {
+  const auto net_of = [](const TextPairs& pairs) {
+    const auto found = std::find_if(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.first == net_word; });
+    return found == pairs.end() ? std::string() : found->second;
+  };
+  if (net_of(of_ranks[0]) == net_of(of_ranks[rank])) return unlike;
+  HEDDLE_TRY(const std::vector<std::string> nets, ranks->texts(print(Internals::of(learner.session()).net), cancellation));
+  unlike.diagnostic().message += fmt::format(": {}", net_difference(fmt::format("rank {}", rank), nets[rank], "rank 0", nets[0]));
+  return unlike;
 }
 
 Status Trainer::State::take_progress(std::string_view text) {
@@ -220,17 +242,14 @@ Status Trainer::State::take_variables() {
 // why.
 Status Trainer::State::await_ranks() {
   if (!ranks || in_step) return {};
-  double ready = 1;
-  HEDDLE_CHECK(ranks->sum({&ready, 1}, cancellation), "while the ranks waited until all had the samples of their first step");
+  HEDDLE_CHECK(wait_for_ranks(), "while the ranks waited until all had the samples of their first step");
   in_step = true;
   return {};
 }
 
-// Checks that each rank has a sample of the next step.
-Status Trainer::State::check_rows(int64_t samples) const {
-  if (!ranks || samples >= ranks->ranks()) return {};
-  return {Code::invalid_argument, fmt::format("step {} has {} samples, fewer than the {} ranks", made + 1, samples, ranks->ranks()),
-          "make batches larger, or leave the last one out (LastBatch::drop)"};
+Status Trainer::State::wait_for_ranks() {
+  double one = 1;
+  return ranks ? ranks->sum({&one, 1}, cancellation) : Status();
 }
 
 // Makes the sums of an evaluation, of which each rank has those of its samples, the sums over all. `bad`: samples that were left out.

@@ -51,11 +51,12 @@ struct Trainer::State {
   Status check_parts() const;
   Status join();
   TextPairs likeness() const;
+  Status add_net_difference(Status unlike, const std::vector<TextPairs>& of_ranks, size_t rank);
   static Status check_alike(const TextPairs& first, const TextPairs& other, size_t rank);
   Status take_progress(std::string_view text);
   Status take_variables();
   Status await_ranks();
-  Status check_rows(int64_t samples) const;
+  Status wait_for_ranks();
   Status sum_over_ranks(Evaluation* of, int64_t* bad);
   template <class Act>
   Status with_ranks(const Act& act);

@@ -151,7 +151,7 @@ TEST(DataParallelRanks, OfUnlikeNetsAreRefusedBeforeTheFirstStep) {
     for (int rank = 0; rank < 2; ++rank) {
       const std::string text = ranks[rank].status.text();
       EXPECT_FALSE(ranks[rank].status.ok()) << crew.kind;
-      named += text.find("runs another net than this one, which is rank " + std::to_string(rank) + ": its net has \"") != std::string::npos;
+      named += text.find("runs another net than this one, which is rank " + std::to_string(rank) + ": it has \"") != std::string::npos;
       for (const char* const rate : {"0.1", "0.2"})
         EXPECT_TRUE(text.find("another net") == std::string::npos || text.find(rate) != std::string::npos) << text;
     }

@@ -28,8 +28,8 @@ TEST(CollectiveComparison, NamesAreNoDifference) {
 TEST(CollectiveComparison, NamesTheFirstLineOfNetsThatDiffers) {
   const std::string mine = text_to_compare(sum, "n(x: f32[3])\ny: f32[3] = Relu(x)\n");
   EXPECT_EQ(text_difference(mine, text_to_compare(sum, "n(x: f32[3])\ny: f32[3] = Elu(x)\n")),
-            "its net has \"y: f32[3] = Elu(x)\", and here it has \"y: f32[3] = Relu(x)\"");
-  EXPECT_EQ(text_difference(mine, text_to_compare(sum, "n(x: f32[3])\n")), "its net has no more, and here it has \"y: f32[3] = Relu(x)\"");
+            "it has \"y: f32[3] = Elu(x)\", and this one has \"y: f32[3] = Relu(x)\"");
+  EXPECT_EQ(text_difference(mine, text_to_compare(sum, "n(x: f32[3])\n")), "it has no more, and this one has \"y: f32[3] = Relu(x)\"");
   EXPECT_NE(text_difference(mine, text_to_compare(sum)).find("made for several ranks"), std::string::npos);
   EXPECT_NE(text_difference(text_to_compare(sum), mine).find("made for several ranks"), std::string::npos);
   EXPECT_NE(without_names(mine), without_names(text_to_compare(sum)));

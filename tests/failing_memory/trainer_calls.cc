@@ -222,6 +222,7 @@ void add_trainer_calls(std::vector<PublicCall>& calls) {
     const Unwatched unwatched;
     return {list.status(), !list.ok() || (!list->complete.empty() && list->damaged.empty())};
   });
+  on_trainer(calls, "Trainer::wait_for_ranks", true, false, [](Trained& t) -> Answer { return {t.trainer.wait_for_ranks()}; });
   on_trainer(calls, "Trainer::restore_best", false, true, [](Trained& t) -> Answer {
     if (!t.trainer.best()) {
       const auto made = t.trainer.evaluate();

@@ -162,6 +162,10 @@ class HEDDLE_API Trainer {
   // Sets all variables of the session, and the number of steps, to those of the best evaluation. Errors: invalid_argument (there was none);
   // those of resume().
   Status restore_best();
+  // Waits until all ranks have made this call. A rank that ends before others have what they need of it, such as a file that rank 0 writes
+  // after the training, leaves them to begin again without it. Does nothing without other ranks. Errors: device_failed, naming ranks that
+  // are lost; cancelled.
+  Status wait_for_ranks();
   // [any thread] Ends the call of run(), step() or evaluate() in progress, else the next one, which then returns Code::cancelled. A step is
   // ended half-way only where that leaves the variables as they were before it (SessionOptions::commit_late), else it is completed.
   void cancel();

@@ -53,7 +53,9 @@ Status train(const TrainArguments& o, Report& report) {
   if (!status.ok() && (status.code() == Code::numerics || !job.has_learned())) return status;
   const Status saved = job.save();
   if (!status.ok() && !saved.ok()) report.diagnose(saved.diagnostic());
-  return status.ok() ? saved : status;
+  HEDDLE_CHECK(status);
+  HEDDLE_CHECK(saved);
+  return job.wait_for_ranks();
 }
 
 void declare_checkpoints(CLI::App& app, TrainArguments& o) {
@@ -129,7 +131,8 @@ Run declare_train(CLI::App& app) {
   o->memory_limit.declare(app);
   declare_checkpoints(app, *o);
   o->ranks.declare(app);
-  app.add_flag("--verbose", o->verbose, "processes other than rank 0, which are silent otherwise, say when they begin and end");
+  app.add_flag("--verbose", o->verbose,
+               "processes other than rank 0, which are silent otherwise, say when they begin and end, and which samples they leave out");
   // Not in the help: they say that they do not work yet.
   const auto later = [&](const char* name, std::string& value) { app.add_option(name, value)->group(""); };
   later("--accumulate", o->accumulate);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text/text.h"
@@ -312,7 +313,11 @@ Status TrainingJob::read_data() {
   options.on_evaluation = [this](const Evaluation& evaluation) { return take_evaluation(evaluation); };
   options.max_bad_samples = o_.samples.skip_bad;
   options.on_bad_sample = [this](const std::string& sample, const Status& error) {
-    if (const std::optional<Diagnostic> warning = bad_samples_.take(sample, error)) report_.diagnose(*warning);
+    const std::optional<Diagnostic> warning = bad_samples_.take(sample, error);
+    if (!warning) return Status();
+    const bool is_quiet = std::exchange(report_.common.quiet, report_.common.quiet && !o_.verbose);  // each rank knows its own alone
+    report_.diagnose(*warning);
+    report_.common.quiet = is_quiet;
     return Status();
   };
   options.reader_threads = o_.samples.readers;

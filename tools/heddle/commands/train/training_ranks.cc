@@ -65,6 +65,11 @@ Status TrainingJob::await_ranks() {
   return {};
 }
 
+Status TrainingJob::wait_for_ranks() {
+  Status status = trainer_->wait_for_ranks().during("while the ranks waited until rank 0 had saved what was learned");
+  return !status.ok() && interrupting_signal() != 0 ? interruption() : status;
+}
+
 Status TrainingJob::told_to_ranks(Status status) {
   if (!status.ok() && start_) start_->leave(fmt::format("its training does not begin: {}", status.diagnostic().message));
   return status;
