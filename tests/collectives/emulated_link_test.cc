@@ -56,7 +56,7 @@ class End final : public operators::RankConnections {
   void abort() override {}
   std::vector<int32_t> missing() override { return {}; }
   std::vector<int32_t> broken() override { return {}; }
-  void report(const operators::RankReport&) override {}
+  Status report(const operators::RankReport&) override { return {}; }
   void close() override {}
   Status reports(std::vector<std::optional<operators::RankReport>>*) override { return {}; }
 

@@ -221,5 +221,45 @@ TEST(RanksOfOneProcess, OnDevicesAreRefused) {
       << statuses[1].text();
 }
 
+// Returns the ports at which this process waits for connections.
+std::vector<sockaddr_in> open_ports() {
+  std::vector<sockaddr_in> ports;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    sockaddr_in address = {};
+    int listens = 0;
+    socklen_t length = sizeof(address), size = sizeof(listens);
+    const int descriptor = std::atoi(entry.path().filename().c_str());
+    if (::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) continue;
+    if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) == 0 && address.sin_family == AF_INET)
+      ports.push_back(address);
+  }
+  return ports;
+}
+
+// Something that looks for open ports, and stays, is taken for no rank: the ranks meet again. Which of two ranks waits for the other
+// depends on their ports.
+TEST(RanksOfProcesses, MeetAgainWhereAStrangerHasConnected) {
+  for (const std::string job : {"stranger0", "stranger1", "stranger2"}) {
+    AllRanks ranks = ranks_of({2, false, "gloo"}, job, 2);
+    std::thread first([&] { ranks[0]->run(); });
+    std::vector<int> strangers;
+    for (int attempt = 0; attempt < 5000 && strangers.empty(); ++attempt) {
+      ::usleep(1000);
+      for (const sockaddr_in& port : open_ports()) {
+        strangers.push_back(::socket(AF_INET, SOCK_STREAM, 0));
+        EXPECT_EQ(::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&port), sizeof(port)), 0);
+      }
+    }
+    EXPECT_FALSE(strangers.empty());
+    ranks[1]->run();
+    first.join();
+    for (const int stranger : strangers) ::close(stranger);
+    for (const auto& rank : ranks) {
+      EXPECT_TRUE(rank->status.ok()) << rank->status.text();
+      EXPECT_EQ(rank->sum(), (std::vector<float>{2, 4}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heddle

@@ -155,7 +155,7 @@ void ProcessCommunicator::work() {
       status = no_memory();
     if (!status.ok()) return leave(task, status);
   }
-  with_memory([&] { connections_->report({collectives_->number(), "", "its session has closed", {}, exchanges_, exchanged_}); });
+  with_memory([&] { (void)connections_->report({collectives_->number(), "", "its session has closed", {}, exchanges_, exchanged_}); });
 }
 
 // Fails if the communicator is over with that. What is invalid is found before anything is sent, and fails the task alone; after any other
@@ -231,7 +231,7 @@ ProcessCommunicator::Cause ProcessCommunicator::report(const Task* task, const S
   if (cause == Cause::other_ranks) lost->mine.missing = late ? connections_->missing() : lost->broken;
   lost->mine.exchanges = exchanges_;
   lost->mine.exchanged = exchanged_;
-  connections_->report(lost->mine);
+  lost->unread = connections_->report(lost->mine).text;
   return cause;
 }
 
@@ -248,7 +248,8 @@ void ProcessCommunicator::leave(Task* task, const Status& failure) {
   with_memory([&] {
     if (!reported) return;
     // It need not know of the others if it leaves for a reason of its own, unless an exchange is open.
-    if (cause == Cause::other_ranks || (task && !task->work)) hear(&lost, store_takes);
+    const bool asks = cause == Cause::other_ranks || (task && !task->work);
+    if (asks && lost.unread.empty()) hear(&lost, store_takes);  // a store that took no report has none to give, and may take long to say so
     completed = task && !task->work && complete_exchange(*task, lost.reports);
     over = cause == Cause::other_ranks ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
            : cause == Cause::asked     ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)

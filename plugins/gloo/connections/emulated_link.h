@@ -39,7 +39,7 @@ class EmulatedLink final : public operators::RankConnections {
   void abort() override;
   std::vector<int32_t> missing() override { return inner_->missing(); }
   std::vector<int32_t> broken() override { return inner_->broken(); }
-  void report(const operators::RankReport& mine) override { inner_->report(mine); }
+  Status report(const operators::RankReport& mine) override { return inner_->report(mine); }
   void close() override { inner_->close(); }
   Status reports(std::vector<std::optional<operators::RankReport>>* all) override { return inner_->reports(all); }
 

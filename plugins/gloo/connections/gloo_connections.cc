@@ -32,7 +32,7 @@ namespace {
 
 using gloo::transport::UnboundBuffer;
 
-constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1;
+constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1, greeting_tag = control_tag - 2;
 constexpr size_t max_places = 4096;
 constexpr std::chrono::hours for_ever(1'000'000);
 
@@ -110,17 +110,25 @@ namespace {
 // A connection that is being made, on a thread of its own.
 struct Connecting {
   std::vector<char> address;
-  std::string why;  // it could not be made
+  std::string told, heard;                 // which attempt it is
+  std::unique_ptr<UnboundBuffer> out, in;  // for these
+  std::string why;                         // it could not be made
   bool failed = false;
   std::atomic<bool> over{false};
   std::thread thread;
 };
 
-// Connects, and never throws.
-void connect_pair(gloo::transport::Pair& pair, Connecting& one) {
+// Connects with a peer, until `until`, and never throws. Something else may have connected with the port, or the peer be one of another
+// attempt: each tells the other which attempt it is. Closing the pair ends the connecting, and aborting the waits what follows.
+void connect_pair(gloo::transport::Context& context, int32_t peer, RankClock::time_point until, Connecting& one) {
   try {
     try {
-      pair.connect(one.address);
+      context.getPair(peer)->connect(one.address);
+      one.in->recv(peer, greeting_tag, 0, one.heard.size());
+      one.out->send(peer, greeting_tag, 0, one.told.size());
+      const bool done = one.out->waitSend(nullptr, left_until(until)) && one.in->waitRecv(nullptr, left_until(until));
+      one.failed = !done || one.heard != one.told;
+      if (done && one.failed) one.why = "a process of another job has come in its place";
     } catch (const std::exception& error) {
       one.failed = true;
       one.why = error.what();
@@ -145,14 +153,19 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   std::vector<Connecting> all(static_cast<size_t>(size_));
   for (int32_t peer = 0; peer < size_; ++peer) {
     const std::string address = address_for(addresses[static_cast<size_t>(peer)], static_cast<size_t>(size_), rank_);
-    all[static_cast<size_t>(peer)].address.assign(address.begin(), address.end());
+    Connecting& one = all[static_cast<size_t>(peer)];
+    one.address.assign(address.begin(), address.end());
+    one.told = attempt;
+    one.heard.resize(attempt.size());
+    one.out = context_->createUnboundBuffer(one.told.data(), one.told.size());
+    one.in = context_->createUnboundBuffer(one.heard.data(), one.heard.size());
   }
   all[static_cast<size_t>(rank_)].over = true;
   for (int32_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     Connecting& one = all[static_cast<size_t>(peer)];
     try {
-      one.thread = std::thread([this, peer, &one] { connect_pair(*context_->getPair(peer), one); });
+      one.thread = std::thread([this, peer, until, &one] { connect_pair(*context_, peer, until, one); });
     } catch (const std::exception&) {
       one.failed = one.over = true;  // no memory for a thread
     }
@@ -166,8 +179,13 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   auto lost = std::find_if(all.begin(), all.end(), has_failed);
   if (lost == all.end()) lost = std::find_if(all.begin(), all.end(), is_under_way);
   if (lost != all.end()) close_pairs();
-  for (Connecting& one : all)
+  for (Connecting& one : all) {
+    if (lost != all.end()) {
+      one.out->abortWaitSend();
+      one.in->abortWaitRecv();
+    }
     if (one.thread.joinable()) one.thread.join();
+  }
   if (asked) return plugin::cancelled();
   if (lost != all.end())
     return {HEDDLE_ERROR_DEVICE,
@@ -359,8 +377,8 @@ void GlooConnections::close() {
   close_pairs();
 }
 
-void GlooConnections::report(const RankReport& mine) {
-  (void)rendezvous::report(*store_, attempt_, rank_, mine);
+Status GlooConnections::report(const RankReport& mine) {
+  return rendezvous::report(*store_, attempt_, rank_, mine);
 }
 
 Status GlooConnections::reports(std::vector<std::optional<RankReport>>* all) {

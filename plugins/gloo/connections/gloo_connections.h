@@ -51,7 +51,7 @@ class GlooConnections final : public operators::RankConnections {
   void abort() override;
   std::vector<int32_t> missing() override { return missing_; }
   std::vector<int32_t> broken() override { return broken_; }
-  void report(const RankReport& mine) override;
+  Status report(const RankReport& mine) override;
   void close() override;
   Status reports(std::vector<std::optional<RankReport>>* all) override;
 

@@ -260,13 +260,13 @@ Status Meeting::ended(const Patience& patience) {
   const auto late = [](const std::string& text) { return Status(HEDDLE_ERROR_DEVICE, text); };
   if (leader_.number < 0)
     return late("rank 0 has not come to " + where + " in time, and rank " + std::to_string(rank_) +
-                " has: start it, with the same rendezvous, or wait longer");
+                " has: start it, with the same rendezvous, or wait longer (--timeout)");
   if (mine_ < 0) {
     const std::string began = "rank 0 has begun no other attempt in " + where + " in time";
-    if (!left_out_) return late(began + ": rank 0 is missing; start it again, or wait longer");
+    if (!left_out_) return late(began + ": rank 0 is missing; start it again, or wait longer (--timeout)");
     return late(began + ", and its last one, " + leader_.attempt +
                 ", went without this process: rank 0 is missing, or another process is rank " + std::to_string(rank_) +
-                "; start all ranks, each once, or wait longer");
+                "; start all ranks, each once, or wait longer (--timeout)");
   }
   std::vector<int32_t> here_are, missing;
   for (int32_t rank = 0; rank < ranks_; ++rank) {
@@ -282,7 +282,7 @@ Status Meeting::ended(const Patience& patience) {
   }
   if (missing.empty()) return late("rank 0 came to " + where + ", and all others, but it does not go on: it is missing; start it again");
   return late("of " + std::to_string(ranks_) + " ranks only " + operators::rank_list(here_are) + " came to " + where +
-              " in time; missing: " + operators::rank_list(missing) + "; start them, with the same rendezvous, or wait longer");
+              " in time; missing: " + operators::rank_list(missing) + "; start them, with the same rendezvous, or wait longer (--timeout)");
 }
 
 }  // namespace heddle::rendezvous

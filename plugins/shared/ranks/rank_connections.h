@@ -53,8 +53,8 @@ class RankConnections {
   // Returns, after wait() or idle() has failed, the ranks that have ended, or whose connections have broken: not those that were late.
   virtual std::vector<int32_t> broken() = 0;
   // Writes the report where others read it, before close(); a second one is ignored. A rank that can not write its own is silent for the
-  // others.
-  virtual void report(const RankReport& mine) = 0;
+  // others. Errors: HEDDLE_ERROR_DEVICE.
+  virtual Status report(const RankReport& mine) = 0;
   // Closes all connections, whatever is under way: other ranks that wait for this one fail.
   virtual void close() = 0;
   // Sets `all`, by rank, to what each has reported so far. Null: nothing. Errors: HEDDLE_ERROR_DEVICE (not all could be read: why).

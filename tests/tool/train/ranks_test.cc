@@ -525,7 +525,7 @@ TEST(ToolRanks, SayWhenTheServerIsGoneWithARank) {
   const std::vector<Outcome> outcomes = run_together(std::move(tools));
   EXPECT_EQ(outcomes[0].status, 1);
   for (const char* const part :
-       {"rank 1 cannot be reached any more, missing in \"", "reports of ranks can not be read: ", "redis:127.0.0.1"})
+       {"rank 1 cannot be reached any more, missing in ", "reports of ranks can not be read: ", "redis:127.0.0.1"})
     EXPECT_TRUE(has(outcomes[0].err, part)) << part << ": " << outcomes[0].err;
 }
 
