@@ -206,10 +206,12 @@ void expect_sentence(const Case& c, int rank, const std::string& errors) {
   // A rank says where it was: in a step, or between two.
   const auto says = [&](const char* text) { return first.find(text) != std::string::npos; };
   EXPECT_TRUE(says(", as step ") || says("agreed to update") || says("compared the collectives"));
-  const std::string what = c.fault == "kill"   ? lost + " has ended, or cannot be reached any more"
-                           : c.fault == "stop" ? lost + " does not answer"
-                                               : lost + " with";  // connections with it have broken: they are listed
-  EXPECT_NE(first.find(what), std::string::npos) << "expected: " << what;
+  const std::string ended = lost + " has ended, or cannot be reached any more";
+  // A rank that was cut off still reports, perhaps too late.
+  const bool right = c.fault == "kill"   ? says(ended.c_str())
+                     : c.fault == "stop" ? says((lost + " does not answer").c_str())
+                                         : (says("connections of") && says((lost + " with").c_str())) || says(ended.c_str());
+  EXPECT_TRUE(right);
 }
 
 void check_case(const Case& c, const std::string& expected) {

@@ -34,6 +34,7 @@ using gloo::transport::UnboundBuffer;
 
 constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1, greeting_tag = control_tag - 2;
 constexpr size_t max_places = 4096;
+constexpr std::chrono::milliseconds time_to_settle(200);  // for connections that are being made when another one has failed
 constexpr std::chrono::hours for_ever(1'000'000);
 
 // Threads that are made meanwhile never get SIGPIPE, which Gloo would end the process with when a peer has gone.
@@ -114,7 +115,7 @@ struct Connecting {
   std::unique_ptr<UnboundBuffer> out, in;  // for these
   std::string why;                         // it could not be made
   bool failed = false;
-  std::atomic<bool> over{false};
+  std::atomic<bool> connected{false}, over{false};  // for the kernel; for both ranks
   std::thread thread;
 };
 
@@ -124,6 +125,7 @@ void connect_pair(gloo::transport::Context& context, int32_t peer, RankClock::ti
   try {
     try {
       context.getPair(peer)->connect(one.address);
+      one.connected = true;
       one.in->recv(peer, greeting_tag, 0, one.heard.size());
       one.out->send(peer, greeting_tag, 0, one.told.size());
       const bool done = one.out->waitSend(nullptr, left_until(until)) && one.in->waitRecv(nullptr, left_until(until));
@@ -143,6 +145,27 @@ bool has_failed(const Connecting& one) {
 }
 bool is_under_way(const Connecting& one) {
   return !one.over;
+}
+bool is_unconnected(const Connecting& one) {
+  return !one.over && !one.connected;
+}
+
+template <class Waits>
+void wait_while(RankClock::time_point limit, const Waits& waits) {
+  while (RankClock::now() < limit && waits()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// Ends the connections that are under way, since another one has failed. Gloo resets what it closes, and its thread ends the process of a
+// peer that accepts a connection which was reset. So only those are closed that come to nothing. A connection that the peer may not have
+// accepted yet ends with its pair, which does not reset it.
+void end_connecting(gloo::transport::Context& context, std::vector<Connecting>& all) {
+  wait_while(RankClock::now() + time_to_settle, [&] { return std::any_of(all.begin(), all.end(), is_unconnected); });
+  for (size_t peer = 0; peer < all.size(); ++peer) {
+    Connecting& one = all[peer];
+    if (is_unconnected(one)) context.getPair(static_cast<int>(peer))->close();
+    one.out->abortWaitSend();
+    one.in->abortWaitRecv();
+  }
 }
 
 }  // namespace
@@ -172,20 +195,16 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   }
   // One that can not be made is enough: the ranks meet again.
   bool asked = false;
-  while (std::any_of(all.begin(), all.end(), is_under_way) && std::none_of(all.begin(), all.end(), has_failed) &&
-         RankClock::now() < until && !(asked = cancelled && cancelled()))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  // Connections that are under way fail, too, when they are closed.
+  wait_while(until, [&] {
+    return std::any_of(all.begin(), all.end(), is_under_way) && std::none_of(all.begin(), all.end(), has_failed) &&
+           !(asked = cancelled && cancelled());
+  });
+  // Connections that are under way fail, too, when they are ended.
   auto lost = std::find_if(all.begin(), all.end(), has_failed);
   if (lost == all.end()) lost = std::find_if(all.begin(), all.end(), is_under_way);
-  if (lost != all.end()) close_pairs();
-  for (Connecting& one : all) {
-    if (lost != all.end()) {
-      one.out->abortWaitSend();
-      one.in->abortWaitRecv();
-    }
+  if (lost != all.end()) end_connecting(*context_, all);
+  for (Connecting& one : all)
     if (one.thread.joinable()) one.thread.join();
-  }
   if (asked) return plugin::cancelled();
   if (lost != all.end())
     return {HEDDLE_ERROR_DEVICE,

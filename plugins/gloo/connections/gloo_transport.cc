@@ -68,7 +68,6 @@ Status connect_ranks(const operators::RankPlace& place, std::unique_ptr<operator
     if (interface.empty() && last.code == HEDDLE_ERROR_DEVICE)
       last.text += "; ranks connect by loopback, unless a network is named (--interface of heddle train, ,interface=NAME in a rendezvous)";
     if (RankClock::now() >= place.until) return last;
-    made->close();  // all at once: its end would close one after the other
     made.reset();
     pause_between(patience, pause);
   }
