@@ -20,14 +20,50 @@ Status wrong(std::string what, std::string hint) {
   return {Code::invalid_argument, std::move(what), std::move(hint)};
 }
 
-Result<Place> place_by_launcher() {
+// Returns what the launcher says. Options may say the same.
+Result<Place> place_by_launcher(const RankFlags& flags) {
   if (!rendezvous::started_by_pmix())
     return wrong("--rendezvous pmix: no launcher that speaks PMIx has started this process",
                  "start it with mpirun -n N or srun --mpi=pmix, or give --rendezvous file:DIR --rank R --ranks N");
   Place place;
   const plugin::Status asked = rendezvous::pmix_place(&place.rank, &place.ranks);
   if (asked.code != HEDDLE_OK) return Status(Code::device_failed, fmt::format("--rendezvous: {}", asked.text), "look at the launcher");
-  return place;
+  if (flags.rank.value_or(place.rank) == place.rank && flags.ranks.value_or(place.ranks) == place.ranks) return place;
+  return wrong(fmt::format("the launcher says that this is rank {} of {}, and the options say {} of {}", place.rank, place.ranks,
+                           flags.rank ? fmt::to_string(*flags.rank) : "any", flags.ranks ? fmt::to_string(*flags.ranks) : "any"),
+               "leave --rank and --ranks out");
+}
+
+// Returns what the options say. Without a rendezvous the process is alone.
+Result<Place> place_by_options(const RankFlags& flags) {
+  const char* const hint = "give each process its own --rank, from 0 on, and all the same --ranks";
+  if (!flags.rendezvous.empty() && !flags.ranks && !flags.rank)
+    return wrong("--rendezvous: --rank and --ranks are not given, and no launcher says them", hint);
+  if (!flags.rendezvous.empty() && !flags.ranks) return wrong("--rendezvous: --ranks is not given", hint);
+  if (!flags.rendezvous.empty() && !flags.rank && *flags.ranks > 1) return wrong("--rendezvous: --rank is not given", hint);
+  const Place place = {static_cast<int32_t>(flags.rank.value_or(0)), static_cast<int32_t>(flags.ranks.value_or(1))};
+  if (place.rank < place.ranks) return place;
+  if (place.ranks == 1) return wrong(fmt::format("--rank {}: there is one rank, and they are numbered from 0 on", place.rank), "give it 0");
+  return wrong(fmt::format("--rank {}: there are {} ranks, and they are numbered from 0 on", place.rank, place.ranks),
+               fmt::format("give a number from 0 to {}", place.ranks - 1));
+}
+
+// Whether the launcher says which process this is: with pmix, and with the others where no option does.
+bool asks_launcher(const RankFlags& flags) {
+  const bool is_started = rendezvous::started_by_pmix();
+  if (flags.rendezvous == by_launcher) return is_started || flags.ranks != 1;
+  return is_started && !flags.rendezvous.empty() && !flags.rank && !flags.ranks;
+}
+
+// Without a rendezvous nothing may ask for other processes.
+Status check_alone(const RankFlags& flags) {
+  if (flags.ranks.value_or(1) > 1 || (flags.rank && !flags.ranks))
+    return wrong(fmt::format("{}: nothing says how the processes find each other",
+                             flags.ranks ? fmt::format("--ranks {}", *flags.ranks) : fmt::format("--rank {}", *flags.rank)),
+                 "give it --rendezvous pmix, file:DIR or redis:HOST:PORT[/NAME]");
+  if (flags.interface.empty() && !flags.timeout) return {};
+  return wrong(fmt::format("{}: this process is alone", flags.timeout ? "--timeout" : "--interface"),
+               "leave it out, or give it --rendezvous, --rank and --ranks");
 }
 
 // Another form would be found when the ranks meet, after the data are read.
@@ -57,42 +93,10 @@ void RankFlags::declare(CLI::App& app) {
 }
 
 Result<CommunicatorOptions> RankFlags::place() const {
+  HEDDLE_CHECK(rendezvous.empty() ? check_alone(*this) : check_form(rendezvous));
+  HEDDLE_TRY(const Place place, asks_launcher(*this) ? place_by_launcher(*this) : place_by_options(*this));
   CommunicatorOptions made;
   made.timeout_ns = static_cast<int64_t>(timeout.value_or(usual_timeout) * 1e9);
-  Place place;
-  if (rendezvous.empty()) {
-    if (ranks.value_or(1) > 1 || (rank && !ranks))
-      return wrong(fmt::format("{}: nothing says how the processes find each other",
-                               ranks ? fmt::format("--ranks {}", *ranks) : fmt::format("--rank {}", *rank)),
-                   "give it --rendezvous pmix, file:DIR or redis:HOST:PORT[/NAME]");
-    if (!interface.empty() || timeout)
-      return wrong(fmt::format("{}: this process is alone", timeout ? "--timeout" : "--interface"),
-                   "leave it out, or give it --rendezvous, --rank and --ranks");
-  } else {
-    HEDDLE_CHECK(check_form(rendezvous));
-  }
-  const bool says_nothing = !rank && !ranks;
-  const bool asks = rendezvous == by_launcher || (!rendezvous.empty() && says_nothing && rendezvous::started_by_pmix());
-  if (asks && !(ranks == 1 && !rendezvous::started_by_pmix())) {
-    HEDDLE_TRY(place, place_by_launcher());
-    if ((rank && *rank != place.rank) || (ranks && *ranks != place.ranks))
-      return wrong(fmt::format("the launcher says that this is rank {} of {}, and the options say {} of {}", place.rank, place.ranks,
-                               rank ? fmt::to_string(*rank) : "any", ranks ? fmt::to_string(*ranks) : "any"),
-                   "leave --rank and --ranks out");
-  } else {
-    if (!rendezvous.empty() && (!ranks || (!rank && *ranks > 1)))
-      return wrong(fmt::format("--rendezvous: {} not given{}",
-                               ranks  ? "--rank is"
-                               : rank ? "--ranks is"
-                                      : "--rank and --ranks are",
-                               says_nothing ? ", and no launcher says them" : ""),
-                   "give each process its own --rank, from 0 on, and all the same --ranks");
-    place = {static_cast<int32_t>(rank.value_or(0)), static_cast<int32_t>(ranks.value_or(1))};
-  }
-  if (place.rank >= place.ranks)
-    return wrong(fmt::format("--rank {}: there {}, and they are numbered from 0 on", place.rank,
-                             place.ranks == 1 ? "is one rank" : fmt::format("are {} ranks", place.ranks)),
-                 place.ranks == 1 ? "give it 0" : fmt::format("give a number from 0 to {}", place.ranks - 1));
   made.rank = place.rank;
   made.size = place.ranks;
   if (place.ranks == 1) return made;
