@@ -61,5 +61,23 @@ TEST(PmixPlace, NeedsALauncher) {
   expect_error(pmix_place(&rank, &ranks), HEDDLE_ERROR_DEVICE, {"PMIx server does not answer", "mpirun -n N"});
 }
 
+// A rank that is started again below mpirun need not connect to its server, which may answer no more.
+TEST(PmixPlace, IsReadFromTheEnvironment) {
+  if (started_by_pmix()) GTEST_SKIP() << "a launcher has started this test";
+  const EnvironmentVariable own_rank("PMIX_RANK", "2"), name("PMIX_NAMESPACE", "none.1");
+  for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const EnvironmentVariable size(variable, "5");
+    int32_t rank = -1, ranks = -1;
+    EXPECT_OK(pmix_place(&rank, &ranks));
+    EXPECT_EQ(rank, 2);
+    EXPECT_EQ(ranks, 5);
+  }
+  for (const char* const wrong : {"", "2", "x", "-5", "5 "}) {
+    const EnvironmentVariable size("OMPI_COMM_WORLD_SIZE", wrong);
+    int32_t rank = -1, ranks = -1;
+    expect_error(pmix_place(&rank, &ranks), HEDDLE_ERROR_DEVICE, {"PMIx server does not answer"});
+  }
+}
+
 }  // namespace
 }  // namespace heddle::testing_rendezvous

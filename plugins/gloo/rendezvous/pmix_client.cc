@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "rendezvous/pmix_place.h"
 
@@ -48,6 +51,19 @@ void take_answer(pmix_status_t status, pmix_value_t* value, void* data) {
   (*question)->changed.notify_all();
 }
 
+// How long the launcher may take to answer a process that connects. Open MPI 4.1 answers no more once another process was killed while it
+// connected.
+constexpr std::chrono::seconds time_to_connect(10);
+
+// The connecting of this process, on a thread of its own. It lives until both who waits and that thread have left it.
+struct Connecting {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  pmix_status_t status = PMIX_SUCCESS;
+  pmix_proc_t self{};
+};
+
 class Client {
  public:
   Client() = default;
@@ -62,21 +78,53 @@ class Client {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (process_ != 0 && process_ != ::getpid())
       return {HEDDLE_ERROR_DEVICE, "PMIx was used before this process was forked: use it in the process that the launcher started"};
-    if (process_ == 0) {
-      if (const pmix_status_t status = ::PMIx_Init(&self_, nullptr, 0); status != PMIX_SUCCESS)
-        return {HEDDLE_ERROR_DEVICE, std::string("the launcher's PMIx server does not answer: ") + ::PMIx_Error_string(status) +
-                                         "; start the processes by `mpirun -n N ...` or `srun --mpi=pmix -n N ...`"};
-      process_ = ::getpid();
-    }
+    if (process_ == 0) HEDDLE_PLUGIN_CHECK(begin());
     *self = self_;
     return {};
   }
 
  private:
+  Status begin() {
+    if (!connecting_) {  // else an earlier call has given up
+      connecting_ = std::make_shared<Connecting>();
+      std::thread([one = connecting_] {
+        pmix_proc_t self{};
+        const pmix_status_t status = ::PMIx_Init(&self, nullptr, 0);
+        const std::lock_guard<std::mutex> lock(one->mutex);
+        one->over = true;
+        one->status = status;
+        one->self = self;
+        one->changed.notify_all();
+      }).detach();
+    }
+    const char* const hint = "; start the processes by `mpirun -n N ...` or `srun --mpi=pmix -n N ...`";
+    const std::shared_ptr<Connecting> one = connecting_;
+    std::unique_lock<std::mutex> lock(one->mutex);
+    if (!one->changed.wait_for(lock, time_to_connect, [&] { return one->over; }))
+      return {HEDDLE_ERROR_DEVICE,
+              "the launcher's PMIx server does not answer within " + std::to_string(time_to_connect.count()) + " s" + hint};
+    connecting_.reset();
+    if (one->status != PMIX_SUCCESS)
+      return {HEDDLE_ERROR_DEVICE, std::string("the launcher's PMIx server does not answer: ") + ::PMIx_Error_string(one->status) + hint};
+    self_ = one->self;
+    process_ = ::getpid();
+    return {};
+  }
+
   std::mutex mutex_;
   pid_t process_ = 0;  // that has the connection; 0: none yet
   pmix_proc_t self_{};
+  std::shared_ptr<Connecting> connecting_;  // null: nothing is under way
 };
+
+// Reads a number of the environment.
+bool read_number(const char* variable, int32_t* number) {
+  const char* const text = std::getenv(variable);
+  if (!text) return false;
+  const char* const end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, *number);
+  return error == std::errc() && rest == end && *number >= 0;
+}
 
 }  // namespace
 
@@ -137,6 +185,8 @@ Status pmix_get(const pmix_proc_t& owner, const std::string& key, std::string* v
 }
 
 Status pmix_place(int32_t* rank, int32_t* ranks) {
+  for (const char* const size : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (started_by_pmix() && read_number("PMIX_RANK", rank) && read_number(size, ranks) && *rank < *ranks) return {};
   pmix_proc_t self{};
   HEDDLE_PLUGIN_CHECK(pmix_client(&self));
   HEDDLE_PLUGIN_CHECK(pmix_job_size(self, ranks));

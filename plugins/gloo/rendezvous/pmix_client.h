@@ -10,7 +10,7 @@
 namespace heddle::rendezvous {
 
 // Connects to the server when it is first called, for as long as the process lives, and sets the name that this process has there.
-// Thread-safe. Errors: device (no launcher started this process, or its server does not answer).
+// Thread-safe. Errors: device (no launcher started this process, or its server does not answer within ten seconds).
 //
 // The connection is ended when the process exits: mpirun takes a process that does not say so for one that has failed, and ends the others.
 // Ending it waits for no other process, dead or alive, but for the own server alone, and two seconds at most.
