@@ -59,7 +59,7 @@ class LocalMeeting {
     for (size_t i = 0, count = performed_.size(); i < count; ++i)
       complete(*performed_[i], ended ? ended_status(static_cast<int32_t>(i)) : status);
     lock.lock();
-    --completing_;
+    if (--completing_ == 0) changed_.notify_all();
   }
 
   // Ends the meeting, unless it is over: those that wait fail.
@@ -81,8 +81,11 @@ class LocalMeeting {
     std::string late;
     int32_t missing = -1;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (completing_ > 0) return {};  // a rank whose step is completed may have left, and the others' steps are about to be
+      // A rank whose step is completed may have left, and the others' steps are about to be: whether theirs still waits is known after
+      // that. A run that begins asks, too, and must not go on with a meeting that is over.
+      constexpr std::chrono::seconds longest_completion(1);
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (completing_ > 0 && (!over() || !changed_.wait_for(lock, longest_completion, [&] { return completing_ == 0; }))) return {};
       if (over()) return status_of(rank);
       if (waiting_ == 0 || Clock::now() - since_ < timeout_) return {};
       while (came_[static_cast<size_t>(++missing)]) {

@@ -7,12 +7,12 @@
 #include <net/if.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <thread>
 #include <utility>
 
+#include "rendezvous/no_broken_pipe.h"
 #include "rendezvous/reports.h"
 
 namespace heddle::operators {
@@ -36,23 +36,6 @@ constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1, gree
 constexpr size_t max_places = 4096;
 constexpr std::chrono::milliseconds time_to_settle(200);  // for connections that are being made when another one has failed
 constexpr std::chrono::hours for_ever(1'000'000);
-
-// Threads that are made meanwhile never get SIGPIPE, which Gloo would end the process with when a peer has gone.
-class WithoutSigpipe {
- public:
-  WithoutSigpipe() {
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
-  }
-  ~WithoutSigpipe() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSigpipe(const WithoutSigpipe&) = delete;
-  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 std::chrono::milliseconds left_until(RankClock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - RankClock::now());
@@ -87,7 +70,7 @@ Status GlooConnections::listen(const std::string& interface, std::string* addres
   } else {
     return plugin::invalid("there is no network interface \"" + interface + "\": `ip link` lists those of this machine");
   }
-  const WithoutSigpipe of_its_thread;
+  const rendezvous::NoBrokenPipe of_its_thread;
   device_ = gloo::transport::tcp::CreateDevice(attributes);
   context_ = device_->createContext(rank_, size_);
   context_->setTimeout(std::chrono::hours(1));  // connect() ends waits itself
@@ -173,6 +156,7 @@ void end_connecting(gloo::transport::Context& context, std::vector<Connecting>& 
 Status GlooConnections::connect(const std::string& attempt, const std::vector<std::string>& addresses, RankClock::time_point until,
                                 const std::function<bool()>& cancelled) {
   attempt_ = attempt;
+  const rendezvous::NoBrokenPipe of_all_threads;  // Gloo writes by writev()
   std::vector<Connecting> all(static_cast<size_t>(size_));
   for (int32_t peer = 0; peer < size_; ++peer) {
     const std::string address = address_for(addresses[static_cast<size_t>(peer)], static_cast<size_t>(size_), rank_);

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "rendezvous/host_addresses.h"
+#include "rendezvous/no_broken_pipe.h"
 
 namespace heddle::rendezvous {
 namespace {
@@ -31,33 +31,6 @@ timeval left_until(Clock::time_point deadline) {
   const auto time = std::max<int64_t>(left, 1000);
   return {.tv_sec = time / 1000000, .tv_usec = time % 1000000};
 }
-
-// While it lives, writing to a connection that the server has closed sends this thread no SIGPIPE: hiredis writes by write().
-class NoBrokenPipe {
- public:
-  NoBrokenPipe() {
-    sigset_t pending;
-    ::sigemptyset(&pending);
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoBrokenPipe() {
-    const timespec now{};
-    if (!was_pending_)
-      while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
-      }
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoBrokenPipe(const NoBrokenPipe&) = delete;
-  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
-
- private:
-  bool was_pending_ = false;
-  sigset_t pipe_, before_;
-};
 
 void free_reply(redisReply* reply) {
   if (reply) ::freeReplyObject(reply);
@@ -81,7 +54,7 @@ std::string RedisConnection::address() const {
 Status RedisConnection::call(const std::vector<std::string>& words, std::initializer_list<RedisAnswer::Type> expected, RedisAnswer* answer,
                              bool* sent_twice) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const NoBrokenPipe no_signal;
+  const NoBrokenPipe no_signal;  // hiredis writes by write()
   const Deadline deadline = Clock::now() + patience;
   *sent_twice = false;
   const bool was_connected = context_ != nullptr;
