@@ -34,7 +34,8 @@ double short_all_reduce(double bytes, const RankLink& link) {
 
 double long_all_reduce(int64_t bytes, const RankLink& link) {
   const int64_t of_chunk = std::max(min_chunk_bytes, part_bytes * link.ranks);
-  const double chunks = static_cast<double>((bytes + of_chunk - 1) / of_chunk), others = link.ranks - 1;
+  const int64_t count = (bytes + of_chunk - 1) / of_chunk;
+  const double chunks = static_cast<double>(count), others = link.ranks - 1;
   const double moved = 2 * others / link.ranks * static_cast<double>(bytes);
   return 2 * static_cast<double>(link.delay_ns) + chunks * 2 * others * static_cast<double>(link.message_ns) + of_bytes(link, moved);
 }

@@ -188,9 +188,10 @@ void ProcessCommunicator::finish(Task& task, Status status) {
       task.status = std::move(status);
       task.done = true;
       changed_.notify_all();
+      return;
     }
   }
-  if (started) Completion{*started}(status);
+  Completion{*started}(status);
 }
 
 // Reads what the others report: waits for those whose connections have broken, which have reported before if they could, and longer for

@@ -385,7 +385,7 @@ Status GlooConnections::report(const RankReport& mine) {
 }
 
 Status GlooConnections::reports(std::vector<std::optional<RankReport>>* all) {
-  const Status status = rendezvous::read_reports(*store_, attempt_, size_, &read_);
+  Status status = rendezvous::read_reports(*store_, attempt_, size_, &read_);
   *all = read_;
   return status;
 }
