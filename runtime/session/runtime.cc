@@ -79,7 +79,7 @@ void set_log_function(LogFunction function, void* user) {
 
 Result<Runtime> Runtime::create(const RuntimeOptions& options) try {
   HEDDLE_CHECK(check_options(options));
-  const std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
+  std::shared_ptr<Impl> impl(new Impl(), [](Impl* made) { delete_unless_forked(made, made->made); });
   HEDDLE_CHECK(load_plugins(impl->registry, options));
   for (const auto& [kind, text] : options.described_devices) HEDDLE_CHECK(describe_devices(*impl->registry.snapshot(), kind, text));
   if (options.executor) {

@@ -97,7 +97,7 @@ class Trainee {
   Status train() {
     int errors = 0;
     while (step_ < job_.steps.size()) {
-      const Status status = run_step();
+      Status status = run_step();
       if (status.ok()) {
         ++step_;
         HEDDLE_CHECK(write_state());

@@ -61,7 +61,7 @@ class MeetingTest : public ::testing::Test {
   }
   // Writes what a killed rank 0 leaves; returns the attempt's number.
   std::string leave_a_leader(int64_t k, int32_t ranks, bool gone) {
-    const std::string attempt(32, static_cast<char>('a' + k));
+    std::string attempt(32, static_cast<char>('a' + k));
     const auto store = store_at(text());
     EXPECT_TRUE(set(*store, {0, "leader/" + std::to_string(k)}, attempt + " " + std::to_string(ranks)));
     if (gone) {
