@@ -59,6 +59,8 @@ TEST(LostRanks, AreNotAccusedWhenReportsCanNotBeRead) {
   lost = known(late_in_sum, {});
   lost.unread = "no answer from redis:host:1/job";
   EXPECT_EQ(text_of(lost), "rank 1 did not come within 2000 ms" + rest);
+  lost.mine.missing.clear();
+  EXPECT_EQ(text_of(lost), "other ranks did not come within 2000 ms" + rest);
 }
 
 TEST(LostRanks, ThatHaveLeftSayWhy) {

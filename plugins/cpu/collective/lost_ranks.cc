@@ -68,7 +68,7 @@ class Sentence {
 
   // Reports of others can not be read, so that it is not known who is lost.
   std::string of_unread() const {
-    std::string text = rank_list(lost_.mine.missing);
+    std::string text = lost_.mine.missing.empty() ? "other ranks" : rank_list(lost_.mine.missing);
     text += lost_.mine.reason == waited_too_long ? " did not come within " + milliseconds(lost_.timeout) : " cannot be reached any more";
     return text + ", missing in " + place_of(lost_.mine) + " of " + lost_.communicator +
            "; whether another rank is the cause is not known, because reports of ranks can not be read: " + lost_.unread;
