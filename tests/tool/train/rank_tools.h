@@ -25,6 +25,14 @@ inline std::vector<Outcome> run_together(std::vector<Tool> tools) {
   return outcomes;
 }
 
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline void expect_all_well(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 inline size_t lines_in(const std::string& file) {
   const std::string text = read_text(file);
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
