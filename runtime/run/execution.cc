@@ -143,12 +143,14 @@ void Execution::tell(bool all, const Status* why) {
 }
 
 void Execution::stop(bool all) {
+  ++stops_begun_;
   scope_.cancel();
   Status cancelled;  // any thread may be here while the next run begins, and forgets the failures of this one
   if (resources_->uses_communicators()) without_exceptions([&] { cancelled = Status(Code::cancelled, "its run was cancelled"); });
   tell(all, &cancelled);
   resources_->wake();
   scheduler_.wake();
+  ++stops_ended_;
 }
 
 // The run has failed: work under way is signalled to end, except that the other steps of the update phase may still make their updates.
@@ -330,6 +332,7 @@ Status Execution::admit() {
 }
 
 void Execution::begin(const RunSettings& settings, uint64_t deadline) {
+  stops_before_ = stops_ended_;
   scope_.begin(settings, deadline, variables_.step_counter(settings.step));
   failures_.clear();
   bindings_.begin_run();

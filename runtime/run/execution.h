@@ -188,6 +188,7 @@ class Execution final : public OutstandingWork::Kept {
   Status drained();
   Status why(Status stopped);
   bool outer_stop_requested();
+  bool told_from_outside();
   Status copy_outputs();
   void check_update_indices() noexcept;
   bool updating() const;
@@ -217,6 +218,8 @@ class Execution final : public OutstandingWork::Kept {
   const std::shared_ptr<const Plan> plan_;
   RunVariables variables_;
   RunScope scope_;
+  std::atomic<uint64_t> stops_begun_{0}, stops_ended_{0};  // calls of stop()
+  uint64_t stops_before_ = 0;                              // stops_ended_ when the run began
   FailureLog failures_;
   ContextMemory memory_;
   const LeftWork left_;

@@ -104,8 +104,13 @@ bool Execution::outer_stop_requested() {
   return scope_.is_subnet() && scope_.outer_should_stop();
 }
 
+// A call of stop() that began before this run, and ended during it, has told steps of this one to end, although it did not stop the run.
+bool Execution::told_from_outside() {
+  return outer_stop_requested() || stops_begun_ != stops_before_;
+}
+
 Status Execution::why(Status stopped) {
-  Status status = stopped.ok() ? failures_.error(scope_.stop_reason(), outer_stop_requested()) : std::move(stopped);
+  Status status = stopped.ok() ? failures_.error(scope_.stop_reason(), told_from_outside()) : std::move(stopped);
   const bool told = scope_.stop_reason() == stop_deadline || scope_.stop_reason() == stop_cancelled;
   if (devices_ && told && aborted_at_ && !has_left_work()) {
     const PlanStep& at = plan_->steps[*aborted_at_];
@@ -141,7 +146,7 @@ void Execution::note_device_failures() {
       failures_.report(found.step, found.status, found.text);
   }
   // Nothing requested the step to stop: its kernel reports a cancellation by mistake.
-  if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !outer_stop_requested())
+  if (aborted_at_ && !impatient && !failures_.reported_from(0) && !failure_outside_ && !told_from_outside())
     failures_.report(*aborted_at_, HEDDLE_ERROR_CANCELLED, abort_text);
 }
 
