@@ -84,7 +84,7 @@ TEST_P(Ranks, ThatAreCancelledWhileTheyWaitGoOn) {
   while (!over) ranks[0]->context->cancel();
   waiting.join();
   EXPECT_EQ(ranks[0]->status.code(), Code::cancelled) << ranks[0]->status.text();
-  // What it had sent before it was cancelled may have come: then the other's next run is done, and this one's waits for one more.
+  // The other may have all that this one had sent before it was cancelled: then its next run is done, and this one's waits for one more.
   run_all(ranks);
   if (!ranks[0]->status.ok() && ranks[1]->status.ok()) {
     EXPECT_TRUE(says(ranks[0]->status, "missing: rank 1")) << ranks[0]->status.text();
