@@ -2,6 +2,7 @@
 #
 # cuda_folders MAJOR   prints the folders that hold one of them, best first, one a line
 # cuda_libraries MAJOR FOLDER...   prints a line for each: name, version, file; or that it is not there
+# shellcheck shell=bash disable=SC2154
 
 # What LD_LIBRARY_PATH says, the toolkit's installer, pip's wheels (those of CUDA 13 share a folder), the distribution's packages.
 library_candidates() {
