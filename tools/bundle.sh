@@ -1,10 +1,14 @@
 #!/bin/bash
-# tools/bundle.sh [-o FILE.tar.xz] [--preset dev|release]: what tools/gpu_test.sh needs on a machine with a GPU and nothing else, in one file.
+# tools/bundle.sh [-o FILE.tar.xz] [--preset dev|release] [--warm SECONDS]: what tools/gpu_test.sh needs on a machine with a GPU and nothing else, in one file.
 #
 # From build/PRESET, which must be built (`cmake --build --preset PRESET`): the tool, libheddle, the plugins, the tests that can be held
-# against a device, the shared libraries that these need and a bare Debian or Ubuntu may lack, and the facts probe, where nvcc is there to
-# compile it. None of NVIDIA's libraries: those of the machine are used. All of it stripped, at most 60 MB packed. The default file is
-# build/heddle_gpu.tar.xz. There:
+# against a device, the shared libraries that these need and a bare Debian or Ubuntu may lack, and the probes, where nvcc is there to
+# compile them. None of NVIDIA's libraries: those of the machine are used. All of it stripped, at most 60 MB packed. The default file is
+# build/heddle_gpu.tar.xz.
+#
+# The list of operators that have changed since the last run on a GPU goes with it (tools/gpu/changed_operators.sh), and kernels that are
+# compiled ahead for sm_90, as many as SECONDS allow (300; 0: none). They stay in build/PRESET/gpu_kernels: the next bundle goes on from
+# there (tools/gpu/warm_kernels.sh). There:
 #
 #   tar -xf heddle_gpu.tar.xz && heddle_gpu/gpu_test.sh
 set -euo pipefail
@@ -12,11 +16,13 @@ cd "$(dirname "$0")/.."
 
 output=build/heddle_gpu.tar.xz
 preset=dev
+warm=300
 max_bytes=60000000
 while [ $# -gt 0 ]; do
   case $1 in
     -o) output=${2:?-o takes a file}; shift 2 ;;
     --preset) preset=${2:?--preset takes a name}; shift 2 ;;
+    --warm) warm=${2:?--warm takes seconds}; shift 2 ;;
     --help) sed -n '2p' "$0" | cut -c3-; exit 0 ;;
     *) echo "unknown option $1" >&2; sed -n '2p' "$0" | cut -c3- >&2; exit 2 ;;
   esac
@@ -30,7 +36,7 @@ built=build/$preset
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bundle=$work/heddle_gpu
-mkdir -p "$bundle"/{bin,gpu,lib/test,lib/shared,lib/heddle/plugins}
+mkdir -p "$bundle"/{bin,gpu/kernels,lib/test,lib/shared,lib/heddle/plugins}
 
 missing=()
 take() { # FILE FOLDER: the built file, without its symbols.
@@ -52,18 +58,35 @@ if [ ${#missing[@]} -gt 0 ]; then
   [[ " ${missing[*]} " != *" lib/cuda.so "* ]] || echo "bundle: lib/cuda.so is built where the CUDA toolkit's headers are" >&2
   exit 1
 fi
+# What one GPU can say of NCCL, where the plugin is built.
+[ ! -f "$built/bin/heddle_nccl_tests" ] || take bin/heddle_nccl_tests bin
+if [ -f "$built/lib/nccl.so" ]; then
+  take lib/nccl.so lib
+  ln -s ../../nccl.so "$bundle/lib/heddle/plugins/nccl.so"
+fi
 soname=$(objdump -p "$bundle/lib/libheddle.so" | awk '$1 == "SONAME" { print $2 }')
 [ "$soname" = libheddle.so ] || mv "$bundle/lib/libheddle.so" "$bundle/lib/$soname"
 
 nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc || true)
 if [ -n "$nvcc" ]; then
-  "$nvcc" -O3 -std=c++17 -arch=all-major -cudart static tools/gpu/gpu_facts.cu -lcublasLt -lcudnn -o "$bundle/bin/gpu_facts"
-  strip --strip-unneeded "$bundle/bin/gpu_facts"
+  for probe in gpu_facts gpu_capture; do
+    "$nvcc" -O3 -std=c++17 -arch=all-major -cudart static "tools/gpu/$probe.cu" -lcublasLt -lcudnn -o "$bundle/bin/$probe"
+    strip --strip-unneeded "$bundle/bin/$probe"
+  done
 else
-  echo "bundle: no nvcc on this machine, the facts probe is left out"
+  echo "bundle: no nvcc on this machine, the probes are left out"
 fi
 cp tools/gpu_test.sh "$bundle/"
-cp tools/gpu/libraries.sh tools/gpu/pytorch_bench.py "$bundle/gpu/"
+cp tools/gpu/libraries.sh tools/gpu/parts_*.sh tools/gpu/*.py tools/gpu/last_run "$bundle/gpu/"
+tools/gpu/changed_operators.sh >"$bundle/gpu/operators.changed"
+
+if [ "$warm" -gt 0 ]; then
+  touch "$work/begin"
+  tools/gpu/warm_kernels.sh "$built" "$built/gpu_kernels" "$warm"
+  # Those of older sources are not asked for, and stay here.
+  find "$built/gpu_kernels" -name '*.cubin' -newer "$work/begin" -exec cp -t "$bundle/gpu/kernels" {} +
+fi
+rmdir --ignore-fail-on-non-empty "$bundle/gpu/kernels"
 
 # All that is not part of the C library, or NVIDIA's.
 needed=$(find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec ldd {} + |

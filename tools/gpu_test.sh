@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools/gpu_test.sh [--plan full|speed] [--only PART[,PART]] [--quick] [--seconds N] [--out FOLDER] [FOLDER]: the CUDA plugin on this machine's GPU, in under ten minutes, and one table.
+# tools/gpu_test.sh [--plan full|speed] [--only PART[,PART]] [--list] [--quick] [--seconds N] [--out FOLDER] [FOLDER]: the CUDA plugin on this machine's GPU, in under ten minutes, and one table.
 #
 # FOLDER is a bundle (tools/bundle.sh, which has this script in it: then it is the default) or a build tree (else build/dev). Nothing is
 # installed or fetched; NVIDIA's libraries are looked for in the usual places, pip's wheels included. Each part has a time limit of its own,
@@ -12,6 +12,7 @@
 #                collectives, what may be captured, PyTorch at the end. plan_speed below has its parts
 # --only PART,PART   these parts alone, and `devices`; "training" takes all whose first word it is. The folder of an earlier run keeps its
 #                other rows and its compiled kernels, so that one part can be asked again
+# --list         says which parts the plan has, with their limits in seconds and what they call, and runs none
 # --quick        few operators, nets and runs: to see that all of it works
 #
 # docs/gpu_testing.md says what each part does. Parts are functions in tools/gpu/parts_*.sh. Ends with 1 when a part failed, with 2 where it
@@ -126,10 +127,11 @@ if [ "${1:-}" = --part ]; then # what run_part calls, with all else in the envir
   exit
 fi
 
-quick=0 seconds=570 out='' root='' plan=full only=''
+quick=0 seconds=570 out='' root='' plan=full only='' list=0
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=1; shift ;;
+    --list) list=1; shift ;;
     --plan) plan=${2:?--plan takes full or speed}; shift 2 ;;
     --only) only=${2:?--only takes names of parts}; shift 2 ;;
     --seconds) seconds=${2:?--seconds takes a number}; shift 2 ;;
@@ -146,6 +148,12 @@ esac
 "plan_$plan"
 IFS=, read -ra only_parts <<<"$only"
 [ -z "$only" ] || check_only
+if [ $list -eq 1 ]; then
+  for i in "${!part_names[@]}"; do
+    ! is_asked "${part_names[i]}" || printf '%s\t%s\t%s\n' "${part_names[i]}" "${part_limits[i]}" "${part_calls[i]}"
+  done
+  exit
+fi
 if [ -z "$root" ]; then
   root=$here
   [ -x "$here/bin/heddle" ] || root=$here/../build/dev

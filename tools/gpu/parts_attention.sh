@@ -76,19 +76,25 @@ one_attention() { # DTYPE BATCH HEADS QUERIES KEYS DEPTH fused|composed
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2x$3x$4x$5x$6" "$7" "${kernel:--}" "${error:--}" "${magnitude:--}" "${median:--}" "$result"
 }
 
-part_attention() {
-  local dtype extents kernel wrong list=$out/attention.tsv
+# What one_attention and attention_net are asked, a line for each.
+attention_cases() {
+  local dtype extents kernel
   local -a shapes=('1 12 128 128 64' '32 12 128 128 64' '4 12 512 512 64' '2 16 1024 1024 128' '2 8 128 384 64')
   [ "$quick" -eq 0 ] || shapes=('1 2 8 8 16')
-  mkdir -p "$out/$part"
-  printf 'dtype\textents\tasked\tkernel\terror\tmagnitude\tmedian\tresult\n' >"$list"
-  export part
-  export -f one_attention attention_net attention_nodes attention_tolerance heddle ours
   for dtype in f16 bf16; do
     for extents in "${shapes[@]}"; do
       for kernel in fused composed; do echo "$dtype $extents $kernel"; done
     done
-  done >"$out/$part.names"
+  done
+}
+
+part_attention() {
+  local wrong list=$out/attention.tsv
+  mkdir -p "$out/$part"
+  printf 'dtype\textents\tasked\tkernel\terror\tmagnitude\tmedian\tresult\n' >"$list"
+  export part
+  export -f one_attention attention_net attention_nodes attention_tolerance heddle ours
+  attention_cases >"$out/$part.names"
   # Times stand beside each other, so few of them are taken at once.
   xargs -P 2 -I{} bash -c 'one_attention {}' <"$out/$part.names" >>"$list"
   cat "$list"

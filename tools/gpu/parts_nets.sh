@@ -14,7 +14,7 @@ part_bench() { # NET BATCH
 # One net in f32, f32 with products of TF32, and bf16; each measurement is a line of bench.jsonl with all that `heddle bench --json` says, as
 # soon as it is there.
 part_precisions() { # NET BATCH
-  local folder=$out/$part precision detail='' failed=0 file tf32 json median
+  local folder=$out/$part precision detail='' failed=0 file tf32 json median why
   local -a runs=(--repeat 20 --warmup 5)
   [ "$quick" -eq 0 ] || runs=(--repeat 3 --warmup 1)
   mkdir -p "$folder"
