@@ -189,8 +189,10 @@ begin_results() {
 row() { # PART RESULT SECONDS DETAIL: in place of the row that an earlier run has of that part
   local detail
   detail=$(tr '\t\n' '  ' <<<"$4" | sed 's/ $//')
-  awk -F '\t' -v name="$1" '$1 != name' "$results" >"$results.part"
-  printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$detail" >>"$results.part"
+  ROW=$(printf '%s\t%s\t%s\t%s' "$1" "$2" "$3" "$detail") awk -F '\t' -v name="$1" '
+    $1 == name { print ENVIRON["ROW"]; is_there = 1; next }
+    { print }
+    END { if (!is_there) print ENVIRON["ROW"] }' "$results" >"$results.part"
   mv "$results.part" "$results"
   write_table
   printf '%-16s %s (%s s)%s\n' "$1" "$2" "$3" "${detail:+: $detail}"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # gpu_test_script.sh SOURCE BUILD WORK: what tools/gpu_test.sh says where there is no device, on the stand-in, and on one that is broken.
 set -euo pipefail
+trap 'echo "line $LINENO: not as expected"' ERR
 source=$1 build=$2 work=$3
 for built in bin/heddle bin/heddle_conformance_tests bin/heddle_device_tests lib/cuda.so lib/test/cuda_standin.so; do
   [ -e "$build/$built" ] || {
@@ -11,11 +12,15 @@ done
 rm -rf "$work"
 mkdir -p "$work"
 
-# EXIT-STATUS NAME VARIABLE...: a quick run with these variables; its table is $work/NAME/table.txt.
+# EXIT-STATUS NAME VARIABLE...: a quick run with these variables; its table is $work/NAME/table.txt. plan=PLAN and only=PARTS are options.
 quick() {
-  local expected=$1 name=$2 status=0
+  local expected=$1 name=$2 status=0 variable
+  local -a options=()
   shift 2
-  env "$@" "$source/tools/gpu_test.sh" --quick --out "$work/$name" "$build" >"$work/$name.txt" 2>&1 || status=$?
+  for variable in "$@"; do
+    case $variable in plan=* | only=*) options+=("--${variable%%=*}" "${variable#*=}") ;; esac
+  done
+  env "$@" "$source/tools/gpu_test.sh" "${options[@]}" --quick --out "$work/$name" "$build" >"$work/$name.txt" 2>&1 || status=$?
   cat "$work/$name.txt"
   [ $status -eq "$expected" ] || {
     echo "$name: exit status $status, expected $expected"
@@ -62,6 +67,75 @@ quick 0 standin "$standin"
 rows_are standin passed devices conformance operators 'mlp x1'
 rows_are standin skipped facts memcheck racecheck 'pytorch resnet50 x1'
 grep -qE '^operators +passed .* 3 right, [1-9][0-9]* calls' "$work/standin/table.txt"
+
+# The other plan, on the same: a list of parts, which are what it runs.
+quick 0 speed "$standin" plan=speed
+rows_are speed passed devices 'operators changed' attention 'training mlp' 'nets mlp x1'
+rows_are speed skipped facts capture nccl 'memcheck new' 'racecheck new' pytorch
+diff <("$source/tools/gpu_test.sh" --plan speed --quick --list | cut -f1) <(tail -n +2 "$work/speed/results.tsv" | cut -f1)
+grep -qE '^operators changed +passed .* 3 right, [1-9][0-9]* calls' "$work/speed/table.txt"
+grep -qE '^right [A-Za-z_]+ [0-9]+ ms$' "$work/speed/operators_changed.list"
+[ "$(grep -cE '^(f16|bf16)\s\S+\s(fused\scuda:cudnn_attention|composed\scuda:cublaslt_attention)\s.*\sright$' "$work/speed/attention.tsv")" -eq 4 ]
+grep -qE '^nets mlp x1 +passed .* as on the host; f32 [0-9.]+ ms; tf32 [0-9.]+ ms; bf16 [0-9.]+ ms$' "$work/speed/table.txt"
+grep -qE '"net": "mlp", .*"steps": 5, .*"same_bits": true, .*"on_host": "' "$work/speed/train.jsonl"
+[ "$(grep -c '"latency_ns"' "$work/speed/bench.jsonl")" -eq 3 ]
+
+# Some parts again: the other rows stay, in their order, and so do the compiled kernels.
+cp "$work/speed/results.tsv" "$work/before.tsv"
+touch "$work/now"
+quick 0 speed "$standin" plan=speed only=attention,nets_mlp
+diff <(cut -f1,2 "$work/before.tsv") <(cut -f1,2 "$work/speed/results.tsv")
+[ "$work/speed/attention.tsv" -nt "$work/now" ] && [ "$work/now" -nt "$work/speed/operators_changed.list" ]
+grep -qE '^gpu_test: kernels: 0 compiled, [1-9][0-9]* of the [1-9][0-9]* that were there used$' "$work/speed.txt"
+grep -q '^gpu_test: 3 passed, 0 failed, 0 skipped, ' "$work/speed.txt"
+
+# What is no part, and no plan.
+quick 2 unknown "$standin" plan=speed only=attention,conformance
+grep -q '^gpu_test: the plan speed has no part "conformance"; it has: devices, facts, capture, nccl, operators changed, attention, ' "$work/unknown.txt"
+quick 2 unknown "$standin" plan=whole
+grep -qx 'gpu_test: there is no plan "whole": full or speed' "$work/unknown.txt"
+[ ! -e "$work/unknown" ]
+
+# A run that is ended while a part goes on keeps the rows that it had, and leaves nothing that runs.
+mkdir -p "$work/slow/bin"
+cat >"$work/slow/bin/heddle" <<'END'
+#!/bin/bash
+case $1 in
+  --version) echo "heddle 0" ;;
+  devices) echo "cuda:0  1 GiB  slow" ;;
+esac
+END
+cat >"$work/slow/bin/heddle_device_tests" <<END
+#!/bin/bash
+echo \$\$ >"$work/slow/pid"
+exec sleep 300
+END
+chmod +x "$work"/slow/bin/*
+env "$standin" "$source/tools/gpu_test.sh" --quick --out "$work/cut" "$work/slow" >"$work/cut.txt" 2>&1 &
+script=$!
+for _ in $(seq 200); do
+  [ ! -s "$work/slow/pid" ] || break
+  sleep 0.1
+done
+rows_are cut passed devices
+kill -TERM $script
+status=0
+wait $script || status=$?
+[ $status -eq 130 ] || {
+  echo "cut: exit status $status, expected 130"
+  exit 1
+}
+rows_are cut passed devices
+rows_are cut skipped facts
+[ "$(wc -l <"$work/cut/results.tsv")" -eq 3 ]
+for _ in $(seq 50); do
+  kill -0 "$(cat "$work/slow/pid")" 2>/dev/null || break
+  sleep 0.1
+done
+! kill -0 "$(cat "$work/slow/pid")" 2>/dev/null || {
+  echo "cut: its part still runs"
+  exit 1
+}
 
 # Nothing fits into it.
 quick 1 broken "$standin" HEDDLE_CUDA_STANDIN_MEMORY=3

@@ -24,16 +24,23 @@ while [ $# -gt 0 ]; do
   esac
 done
 since=${since:-$(cat "$tree/tools/gpu/last_run")}
+is_known=1
 git cat-file -e "$since^{commit}" 2>/dev/null || {
-  echo "changed_operators: there is no commit $since here; tools/gpu/last_run names the one of the last run on a GPU" >&2
-  exit 2
+  is_known=0
+  echo "changed_operators: there is no commit $since here, so all operators count as changed" >&2
 }
 
 # A unit is a file without its extension: a source and its header are one. The texts of kernels are units of the folder text. Lines of
 # comment and layout are no change.
 changed_units() {
-  git diff --numstat --no-renames --ignore-all-space --ignore-blank-lines -I '^ *//' "$since" -- . |
-    awk '$1 + $2 > 0 { print $3 }' | sed -nE 's:^plugins/cuda/(.*)\.(cc|h|cuh|inc)$:\1:p' | sort -u
+  if [ $is_known -eq 0 ]; then
+    echo text/element
+    return
+  fi
+  {
+    git diff --relative --numstat --no-renames --ignore-all-space --ignore-blank-lines -I '^ *//' "$since" -- . | awk '$1 + $2 > 0 { print $3 }'
+    git ls-files --others --exclude-standard
+  } | sed -nE 's:^(.*)\.(cc|h|cuh|inc)$:\1:p' | sort -u
 }
 # "USER USED", a line for each pair of units.
 uses() {
@@ -54,6 +61,10 @@ operators_of_units() {
 }
 # Operators that had a kernel at that commit.
 had_kernels() {
+  if [ $is_known -eq 0 ]; then
+    operators_of_units | sed -E 's/.* //; s/.*:://'
+    return
+  fi
   git grep -hoE '"[A-Z][A-Za-z0-9]+"' "$since" -- kernels | tr -d '"' | sort -u
 }
 

@@ -12,13 +12,17 @@ part_bench() { # NET BATCH
 }
 
 # One net in f32, f32 with products of TF32, and bf16; each measurement is a line of bench.jsonl with all that `heddle bench --json` says, as
-# soon as it is there.
+# soon as it is there. One picture or text has to give the host's numbers before its time counts.
 part_precisions() { # NET BATCH
   local folder=$out/$part precision detail='' failed=0 file tf32 json median why
   local -a runs=(--repeat 20 --warmup 5)
   [ "$quick" -eq 0 ] || runs=(--repeat 3 --warmup 1)
   mkdir -p "$folder"
   heddle model "$1" --batch "$2" -o "$folder/net.heddle" --quiet
+  if [ "$2" -eq 1 ]; then
+    detail='; as on the host'
+    heddle run "$folder/net.heddle" --random 1 --device cuda:0 --copies auto --compare-device cpu --quiet || failed=1 detail='; not as on the host'
+  fi
   for precision in f32 tf32 bf16; do
     file=$folder/net.heddle tf32=0
     [ $precision != tf32 ] || tf32=1

@@ -1,11 +1,12 @@
 #!/bin/bash
-# tools/gpu/warm_kernels.sh BUILT FOLDER SECONDS: compiles for sm_90 what the speed plan of tools/gpu_test.sh will ask for, without a GPU.
+# tools/gpu/warm_kernels.sh BUILT FOLDER SECONDS [NUMBER]: compiles for sm_90 what the speed plan of tools/gpu_test.sh will ask for, without a GPU.
 #
 # BUILT is a build tree with lib/test/compiling_device.so, FOLDER gets the programs under the names that the plugin looks them up by: of
 # source, architecture and version of NVRTC. First the nets and attention, then the operators that have changed, until the SECONDS are over;
-# what FOLDER has already costs next to nothing, so that a second call goes on where the first one ended.
+# what FOLDER has already costs next to nothing, so that a second call goes on where the first one ended. With NUMBER, the first so many of
+# them alone.
 set -euo pipefail
-[ $# -eq 3 ] || {
+[ $# -eq 3 ] || [ $# -eq 4 ] || {
   sed -n '2p' "$0" | cut -c3- >&2
   exit 2
 }
@@ -73,7 +74,7 @@ all_jobs() {
   "$here/changed_operators.sh" | awk '{ print "operator", $1 }'
 }
 
-all_jobs >"$work/jobs"
+all_jobs | awk -v most="${4:-1000000}" 'NR <= most' >"$work/jobs"
 touch "$work/done"
 export -f job prepare net_job training_job attention_job operator_job attention_net attention_nodes heddle ours
 status=0
