@@ -4,9 +4,10 @@
 // look up, and its numbers mean nothing: what is copied from it is zeros. HEDDLE_COMPILING_LOG names a file that gets a line for each
 // program that was compiled, with its milliseconds. tools/gpu/warm_kernels.sh uses it:
 //
-//   HEDDLE_CUDA_STANDIN=build/dev/lib/test/compiling_device.so HEDDLE_CUDA_CACHE=kernels heddle plan net.heddle --device cuda:0 --copies
-//   auto
+//   export HEDDLE_CUDA_STANDIN=build/dev/lib/test/compiling_device.so HEDDLE_CUDA_CACHE=kernels
+//   heddle plan net.heddle --device cuda:0 --copies auto
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
@@ -22,7 +23,7 @@ namespace heddle::cuda {
 namespace {
 
 void* open_nvrtc() {
-  const std::string name = "libnvrtc.so." + std::to_string(CUDART_VERSION / 1000);
+  const std::string name = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
   std::string folders = std::getenv("HEDDLE_CUDA_LIBRARIES") ? std::getenv("HEDDLE_CUDA_LIBRARIES") : "";
   for (folders += "::/usr/local/cuda/lib64:"; !folders.empty(); folders.erase(0, folders.find(':') + 1)) {
     const std::string folder = folders.substr(0, folders.find(':'));

@@ -37,7 +37,7 @@ __global__ void add_one(float* x) {
 
 constexpr size_t small_bytes = size_t{32} << 10, large_bytes = size_t{1} << 20;
 
-// What the calls work with; made before any capture.
+// The calls work with these objects, made before any capture.
 struct Objects {
   cudaStream_t other = nullptr;
   cudaEvent_t captured = nullptr, outside = nullptr;
