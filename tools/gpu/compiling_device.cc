@@ -24,7 +24,8 @@ namespace {
 
 void* open_nvrtc() {
   const std::string name = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
-  std::string folders = std::getenv("HEDDLE_CUDA_LIBRARIES") ? std::getenv("HEDDLE_CUDA_LIBRARIES") : "";
+  const char* const given = std::getenv("HEDDLE_CUDA_LIBRARIES");
+  std::string folders = given ? given : "";
   for (folders += "::/usr/local/cuda/lib64:"; !folders.empty(); folders.erase(0, folders.find(':') + 1)) {
     const std::string folder = folders.substr(0, folders.find(':'));
     if (void* const library = dlopen((folder.empty() ? name : folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
