@@ -62,7 +62,7 @@ plan_speed() {
   add capture 20 part_capture
   add nccl 40 part_nccl
   add 'operators changed' 90 part_operators changed
-  add attention 40 part_attention
+  add attention 50 part_attention
   add 'training mlp' 20 part_training mlp 32
   if [ "$quick" -eq 0 ]; then
     add 'training dlrm' 30 part_training dlrm 128
@@ -286,5 +286,8 @@ done
 echo
 cat "$out/table.txt"
 [ -n "$no_device" ] || kernel_use
+# All but what was compiled, to be carried away.
+(cd "$out" && find . \( -path ./kernels -o -path ./pytorch_cache -o -name 'logs.tar.gz*' \) -prune -o -type f -print0 |
+  tar --null -T - -czf logs.tar.gz.part && mv logs.tar.gz.part logs.tar.gz) || echo "gpu_test: the logs could not be packed"
 echo "gpu_test: $passes passed, $failures failed, $skips skipped, $SECONDS s; logs in $out"
 [ $failures -eq 0 ]

@@ -76,9 +76,12 @@ diff <("$source/tools/gpu_test.sh" --plan speed --quick --list | cut -f1) <(tail
 grep -qE '^operators changed +passed .* 3 right, [1-9][0-9]* calls' "$work/speed/table.txt"
 grep -qE '^right [A-Za-z_]+ [0-9]+ ms$' "$work/speed/operators_changed.list"
 [ "$(grep -cE '^(f16|bf16)\s\S+\s(fused\scuda:cudnn_attention|composed\scuda:cublaslt_attention)\s.*\sright$' "$work/speed/attention.tsv")" -eq 4 ]
+[ "$(grep -cE '^(f16|bf16)\s\S+\s(fused|composed)\smedian [0-9.]+ [mu]s' "$work/speed/attention_times.tsv")" -eq 4 ]
 grep -qE '^nets mlp x1 +passed .* as on the host; f32 [0-9.]+ ms; tf32 [0-9.]+ ms; bf16 [0-9.]+ ms$' "$work/speed/table.txt"
 grep -qE '"net": "mlp", .*"steps": 5, .*"same_bits": true, .*"on_host": "' "$work/speed/train.jsonl"
 [ "$(grep -c '"latency_ns"' "$work/speed/bench.jsonl")" -eq 3 ]
+
+tar -tzf "$work/speed/logs.tar.gz" | grep -qx ./attention.tsv
 
 # Some parts again: the other rows stay, in their order, and so do the compiled kernels.
 cp "$work/speed/results.tsv" "$work/before.tsv"
@@ -189,6 +192,31 @@ for said in 'Relu (exit status 139: about to crash)' 'TopK (exit status 134: abo
     exit 1
   }
 done
+
+# The part of PyTorch, with one that measures, fails, and then takes longer than there is.
+mkdir -p "$work/python" "$work/pytorch"
+cat >"$work/python/python3" <<'END'
+#!/bin/bash
+case " $* " in *' --list '*) printf '{}\n{}\n{}\n'; exit ;; esac
+printf '{"net": "mlp", "median_ms": 1.5}\n{"net": "dlrm", "error": "no"}\n' >"${@: -1}"
+exec sleep 60
+END
+chmod +x "$work/python/python3"
+env HEDDLE_CUDA_STANDIN= PATH="$work/python:$PATH" quick=0 part_seconds=7 out="$work/pytorch" root="$build" \
+  "$source/tools/gpu_test.sh" --part pytorch part_pytorch_all
+[ "$(cat "$work/pytorch/pytorch.detail")" = '1 of 3 measured, 1 failed, the rest not within 2 s' ]
+# The real one says what it would measure without PyTorch, and ends with 3 where that sees no GPU or is not there.
+if command -v python3 >/dev/null; then
+  bench=$source/tools/gpu/pytorch_bench.py
+  [ "$(python3 "$bench" --list --only mlp | grep -c '"way": "\(eager\|compile\)"}$')" -eq 12 ]
+  [ "$(python3 "$bench" --list | wc -l)" -gt 60 ]
+  status=0
+  CUDA_VISIBLE_DEVICES=-1 python3 "$bench" --all >"$work/pytorch.txt" || status=$?
+  [ $status -eq 3 ] && grep -qE '^PyTorch (does not import: |sees no GPU)' "$work/pytorch.txt"
+  status=0
+  python3 "$bench" --list --only alexnet 2>/dev/null || status=$?
+  [ $status -eq 2 ]
+fi
 
 # The part of all operators, with a program for them that ends as it is told. Some come in parts, which share their calls.
 mkdir -p "$work/root/bin" "$work/operators"

@@ -50,17 +50,15 @@ attention_tolerance() { # DTYPE
   esac
 }
 
-# Prints a row of attention.tsv: dtype, extents, kernel asked for, kernel of the plan, largest difference, largest number, median, result.
+# Prints a row of attention.tsv: dtype, extents, kernel asked for, kernel of the plan, largest difference, largest number, result.
 one_attention() { # DTYPE BATCH HEADS QUERIES KEYS DEPTH fused|composed
-  local name=$1_$2x$3x$4x$5x$6_$7 folder=$out/$part kernel error magnitude median result=right expected=cuda:cudnn_attention
-  local -a place=(--device cuda:0 --copies auto --threads 1)
-  attention_net "$@" check >"$folder/$name.json"
-  attention_net "$@" alone >"$folder/${name}_alone.json"
+  local name=$1_$2x$3x$4x$5x$6_$7 folder=$out/$part kernel error magnitude result=right expected=cuda:cudnn_attention
   [ "$7" = fused ] || expected=cuda:cublaslt_attention
+  attention_net "$@" check >"$folder/$name.json"
   {
     kernel=$(heddle plan "$folder/$name.json" --device cuda:0 --copies auto | sed -nE 's/.* Attention kernel (\S+).*/\1/p' | head -n 1) || true
-    heddle run "$folder/$name.json" "${place[@]}" --random 1 --fetch error --fetch magnitude --print error --print magnitude >"$folder/$name.run" || true
-    median=$(heddle bench "$folder/${name}_alone.json" "${place[@]}" --repeat 20 --warmup 5 | sed -nE 's/^1 threads: median (.*) \(min.*/\1/p') || true
+    heddle run "$folder/$name.json" --device cuda:0 --copies auto --threads 1 --random 1 --fetch error --fetch magnitude --print error \
+      --print magnitude >"$folder/$name.run" || true
   } 2>"$folder/$name.log"
   error=$(sed -n 's/^"error" f64\[\] = //p' "$folder/$name.run")
   magnitude=$(sed -n 's/^"magnitude" f64\[\] = //p' "$folder/$name.run")
@@ -71,7 +69,14 @@ one_attention() { # DTYPE BATCH HEADS QUERIES KEYS DEPTH fused|composed
   elif ! awk -v size="$magnitude" -v most="$(attention_tolerance "$1")" 'BEGIN { exit !(size + 0 > 4 * most) }'; then
     result='wrong: the numbers are too small to tell'
   fi
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2x$3x$4x$5x$6" "$7" "${kernel:--}" "${error:--}" "${magnitude:--}" "${median:--}" "$result"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2x$3x$4x$5x$6" "$7" "${kernel:--}" "${error:--}" "${magnitude:--}" "$result"
+}
+# Prints a row of attention_times.tsv: dtype, extents, kernel asked for, how long a run takes, its copies included.
+time_attention() {
+  local net=$out/$part/alone.json
+  attention_net "$@" alone >"$net"
+  printf '%s\t%s\t%s\t%s\n' "$1" "$2x$3x$4x$5x$6" "$7" \
+    "$(heddle bench "$net" --device cuda:0 --copies auto --threads 1 --repeat 20 --warmup 5 | sed -nE 's/^1 threads: (.*)/\1/p')"
 }
 
 # What one_attention and attention_net are asked, a line for each.
@@ -87,16 +92,18 @@ attention_cases() {
 }
 
 part_attention() {
-  local wrong list=$out/attention.tsv
+  local wrong list=$out/attention.tsv times=$out/attention_times.tsv one
   mkdir -p "$out/$part"
-  printf 'dtype\textents\tasked\tkernel\terror\tmagnitude\tmedian\tresult\n' >"$list"
+  printf 'dtype\textents\tasked\tkernel\terror\tmagnitude\tresult\n' >"$list"
   export part
   export -f one_attention attention_net attention_nodes attention_tolerance heddle ours
   attention_cases >"$out/$part.names"
-  # Times stand beside each other, so few of them are taken at once.
-  xargs -P 2 -I{} bash -c 'one_attention {}' <"$out/$part.names" >>"$list"
-  cat "$list"
-  wrong=$(awk -F '\t' 'NR > 1 && $8 != "right" { print $1 " " $2 " " $3 }' "$list" | tr '\n' ';')
-  say "$(awk -F '\t' '$8 == "right"' "$list" | wc -l) of $(wc -l <"$out/$part.names") right${wrong:+, wrong: $wrong}"
+  xargs -P "$(processes)" -I{} bash -c 'one_attention {}' <"$out/$part.names" >>"$list"
+  wrong=$(awk -F '\t' 'NR > 1 && $7 != "right" { print $1 " " $2 " " $3 }' "$list" | tr '\n' ';')
+  say "$(awk -F '\t' '$7 == "right"' "$list" | wc -l) of $(wc -l <"$out/$part.names") right${wrong:+, wrong: $wrong}"
+  # Times one after the other: two at once would be longer.
+  printf 'dtype\textents\tasked\ttime\n' >"$times"
+  while read -ra one; do time_attention "${one[@]}" </dev/null >>"$times" || true; done <"$out/$part.names"
+  cat "$list" "$times"
   [ -z "$wrong" ] && [ "$(wc -l <"$list")" -gt 1 ]
 }

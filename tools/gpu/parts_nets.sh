@@ -72,7 +72,7 @@ part_pytorch() { # NET BATCH
 part_pytorch_all() {
   command -v python3 >/dev/null || skip "there is no python3"
   ! on_standin || skip "nothing to compare the stand-in with"
-  local status=0 limit=$((${part_seconds:?} - 5)) measured planned lines=$out/pytorch.jsonl
+  local status=0 limit=$((${part_seconds:?} - 5)) measured failed planned lines=$out/pytorch.jsonl
   local -a cases=()
   [ "$quick" -eq 0 ] || cases=(--only mlp)
   planned=$(python3 "$here/gpu/pytorch_bench.py" --list "${cases[@]}" | wc -l)
@@ -80,6 +80,7 @@ part_pytorch_all() {
   timeout --foreground --kill-after=2 "$limit" python3 "$here/gpu/pytorch_bench.py" --all "${cases[@]}" --json "$lines" || status=$?
   [ $status -ne 3 ] || skip "$(tail -n 1 "$out/$part.log")"
   measured=$(grep -c '"median_ms"' "$lines" || true)
-  say "$measured of $planned measured$([ $status -ne 124 ] || echo ", the rest not within $limit s")$(grep -q '"error"' "$lines" && echo ", $(grep -c '"error"' "$lines") failed")"
+  failed=$(grep -c '"error"' "$lines" || true)
+  say "$measured of $planned measured$([ "$failed" -eq 0 ] || echo ", $failed failed")$([ $status -ne 124 ] || echo ", the rest not within $limit s")"
   [ "$measured" -gt 0 ] && { [ $status -eq 0 ] || [ $status -eq 124 ]; }
 }

@@ -33,7 +33,7 @@ part_training() { # NET BATCH
     local -a where=(--devices cuda:0)
     [ $name != host ] || where=()
     train $name "$net" "$2" "${where[@]}" || {
-      why=$(sed -nE 's/.*"message": "(.*)",?$/\1/p' "$out/$part/$name.json" | tail -n 1 | cut -c1-300)
+      why=$(sed -nE 's/.*"message": "(.*)",?$/\1/p' "$out/$part/$name.json" | tail -n 1 | sed 's:\\":":g' | cut -c1-300)
       # What Heddle can not train on a GPU yet is no failure of this one.
       ! grep -q '"code": "unsupported"' "$out/$part/$name.json" || skip "$name: $why"
       say "$name: $why"

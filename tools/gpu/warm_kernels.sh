@@ -58,8 +58,8 @@ attention_job() { # what attention_net takes
   prepare "$net"
 }
 # The numbers are wrong, so all tests fail, and what they have compiled stays.
-operator_job() { # NAME
-  timeout 120 "$root/bin/heddle_conformance_tests" --gtest_filter="Operators/OnDevice.AgreesWithItsReference/$1" || [ $? -ne 124 ]
+operator_job() { # NAME. In the foreground: it ends with this script's group.
+  timeout --foreground 120 "$root/bin/heddle_conformance_tests" --gtest_filter="Operators/OnDevice.AgreesWithItsReference/$1" || [ $? -ne 124 ]
 }
 job() { # KIND ARGUMENT...
   "$1_job" "${@:2}" >"$work/log.$$" 2>&1 || true
