@@ -88,6 +88,7 @@ const char* name_of(cudaStreamCaptureMode mode) {
   }
 }
 
+// Each in a stream of its own, which stays: cuDNN's handle may look back at the one before.
 void ask(const char* name, const Call& call, cudaStreamCaptureMode mode) {
   cudaStream_t stream = nullptr;
   cudaGraph_t graph = nullptr;
@@ -114,7 +115,6 @@ void ask(const char* name, const Call& call, cudaStreamCaptureMode mode) {
   if (exec) MUST(cudaGraphExecDestroy(exec));
   if (graph) MUST(cudaGraphDestroy(graph));
   cudaGetLastError();
-  MUST(cudaStreamDestroy(stream));
   MUST(cudaDeviceSynchronize());
 }
 
