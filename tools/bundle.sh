@@ -102,7 +102,9 @@ find "$bundle/lib/shared" -type f -exec strip --strip-unneeded {} +
 mkdir -p "$(dirname "$output")"
 tar -C "$work" --owner=0 --group=0 -cf - heddle_gpu | xz -T0 -6 >"$output.part"
 bytes=$(stat -c %s "$output.part")
-(cd "$work" && find heddle_gpu -type f -printf '%10s  %p\n' | sort -k2)
+(cd "$work" && find heddle_gpu -type f ! -path '*/kernels/*' -printf '%10s  %p\n' | sort -k2)
+[ ! -d "$bundle/gpu/kernels" ] ||
+  find "$bundle/gpu/kernels" -type f -printf '%s\n' | awk '{ sum += $1 } END { printf "%10d  heddle_gpu/gpu/kernels, %d kernels for sm_90\n", sum, NR }'
 echo "bundle: $output, $bytes bytes of at most $max_bytes, $(du -sb "$bundle" | cut -f1) unpacked, commit $(git rev-parse --short HEAD)"
 if [ "$bytes" -gt $max_bytes ]; then
   rm "$output.part"

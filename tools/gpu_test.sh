@@ -203,10 +203,10 @@ begin_kernels() {
   export HEDDLE_CUDA_CACHE=$out/kernels
   [ -d "$HEDDLE_CUDA_CACHE" ] || mkdir -m 700 "$HEDDLE_CUDA_CACHE"
   if [ -d "$here/gpu/kernels" ] && ! on_standin; then
-    cp "$here"/gpu/kernels/*.cubin "$HEDDLE_CUDA_CACHE/"
-    # Others may not write what is loaded.
-    chmod go-w "$HEDDLE_CUDA_CACHE"/*.cubin
-    touch -d @0 "$HEDDLE_CUDA_CACHE"/*.cubin
+    # Thousands: more than fit into a command line. Others may not write what is loaded.
+    cp -r "$here/gpu/kernels/." "$HEDDLE_CUDA_CACHE/"
+    chmod -R go-w "$HEDDLE_CUDA_CACHE"
+    find "$HEDDLE_CUDA_CACHE" -name '*.cubin' -exec touch -d @0 {} +
   fi
   find "$HEDDLE_CUDA_CACHE" -name '*.cubin' -printf '%f\n' >"$out/kernels.before"
   touch "$out/kernels.begin"

@@ -52,14 +52,16 @@ training_job() { # NET BATCH
   rm -r "$own"
 }
 attention_job() { # what attention_net takes
-  local net=$work/attention_${*// /_}
-  net=${net// /_}.json
-  attention_net "$@" check >"$net"
-  prepare "$net"
+  local net way
+  net=$(mktemp -p "$work" attention.XXXXXX.json)
+  for way in check alone; do
+    attention_net "$@" $way >"$net"
+    prepare "$net"
+  done
 }
 # The numbers are wrong, so all tests fail, and what they have compiled stays.
-operator_job() { # NAME. In the foreground: it ends with this script's group.
-  timeout --foreground 120 "$root/bin/heddle_conformance_tests" --gtest_filter="Operators/OnDevice.AgreesWithItsReference/$1" || [ $? -ne 124 ]
+operator_job() { # NAME
+  "$root/bin/heddle_conformance_tests" --gtest_filter="Operators/OnDevice.AgreesWithItsReference/$1"
 }
 job() { # KIND ARGUMENT...
   "$1_job" "${@:2}" >"$work/log.$$" 2>&1 || true
