@@ -81,7 +81,7 @@ grep -qE '^nets mlp x1 +passed .* as on the host; f32 [0-9.]+ ms; tf32 [0-9.]+ m
 grep -qE '"net": "mlp", .*"steps": 5, .*"same_bits": true, .*"on_host": "' "$work/speed/train.jsonl"
 [ "$(grep -c '"latency_ns"' "$work/speed/bench.jsonl")" -eq 3 ]
 
-tar -tzf "$work/speed/logs.tar.gz" | grep -qx ./attention.tsv
+[ "$(tar -tzf "$work/speed/logs.tar.gz" | grep -cx ./attention.tsv)" -eq 1 ]
 
 # Some parts again: the other rows stay, in their order, and so do the compiled kernels.
 cp "$work/speed/results.tsv" "$work/before.tsv"

@@ -36,7 +36,13 @@ on_standin() {
 }
 # The first number of a key in an object that `heddle --json` printed; empty where there is none.
 json_number() { # KEY, the object on standard input
-  sed -nE 's/.*"'"$1"'": ?(-?[0-9][0-9.e+-]*).*/\1/p' | head -n 1
+  awk -v key="\"$1\":" '(at = index($0, key)) && !is_found && match(substr($0, at + length(key)), /^ *-?[0-9][0-9.e+-]*/) {
+    text = substr($0, at + length(key), RLENGTH); gsub(/ /, "", text); print text; is_found = 1
+  }'
+}
+# The last message of its diagnostics, which is the error where there is one.
+json_message() { # the object on standard input
+  sed -nE 's/.*"message": "(.*)",?$/\1/p' | tail -n 1 | sed 's:\\":":g' | cut -c1-300
 }
 one_line() { # the object on standard input, in one line
   tr -d '\n' | sed -E 's/  +/ /g'

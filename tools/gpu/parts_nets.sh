@@ -39,7 +39,7 @@ part_precisions() { # NET BATCH
       detail+="; $precision $(awk -v ns="${median:-0}" 'BEGIN { printf "%.3f ms", ns / 1e6 }')"
     else
       failed=1
-      detail+="; $precision failed: $(sed -nE 's/.*"message": "(.*)",?$/\1/p' <<<"$json" | head -n 1 | cut -c1-200)"
+      detail+="; $precision failed: $(json_message <<<"$json")"
     fi
     say "${detail#; }"
   done

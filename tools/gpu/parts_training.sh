@@ -33,7 +33,7 @@ part_training() { # NET BATCH
     local -a where=(--devices cuda:0)
     [ $name != host ] || where=()
     train $name "$net" "$2" "${where[@]}" || {
-      why=$(sed -nE 's/.*"message": "(.*)",?$/\1/p' "$out/$part/$name.json" | tail -n 1 | sed 's:\\":":g' | cut -c1-300)
+      why=$(json_message <"$out/$part/$name.json")
       # What Heddle can not train on a GPU yet is no failure of this one.
       ! grep -q '"code": "unsupported"' "$out/$part/$name.json" || skip "$name: $why"
       say "$name: $why"
@@ -42,7 +42,7 @@ part_training() { # NET BATCH
     say "$name: $(step_milliseconds $name) ms a step"
   done
   rm -f "$net" "${net%.heddle}.safetensors"
-  on_host=$(sed -nE 's/.*"message": "([0-9]+ operators run on the host for want of kernels on their devices: .*)",?$/\1/p' "$out/$part/device.json" | head -n 1)
+  on_host=$(sed -nE 's/.*"message": "([0-9]+ operators run on the host for want of kernels on their devices: .*)",?$/\1/p' "$out/$part/device.json" | tail -n 1)
   cmp -s <(losses device) <(losses device_again) || same=false
   ms=$(step_milliseconds device) host_ms=$(step_milliseconds host)
   difference=$(paste <(losses device) <(losses host) |
