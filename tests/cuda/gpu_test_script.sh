@@ -92,6 +92,11 @@ diff <(cut -f1,2 "$work/before.tsv") <(cut -f1,2 "$work/speed/results.tsv")
 grep -qE '^gpu_test: kernels: 0 compiled, [1-9][0-9]* of the [1-9][0-9]* that were there used$' "$work/speed.txt"
 grep -q '^gpu_test: 3 passed, 0 failed, 0 skipped, ' "$work/speed.txt"
 
+# What is trained is trained on the device, which compiles more kernels than the one of each device that is opened.
+quick 0 trained "$standin" plan=speed only=training
+grep -qE '^gpu_test: kernels: ([2-9]|[1-9][0-9]+) compiled, 0 of the 0 that were there used$' "$work/trained.txt"
+grep -q '^gpu_test: 2 passed, 0 failed, 0 skipped, ' "$work/trained.txt"
+
 # What is no part, and no plan.
 quick 2 unknown "$standin" plan=speed only=attention,conformance
 grep -q '^gpu_test: the plan speed has no part "conformance"; it has: devices, facts, capture, nccl, operators changed, attention, ' "$work/unknown.txt"
