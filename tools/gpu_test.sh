@@ -238,6 +238,8 @@ run_part() { # NAME LIMIT FUNCTION ARGUMENT...
   wait $group || status=$?
   kill -KILL -- -$group 2>/dev/null || true
   group=
+  # Weights of a part that was cut: hundreds of megabytes.
+  find "$out" -name '*.safetensors' -delete
   [ ! -f "$out/$file.detail" ] || detail=$(cat "$out/$file.detail")
   case $status in
     0) passes=$((passes + 1)); row "$name" passed $((SECONDS - begin)) "$detail" ;;

@@ -111,6 +111,7 @@ cat >"$work/slow/bin/heddle" <<'END'
 case $1 in
   --version) echo "heddle 0" ;;
   devices) echo "cuda:0  1 GiB  slow" ;;
+  model) touch "$5.safetensors" && exec sleep 300 ;;
 esac
 END
 cat >"$work/slow/bin/heddle_device_tests" <<END
@@ -144,6 +145,15 @@ done
   echo "cut: its part still runs"
   exit 1
 }
+
+# One that its limit ends leaves no weights, and does not stop the next.
+status=0
+env "$standin" "$source/tools/gpu_test.sh" --quick --plan speed --only training,pytorch --seconds 8 --out "$work/limited" "$work/slow" || status=$?
+[ $status -eq 1 ]
+rows_are limited FAILED 'training mlp'
+rows_are limited skipped pytorch
+grep -qE '^training mlp +FAILED .* time limit of [0-9]+ s' "$work/limited/table.txt"
+[ -d "$work/limited/training_mlp" ] && [ -z "$(find "$work/limited" -name '*.safetensors')" ]
 
 # Nothing fits into it.
 quick 1 broken "$standin" HEDDLE_CUDA_STANDIN_MEMORY=3
