@@ -13,7 +13,7 @@ done
 for file in "$folder"/*.so; do
   case $(basename "$file") in
     # Libraries, what stands in for NVIDIA's, and the plugin that breaks this rule on purpose.
-    lib* | cuda_standin.so | hostile_no_entry.so) continue ;;
+    lib* | cuda_standin.so | compiling_device.so | hostile_no_entry.so) continue ;;
   esac
   # Weak undefined and section symbols aside; the sanitizers' own __asan/__tsan marks are theirs.
   symbols=$(nm -D --defined-only "$file" | awk '$2 ~ /[A-Za-z]/ {print $3}' | grep -vE '^__(asan|tsan|ubsan|start|stop)_' | sort -u)
