@@ -2,8 +2,10 @@
 // has no kernel on cuda:1.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace heddle {
 
@@ -27,6 +29,12 @@ inline std::string full_device_name(const std::string& said, const std::string& 
   std::string name = said.empty() ? otherwise : said;
   if (allows_host(name)) name.resize(name.size() - or_host.size());
   return name.find(':') == std::string::npos ? name + ":0" : name;
+}
+
+// Returns what orders devices: by kind, then by number.
+inline std::pair<std::string, int> device_order(const std::string& device) {
+  const size_t colon = device.find(':');
+  return {device_kind(device), colon == std::string::npos ? 0 : std::atoi(device.c_str() + colon + 1)};
 }
 
 inline bool is_host(const std::string& device) {

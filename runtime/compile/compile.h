@@ -35,6 +35,8 @@ struct CompileOptions {
   std::shared_ptr<const VariableSlots> variable_slots;  // null: the store has the net's variables, in its order
   std::function<int64_t(const std::string& communicator)> rank_in;   // of this session in a communicator; null: it has none
   std::function<int64_t(const std::string& communicator)> ranks_of;  // how many a communicator has; null: one
+  // The devices of this session in a communicator, in the order in which they are members; null or empty: ascending.
+  std::function<std::vector<std::string>(const std::string& communicator)> devices_of;
   std::shared_ptr<const std::string> net_text;                       // of a net for several ranks, as they have it alike; null: of another
   const Interruption* interruption = nullptr;                        // polled between passes, and between kernels that are made; null: none
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/device_name.h"
 #include "base/text/text.h"
 #include "compile/draft.h"
 
@@ -61,6 +62,20 @@ void open_to_peers(const Draft& draft, const std::vector<NodeId>& group) {
       if (to != from) draft.opened(to)->reaches(*draft.opened(from));
 }
 
+// The devices in the order of their numbers as participants: as the session declares them, else ascending.
+std::vector<uint8_t> members_in_order(const Draft& draft, const std::string& communicator, const ByDevice& by_device) {
+  std::vector<std::string> declared;
+  if (draft.options.devices_of) declared = draft.options.devices_of(communicator);
+  const auto place = [&](uint8_t device) {
+    const std::string& name = draft.device(by_device.at(device)[0]);
+    return std::pair(std::find(declared.begin(), declared.end(), name) - declared.begin(), device_order(name));
+  };
+  std::vector<uint8_t> devices;
+  for (const auto& [device, members] : by_device) devices.push_back(device);
+  std::sort(devices.begin(), devices.end(), [&](uint8_t a, uint8_t b) { return place(a) < place(b); });
+  return devices;
+}
+
 }  // namespace
 
 Status find_groups(Draft& draft) {
@@ -83,11 +98,13 @@ Status find_groups(Draft& draft) {
     HEDDLE_CHECK(check_members(draft, name, by_device));
     if (const auto found = on_host.find(name); found != on_host.end())
       return draft.at(found->second, beside_devices(draft, name, by_device));
+    const std::vector<uint8_t> devices = members_in_order(draft, name, by_device);
     for (size_t k = 0; k < by_device.begin()->second.size(); ++k) {
       std::vector<NodeId>& group = draft.groups.emplace_back();
-      for (const auto& [device, members] : by_device) {
-        group.push_back(members[k]);
-        draft.nodes[members[k].index].group = static_cast<int32_t>(draft.groups.size() - 1);
+      for (const uint8_t device : devices) {
+        const NodeId member = by_device.at(device)[k];
+        group.push_back(member);
+        draft.nodes[member.index].group = static_cast<int32_t>(draft.groups.size() - 1);
       }
       if (k == 0) open_to_peers(draft, group);
     }

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/checksum.h"
+#include "base/device_name.h"
 #include "base/text/text.h"
 #include "compile/draft.h"
 #include "plugin/abi_attributes.h"
@@ -71,13 +72,24 @@ void add_inside(const Node& node, const std::string& name, const std::string& de
   }
 }
 
-std::vector<PlanCollective> collectives_of(const TypedNet& typed, const Planned& planned) {
+// Returns what is added to a signature: nothing for a kernel of the host, also where a device launches it (sim), since these meet in one
+// communicator; else the kind of the device and the library of the kernel, which all ranks need alike: " on cuda by nccl".
+std::string kernels_kind(const Draft& draft, NodeId id) {
+  const NodeDraft& d = draft.nodes[id.index];
+  if (d.device == 0 || !d.kernel || draft.launched(id)) return {};
+  const std::string& name = d.kernel->name;
+  return fmt::format(" on {} by {}", device_kind(draft.device(id)), name.substr(0, name.find(':')));
+}
+
+std::vector<PlanCollective> collectives_of(const Draft& draft, const Planned& planned) {
+  const TypedNet& typed = draft.typed;
   std::vector<PlanCollective> all;
-  for (const Node& node : typed.net.nodes) {
+  for (size_t n = 0; n < typed.net.nodes.size(); ++n) {
+    const Node& node = typed.net.nodes[n];
     const std::string& device = typed.device_of(node);
     if (is_collective(node)) {
-      PlanCollective& collective =
-          all.emplace_back(PlanCollective{node.name, device, communicator_of(node), collective_signature(typed, node)});
+      PlanCollective& collective = all.emplace_back(
+          PlanCollective{node.name, device, communicator_of(node), collective_signature(typed, node) + kernels_kind(draft, NodeId(n))});
       for (const ValueId input : node.inputs) {
         if (!input.valid()) continue;
         ++collective.tensors;
@@ -112,7 +124,7 @@ std::string collective_signature(const TypedNet& typed, const Node& node) {
 
 void lay_out_collectives(Draft& draft) {
   Plan& plan = draft.plan;
-  plan.collectives = collectives_of(draft.typed, planned_in(plan));
+  plan.collectives = collectives_of(draft, planned_in(plan));
   std::map<std::string, PlanCommunicator> by_name;
   std::map<std::string, std::string> signatures, lines;  // of the collectives, by communicator
   for (uint32_t i = 0; i < plan.collectives.size(); ++i) {
@@ -141,7 +153,8 @@ void lay_out_collectives(Draft& draft) {
     for (const std::vector<NodeId>& group : draft.groups)
       if (communicator.devices.empty() && communicator_of(draft.node(group[0])) == name)
         for (const NodeId member : group) communicator.devices.push_back(draft.device(member));
-    std::sort(communicator.devices.begin(), communicator.devices.end());
+    std::sort(communicator.devices.begin(), communicator.devices.end(),
+              [](const std::string& a, const std::string& b) { return device_order(a) < device_order(b); });
     for (const auto& [key, text] : draft.typed.net.metadata)
       if (key == buckets_key(name))
         communicator.buckets = text;

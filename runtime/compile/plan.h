@@ -240,7 +240,7 @@ struct PlanCollective {
   std::string name;    // of the operator; "node/operator" in a net inside a node
   std::string device;  // where it runs
   std::string communicator;
-  std::string signature;           // its type, the dtypes and numbers of elements of its inputs, its attributes
+  std::string signature;           // its type, the dtypes and numbers of elements of its inputs, its attributes; what its kernel is, unless it is the host's
   int64_t tensors = 0, bytes = 0;  // of its inputs
 };
 

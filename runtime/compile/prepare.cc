@@ -126,6 +126,7 @@ class Preparer {
   Status compile_subnets(NodeId id);
   bool takes_over(NodeId id, const KernelEntry& next) const;
   Status make(NodeId id);
+  Status check_groups() const;
   void launch(NodeId id);
   uint64_t reads_on_host(const Node& node) const;
   Status ask_cost(NodeId id);
@@ -285,6 +286,9 @@ Status Preparer::make(NodeId id) {
     const std::vector<NodeId>& group = draft_.groups[static_cast<size_t>(d.group)];
     request.group_size = static_cast<uint16_t>(group.size());
     request.group_index = static_cast<uint16_t>(std::find(group.begin(), group.end(), id) - group.begin());
+    const std::string communicator = communicator_of(node);
+    request.rank = draft_.options.rank_in ? static_cast<uint32_t>(draft_.options.rank_in(communicator)) : 0;
+    request.rank_count = draft_.options.ranks_of ? static_cast<uint32_t>(draft_.options.ranks_of(communicator)) : 1;
   }
   request.scratch_limit = draft_.target.limits.plan_bytes;
   request.scratch_budget = scratch_budget(node);
@@ -377,6 +381,20 @@ void Preparer::release(const NodeServices& services) {
   }
 }
 
+// The members of a group are launched by the kernel of one of them.
+Status Preparer::check_groups() const {
+  for (const std::vector<NodeId>& group : draft_.groups) {
+    const KernelEntry* const first = draft_.nodes[group[0].index].kernel;
+    for (const NodeId member : group)
+      if (const KernelEntry* const own = draft_.nodes[member.index].kernel; own != first)
+        return draft_.at(member, {Code::unsupported,
+                                  fmt::format("has the kernel {}, and {}, which is launched with it, has {}", quoted(own->name),
+                                              quoted(draft_.node(group[0]).name), quoted(first->name)),
+                                  "a memory limit may leave one of them too little: raise it"});
+  }
+  return {};
+}
+
 Status Preparer::run() {
   const Net& net = draft_.typed.net;
   reads_.assign(net.values.size(), 0);
@@ -403,6 +421,7 @@ Status Preparer::run() {
     findings.add(draft_.at(id, std::move(status)));
   }
   if (findings.failed()) return findings.status();
+  HEDDLE_CHECK(check_groups());
   for (const ValueId constant : draft_.only_uploaded) drop_constant(draft_, constant);
   return within_operations();
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "base/device_name.h"
 #include "base/exceptions.h"
 #include "base/text/text.h"
 #include "device/collective_comparison.h"
@@ -205,6 +206,11 @@ int Communicators::ranks_of(const std::string& name) const {
   return found ? found->size : 1;
 }
 
+std::vector<std::string> Communicators::devices_of(const std::string& name) const {
+  const CommunicatorOptions* const found = declaration_of(declared_, name);
+  return found ? found->devices : std::vector<std::string>();
+}
+
 Result<std::shared_ptr<Group>> Communicators::find(const std::string& name, const std::vector<std::string>& devices) {
   const MutexLock lock(mutex_);
   if (const auto known = groups_.find(name); known != groups_.end()) return known->second;
@@ -263,7 +269,7 @@ std::vector<std::unique_ptr<Turn>> turns_with(const std::vector<PlanCommunicator
 
 // A device that the session declares and the net leaves out would be waited for, or its part left out of a sum.
 Status check_devices(const std::string& name, const std::vector<std::string>& used, std::vector<std::string> declared) {
-  std::sort(declared.begin(), declared.end());
+  std::sort(declared.begin(), declared.end(), [](const std::string& a, const std::string& b) { return device_order(a) < device_order(b); });
   if (used == declared || (used.empty() && declared.size() == 1)) return {};
   return {Code::invalid_argument,
           fmt::format("the net has its collectives of {} on {}, and the session declares {}", shown(name),
@@ -354,6 +360,10 @@ Result<std::shared_ptr<const Resource>> CommunicatorTurns::object(const std::sha
                                       request.timeout_ns = group->options.timeout_ns;
                                       request.deadline_ticks = deadline;
                                       request.cancelled = &makes.cancelled;
+                                      {
+                                        const MutexLock of_group(group->mutex);
+                                        for (const Group::Object& object : group->objects) request.made.push_back(object.made);
+                                      }
                                       HEDDLE_TRY(makes.made, resources->make_communicator(registry, *need.need, need.place, request));
                                       return {};
                                     }));

@@ -76,6 +76,8 @@ class Communicators {
   bool fails_if_broken() const { return fails_if_broken_; }
   // Returns how many ranks it has; 1 if the session has none of that name.
   int ranks_of(const std::string& name) const;
+  // Returns the devices that are declared for it; none if the session has none of that name.
+  std::vector<std::string> devices_of(const std::string& name) const;
 
  private:
   const std::vector<CommunicatorOptions> declared_;
@@ -105,8 +107,8 @@ class CommunicatorTurns {
   // run's deadline and cancellation end the wait, but not the plugin's create. Errors: missing_resource (also: the plan does not name the
   // need's communicator), what create reports, deadline_exceeded, cancelled.
   Result<std::shared_ptr<const Resource>> object(const std::shared_ptr<const RegistrySnapshot>& registry, const CommunicatorNeed& need);
-  // Compares the plan's collectives with those of the other ranks, once for each object. Call it when the plan's objects are made, before
-  // the first step. Errors: invalid_argument (another rank has others), device_failed, deadline_exceeded, cancelled.
+  // Compares the plan's collectives with those of the other ranks, once for each object. Call it after each of the plan's objects is made,
+  // before the first step. Errors: invalid_argument (another rank has others), device_failed, deadline_exceeded, cancelled.
   Status compare();
   // Waits until all ranks have come as far: call it when nothing can fail any more before variables are updated. If it returns Ok, all
   // ranks update theirs, else none does: do so, although the run may have been cancelled since. Where a network parts just then, what one

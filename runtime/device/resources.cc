@@ -144,6 +144,8 @@ struct ResourceTable::Entry final : Resource {
     bool cancelled() const noexcept override {
       return run && (run->cancelled->load() || (run->deadline_ticks != 0 && ticks() >= run->deadline_ticks));
     }
+    // Finds what create needs, and keeps it. Errors: missing_resource, and what making it reports.
+    Result<std::shared_ptr<const Resource>> find(ResourceNeed wanted) const;
     Entry& entry;
     const CommunicatorRequest* run = nullptr;  // of the run that needs a communicator
   };
@@ -166,9 +168,9 @@ struct ResourceTable::Entry final : Resource {
   const AttributeTable options{need.options};  // as the plugin sees them
   const ResourcePlace place;                   // keeps its device open as long as the resource
   std::shared_ptr<const LoadedPlugin> owner;
-  std::shared_ptr<const RegistrySnapshot> registry;  // while it is being made
-  ResourceTable* table = nullptr;                    // likewise
-  std::vector<std::shared_ptr<Entry>> needs;         // by slot; destroyed after the resource
+  std::shared_ptr<const RegistrySnapshot> registry;    // while it is being made
+  ResourceTable* table = nullptr;                      // likewise
+  std::vector<std::shared_ptr<const Resource>> needs;  // by slot; destroyed after the resource
   State state HEDDLE_GUARDED_BY(mutex) = State::making;
   Status failure HEDDLE_GUARDED_BY(mutex);
   std::vector<const Entry*> waits_for HEDDLE_GUARDED_BY(mutex);  // while it is being made
@@ -220,16 +222,35 @@ Status ResourceTable::Entry::make(const CommunicatorRequest* communicator) {
           fmt::format("resource {} of plugin {} could not be made: {}", quoted(name_), quoted(owner->name), why.diagnostic().message)};
 }
 
+// Objects of a communicator are in no table: those that are made already are known to the run.
+Result<std::shared_ptr<const Resource>> ResourceTable::Entry::Call::find(ResourceNeed wanted) const {
+  if (!entry.table)
+    return Status(Code::missing_resource,
+                  fmt::format("resource {} asks for {} when it is made already", quoted(entry.name()), quoted(wanted.name)),
+                  "ask for it in create");
+  std::shared_ptr<const LoadedPlugin> publisher;
+  HEDDLE_TRY(const heddle_resource* const definition,
+             entry.table->find_definition(&entry, *entry.registry, wanted, entry.place, &publisher));
+  if (definition->scope != HEDDLE_SCOPE_COMMUNICATOR) {
+    HEDDLE_TRY(std::shared_ptr<Entry> made, entry.table->find(&entry, entry.registry, wanted, entry.place));
+    return std::shared_ptr<const Resource>(std::move(made));
+  }
+  if (wanted.communicator.empty()) wanted.communicator = entry.need.communicator;
+  const auto is_wanted = [&](const auto& made) { return static_cast<const Entry&>(*made).need.key() == wanted.key(); };
+  const auto known = std::find_if(run->made.begin(), run->made.end(), is_wanted);
+  if (known != run->made.end()) return *known;
+  return Status(Code::missing_resource,
+                fmt::format("resource {} needs {} of communicator {}, which is not made before it", quoted(entry.name()),
+                            quoted(wanted.name), quoted(wanted.communicator)),
+                "let the kernel that needs the one need the other, too: objects of a communicator are made in the order of names");
+}
+
 heddle_status ResourceTable::Entry::Call::need(const heddle_resource_need& asked, uint32_t* slot) noexcept {
   try {
     Status why;
     if (auto wanted = need_from_abi(asked); !wanted.ok()) {
       why = wanted.status();
-    } else if (!entry.table) {
-      why = Status(Code::missing_resource,
-                   fmt::format("resource {} asks for {} when it is made already", quoted(entry.name()), quoted(wanted->name)),
-                   "ask for it in create");
-    } else if (auto found = entry.table->find(&entry, entry.registry, *wanted, entry.place); found.ok()) {
+    } else if (auto found = find(std::move(*wanted)); found.ok()) {
       const auto known = std::find(entry.needs.begin(), entry.needs.end(), *found);
       *slot = static_cast<uint32_t>(known - entry.needs.begin());
       if (known == entry.needs.end()) entry.needs.push_back(std::move(*found));
@@ -288,11 +309,13 @@ Result<const heddle_resource*> ResourceTable::find_definition(const Entry* asker
                   fmt::format("plugin {} publishes resource {} with interface {}, {} is needed", quoted((*owner)->name), quoted(need.name),
                               definition->interface_version, need.interface_version),
                   "load a newer one");
-  if (asker && (asker->scope() < definition->scope || definition->scope >= HEDDLE_SCOPE_COMMUNICATOR))
+  const bool of_communicator = definition->scope == HEDDLE_SCOPE_COMMUNICATOR;
+  if (asker && (asker->scope() < definition->scope || definition->scope == HEDDLE_SCOPE_STREAM ||
+                (of_communicator && asker->scope() != HEDDLE_SCOPE_COMMUNICATOR)))
     return Status(Code::missing_resource,
                   fmt::format("resource {} of scope {} needs {} of scope {}", quoted(asker->name()), scope_name(asker->scope()),
                               quoted(need.name), scope_name(definition->scope)),
-                  "ask for what has a wider scope, or the same unless that is a communicator or a stream");
+                  "ask for what has a wider scope, or the same unless that is a stream");
   return definition;
 }
 

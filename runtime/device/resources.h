@@ -101,6 +101,8 @@ struct CommunicatorRequest {
   uint64_t deadline_ticks = 0;  // base/threads/clock.h; 0: none
   // Set once the run that needs the object has ended without it. Borrowed during the call.
   const std::atomic<bool>* cancelled = nullptr;
+  // The objects of the same communicator that are made already: it may need these.
+  std::vector<std::shared_ptr<const Resource>> made = {};
 };
 
 class ResourceTable;

@@ -69,6 +69,8 @@ Status prepare_kernel(KernelInstance& made, const PrepareRequest& request, CallS
   p.output_count = static_cast<uint32_t>(request.outputs.size());
   p.group_size = request.group_size;
   p.group_index = request.group_index;
+  p.rank = request.rank;
+  p.rank_count = request.rank_count;
   p.inputs = request.inputs.data();
   p.outputs = request.outputs.data();
   p.state = made.state.get();

@@ -40,6 +40,7 @@ struct PrepareRequest {
   std::span<const void* const> host_data{};  // by input; empty: those of the views
   uint32_t max_threads = 1;
   uint16_t group_size = 0, group_index = 0;  // heddle_prepare_context
+  uint32_t rank = 0, rank_count = 0;         // likewise
   int64_t scratch_limit = INT64_MAX / 4;   // for the step with all its threads
   int64_t scratch_budget = INT64_MAX / 4;  // what the kernel sees; at most the limit counts
 };

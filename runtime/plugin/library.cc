@@ -182,6 +182,21 @@ Library::~Library() {
   if (--opened_->users == 0) table.opened.erase(opened_->library.native());
 }
 
+Library::Description Library::describe() const {
+  const heddle_plugin& tables = plugin();
+  if (!tables.describe) return {};
+  HostCall call;
+  try {
+    const heddle_status status = tables.describe(host_table(), &call);
+    if (status != HEDDLE_OK && call.error.text.empty()) return {false, "it gives no reason"};
+    return {status == HEDDLE_OK, call.error.text.empty() ? std::string() : call.reason()};
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    return {false, "it threw an exception when it was asked what it offers"};
+  }
+}
+
 const heddle_plugin& Library::plugin() const {
   return *opened_->plugin;
 }

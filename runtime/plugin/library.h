@@ -24,6 +24,12 @@ class Library {
   Library& operator=(const Library&) = delete;
 
   const heddle_plugin& plugin() const;
+  // This is what the plugin says of what it works with here, or why it offers nothing; a plugin that says nothing has an empty text.
+  struct Description {
+    bool offers = true;
+    std::string text;
+  };
+  Description describe() const;
   const std::filesystem::path& path() const { return path_; }
   // xxh64 of the file, computed on each call.
   uint64_t file_hash() const;

@@ -110,10 +110,14 @@ Status StepResources::enter(const Interruption& until) {
   if (!outer_) HEDDLE_CHECK(turns_.enter(until));
   for (size_t i = 0; i < plan_.communicator_needs.size(); ++i) {
     HEDDLE_TRY(auto object, communicator(plan_.communicator_needs[i]));
-    const MutexLock lock(mutex_);
-    used_[i] = std::move(object);
+    {
+      const MutexLock lock(mutex_);
+      used_[i] = std::move(object);
+    }
+    // Ranks compare as soon as they can talk, which is after the first object of a communicator: making the next one, as NCCL's, would wait
+    // for ranks that do not need it.
+    if (!outer_) HEDDLE_CHECK(turns_.compare());
   }
-  if (!outer_) HEDDLE_CHECK(turns_.compare());
   const MutexLock lock(mutex_);
   for (const CommunicatorSlot& at : communicator_slots_) pointers_[at.step][at.slot] = used_[at.need]->object();
   return {};

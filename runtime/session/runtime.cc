@@ -318,6 +318,7 @@ Result<Session> open_loaded(const Runtime& runtime, std::vector<LoadedNet> nets,
     if (std::any_of(net->net.metadata.begin(), net->net.metadata.end(), [](const auto& m) { return m.first.starts_with(ranks_key({})); }))
       p.compile.net_text = std::make_shared<const std::string>(print(net->net));
     p.compile.ranks_of = [communicators](const std::string& name) { return communicators->ranks_of(name); };
+    p.compile.devices_of = [communicators](const std::string& name) { return communicators->devices_of(name); };
     p.compile.resources = resources;
     p.compile.variable_slots = slots_in(*variables, net->net);
   }

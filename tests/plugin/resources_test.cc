@@ -58,6 +58,41 @@ TEST_F(Resources, OneMayNeedAnotherAndGoesBeforeIt) {
   EXPECT_EQ(base_went_as, 1);
 }
 
+TEST_F(Resources, OneOfACommunicatorMayNeedOneThatIsMadeBefore) {
+  using Made = std::shared_ptr<const Resource>;
+  const std::atomic<bool> cancelled{false};
+  const auto make = [&](const std::string& name, const std::string& communicator, std::vector<Made> made) {
+    CommunicatorRequest request;
+    request.cancelled = &cancelled;
+    request.made = std::move(made);
+    return table_->make_communicator(registry_.snapshot(), {name, communicator, 1, {}}, {"cpu:0", nullptr}, request);
+  };
+  auto base = make("needy.comm_base", "world", {}), elsewhere = make("needy.comm_base", "elsewhere", {});
+  ASSERT_TRUE(base.ok() && elsewhere.ok()) << base.status().text();
+  auto above = make("needy.comm_above", "world", {*elsewhere, *base});
+  ASSERT_TRUE(above.ok()) << above.status().text();
+  auto* const found = static_cast<Needy*>((*above)->object());
+  EXPECT_EQ(found->other, static_cast<Needy*>((*base)->object()));
+  int32_t gone = 0, above_went_as = -1, base_went_as = -1;
+  auto* const needed = static_cast<Needy*>((*base)->object());
+  found->gone = needed->gone = &gone;
+  found->went_as = &above_went_as;
+  needed->went_as = &base_went_as;
+  base = Made();
+  EXPECT_EQ(gone, 0) << "it lives as long as the one that needs it";
+  above = Made();
+  EXPECT_EQ(above_went_as, 0);
+  EXPECT_EQ(base_went_as, 1);
+  for (const std::vector<Made>& before : {std::vector<Made>{}, std::vector<Made>{*elsewhere}}) {
+    const Status refused = make("needy.comm_above", "world", before).status();
+    EXPECT_EQ(refused.code(), Code::missing_resource);
+    EXPECT_NE(refused.text().find(
+                  "resource \"needy.comm_above\" needs \"needy.comm_base\" of communicator \"world\", which is not made before it"),
+              std::string::npos)
+        << refused.text();
+  }
+}
+
 TEST_F(Resources, OneThatNeedsItselfNamesTheCircle) {
   EXPECT_NE(refusal("needy.self").find("resource \"needy.self\" needs \"needy.self\", so that none can be made first"), std::string::npos)
       << refusal("needy.self");

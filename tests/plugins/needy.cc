@@ -16,9 +16,9 @@ using namespace heddle::plugin;
 
 namespace {
 
-enum Kind { base, above, self, hen, egg, broken, silent, left, right, slow, kinds };
-constexpr const char* names[kinds] = {"needy.base",   "needy.above",  "needy.self", "needy.hen",   "needy.egg",
-                                      "needy.broken", "needy.silent", "needy.left", "needy.right", "needy.slow"};
+enum Kind { base, above, self, hen, egg, broken, silent, left, right, slow, comm_base, comm_above, kinds };
+constexpr const char* names[kinds] = {"needy.base",   "needy.above", "needy.self",  "needy.hen",  "needy.egg",       "needy.broken",
+                                      "needy.silent", "needy.left",  "needy.right", "needy.slow", "needy.comm_base", "needy.comm_above"};
 std::atomic<int32_t> attempts[kinds];
 
 // Two resources that can only be made at the same time: each waits until the other one has begun.
@@ -42,7 +42,12 @@ class Made : public Needy {
     name = names[kind];
     attempt = ++attempts[kind];
     constexpr Kind none = kinds;
-    constexpr Kind needs = kind == above ? base : kind == self ? self : kind == hen ? egg : kind == egg ? hen : none;
+    constexpr Kind needs = kind == above        ? base
+                           : kind == self       ? self
+                           : kind == hen        ? egg
+                           : kind == egg        ? hen
+                           : kind == comm_above ? comm_base
+                                                : none;
     if constexpr (needs != none) {
       other = request.need<Needy>(names[needs]);
       if (!other) throw std::runtime_error(std::string(name) + " can not do without it");
@@ -89,14 +94,15 @@ class User {
 };
 
 template <Kind... each>
-void publish(Builder& plugin) {
-  (plugin.resource<Made<each>, Needy>(names[each], HEDDLE_SCOPE_SESSION, 1), ...);
+void publish(Builder& plugin, int32_t scope) {
+  (plugin.resource<Made<each>, Needy>(names[each], scope, 1), ...);
 }
 
 }  // namespace
 
 HEDDLE_PLUGIN("needy", "1.0", plugin) {
-  publish<base, above, self, hen, egg, broken, left, right, slow>(plugin);
+  publish<base, above, self, hen, egg, broken, left, right, slow>(plugin, HEDDLE_SCOPE_SESSION);
+  publish<comm_base, comm_above>(plugin, HEDDLE_SCOPE_COMMUNICATOR);
   plugin.add(&silent_resource);
   plugin.add(Op("UsesBroken", "needy").in("x").out("y", same_as("x")).cpu<User<broken>>());
   plugin.add(Op("UsesHen", "needy").in("x").out("y", same_as("x")).cpu<User<hen>>());

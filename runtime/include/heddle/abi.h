@@ -29,11 +29,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 24
+#define HEDDLE_ABI_MINOR 25
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0x8beed2e3d177b1e7)
+#define HEDDLE_ABI_HASH UINT64_C(0xd1c5b0c40292e379)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -246,9 +246,12 @@ typedef struct heddle_host {
   /* [compile, in create of kernels and resources] Requests a resource that some plugin publishes. The host binds the resource to a slot and
      writes the slot's number to *slot; equal requests within one create get the same slot. The first thread that requests the resource
      makes it, without holding a lock; other threads that request it meanwhile wait. The resource lives at least as long as the kernels and
-     resources that requested it. HEDDLE_ERROR_INVALID: no plugin publishes the resource, or only an older version of it; the resource could
-     not be made (the next request tries again); or resources need each other in a circle, so that the making of this one waits, directly
-     or indirectly, for the one that makes the request. The host then has the error text. */
+     resources that requested it. A resource of communicator scope may request another one of the same communicator, by a null name, if that
+     one is made before it. Objects of a communicator are made in the order of their names: the kernel has to request both, and the one that
+     is needed has the smaller name. HEDDLE_ERROR_INVALID: no plugin publishes the
+     resource, or only an older version of it; the resource could not be made (the next request tries again); or resources need each other
+     in a circle, so that the making of this one waits, directly or indirectly, for the one that makes the request. The host then has the
+     error text. */
   heddle_status (*need)(const heddle_call* call, const heddle_resource_need* need, uint32_t* slot);
   /* [compile, after need] Returns the resource in the slot. In a kernel's create it returns null for a resource of communicator or stream
      scope, which run finds in heddle_run_context::resources. */
@@ -561,6 +564,10 @@ typedef struct heddle_prepare_context {
   /* For a step on a device: bit i is set if run() itself reads input i on the host before it returns; inputs from 63 on share bit 63. */
   uint64_t reads_host;
   uint64_t data_scratch_bytes; /* for HEDDLE_KERNEL_MOVES_ONLY: scratch for the step, in the memory of the node's device */
+  /* HEDDLE_KERNEL_GROUP: the rank of this process in the communicator that the node's attribute names, and how many there are, as the
+     embedding program says it; 0 and 1 if it says nothing of the communicator. 0 for other steps, and on "cpu". */
+  uint32_t rank;
+  uint32_t rank_count;
 } heddle_prepare_context;
 
 /* The state that random numbers depend on, besides the node's stream and the element. The struct is in the memory of the node's device.
@@ -825,6 +832,10 @@ typedef struct heddle_plugin {
   heddle_status (*initialize)(const heddle_host* host, const heddle_call* call);
   void (*shutdown)(void); /* [load] called once, before the library is closed, when nothing is in use; also if initialize failed */
   uint64_t abi_hash;      /* HEDDLE_ABI_HASH that the plugin was built against */
+  /* [any] Says in one line for users what the plugin works with here, as the versions of libraries that it opens when they are needed: on
+     success it passes the line to host->set_error with HEDDLE_OK, or passes none; a failure's text says why the plugin offers nothing. It
+     may open libraries, so it may take long. Null: there is nothing to say. */
+  heddle_status (*describe)(const heddle_host* host, const heddle_call* call);
 } heddle_plugin;
 
 /* [load] The one exported symbol, called once while the library is open. `host` is valid until shutdown has returned, `call` until the

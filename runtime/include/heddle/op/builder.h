@@ -70,6 +70,9 @@ class Builder {
   // that the function gave to host->set_error(call, ...).
   void initialize(heddle_status (*f)(const heddle_host* host, const heddle_call* call)) { initialize_ = f; }
 
+  // Sets a function that tells users, in one line, what the plugin works with here (heddle_plugin::describe).
+  void describe(heddle_status (*f)(const heddle_host* host, const heddle_call* call)) { plugin_.describe = f; }
+
   // Functions that HEDDLE_PLUGIN calls; not for operator authors.
   void fail(const std::string& mistake) {
     if (mistake_.empty()) mistake_ = mistake;

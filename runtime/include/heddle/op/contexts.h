@@ -199,6 +199,9 @@ class PrepareContext {
   // For a kernel with run_group: returns the number of parts of the step's group, and which of them the step is; 0 on "cpu".
   uint32_t group_size() const { return c_->group_size; }
   uint32_t group_index() const { return c_->group_index; }
+  // Likewise: returns the rank of this process in the node's communicator, and how many there are; 0 on "cpu".
+  uint32_t rank() const { return c_->rank; }
+  uint32_t rank_count() const { return c_->rank_count; }
   void set_tiles(int64_t n) { c_->tile_count = n; }
   int64_t tiles() const { return c_->tile_count; }
   void set_scratch(uint64_t step_bytes, uint64_t thread_bytes = 0) {

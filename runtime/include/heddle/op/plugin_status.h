@@ -39,7 +39,8 @@ namespace detail {
 template <class T, class = void>
 struct has_status : std::false_type {};
 template <class T>
-struct has_status<T, std::enable_if_t<std::is_same<decltype(std::declval<const T&>().status()), Status>::value>> : std::true_type {};
+struct has_status<T, std::enable_if_t<std::is_same<std::decay_t<decltype(std::declval<const T&>().status())>, Status>::value>>
+    : std::true_type {};
 
 // Returns the result of made.status(), by which an object reports a failure of its constructor, or ok if T has no function `Status status()
 // const`.
