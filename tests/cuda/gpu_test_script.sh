@@ -70,9 +70,10 @@ grep -qE '^operators +passed .* 3 right, [1-9][0-9]* calls' "$work/standin/table
 
 # The other plan, on the same: a list of parts, which are what it runs.
 quick 0 speed "$standin" plan=speed
-rows_are speed passed devices 'operators changed' attention 'training mlp' 'nets mlp x1'
-rows_are speed skipped facts capture nccl 'memcheck new' 'racecheck new' pytorch
+rows_are speed passed devices nccl 'operators changed' attention 'training mlp' 'nets mlp x1'
+rows_are speed skipped facts capture 'memcheck new' 'racecheck new' pytorch
 diff <("$source/tools/gpu_test.sh" --plan speed --quick --list | cut -f1) <(tail -n +2 "$work/speed/results.tsv" | cut -f1)
+grep -qE '^nccl +passed .* 4 tests passed; all-reduce of [0-9]+ bytes by one rank: .* GB/s; a copy: ' "$work/speed/table.txt"
 grep -qE '^operators changed +passed .* 3 right, [1-9][0-9]* calls' "$work/speed/table.txt"
 grep -qE '^right [A-Za-z_]+ [0-9]+ ms$' "$work/speed/operators_changed.list"
 [ "$(grep -cE '^(f16|bf16)\s\S+\s(fused\scuda:cudnn_attention|composed\scuda:cublaslt_attention)\s.*\sright$' "$work/speed/attention.tsv")" -eq 4 ]

@@ -59,6 +59,9 @@ part_conformance() {
 # What one GPU can say of collectives between GPUs: one rank, two communicators, abort, an all-reduce against the memory's speed.
 part_nccl() {
   [ -x "$root/bin/heddle_nccl_tests" ] || skip "no bin/heddle_nccl_tests: the plugin nccl was not built"
-  ! on_standin || skip "the stand-in has no memory that NCCL could reach"
-  device_tests heddle_nccl_tests '*OnOneGpu*'
+  local status=0
+  device_tests heddle_nccl_tests '*OnOneGpu*' || status=$?
+  # Of the largest all-reduce, beside the copy that is its roofline.
+  [ $status -ne 0 ] || say "$(gtest_passes "$out/$part.log") tests passed; $(sed -n 's/^all-reduce of/all-reduce of/p' "$out/$part.log" | tail -n 1)"
+  return $status
 }

@@ -65,12 +65,13 @@ class Collective : public CollectiveWork {
   const std::string& node() const override { return node_; }
 
  protected:
-  Communicator& communicator(const RunContext& context) const { return *communicator_(context); }
+  // All objects of the resource are of this plugin.
+  Communicator& communicator(const RunContext& context) const { return static_cast<Communicator&>(*communicator_(context)); }
 
  private:
   Operation operation_;
   std::string node_;
-  Needed<Communicator> communicator_;
+  Needed<operators::RankControl> communicator_;
 };
 
 template <class Operation>

@@ -31,7 +31,7 @@ ChosenCommunicator::ChosenCommunicator(const ResourceRequest& request) {
 }
 
 void add_communicator(Builder& plugin) {
-  plugin.resource<ChosenCommunicator, Communicator>("cpu.communicator", HEDDLE_SCOPE_COMMUNICATOR, 1);
+  plugin.resource<ChosenCommunicator, operators::RankControl>("cpu.communicator", HEDDLE_SCOPE_COMMUNICATOR, 1);
 }
 
 }  // namespace heddle::cpu

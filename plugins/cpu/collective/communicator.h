@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shared/collective_parts.h"
+#include "shared/ranks/rank_control.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu {
@@ -32,22 +33,13 @@ class CollectiveWork {
 };
 
 // Thread-safe, but a rank is in one collective at a time.
-class Communicator {
+class Communicator : public operators::RankControl {
  public:
-  virtual ~Communicator() = default;
-  virtual int32_t size() const = 0;
   // Begins this rank's next collective. The step of `context` is completed on another thread, perhaps another rank's; `work` and the
   // context are valid until then.
   virtual void start(const CollectiveWork& work, const RunContext& context) = 0;
   // The next collective of all devices of this rank; returns when it is done.
   virtual Status perform(const CollectiveWork& work, Parts mine) = 0;
-  // Makes this rank leave: it and the other ranks get no further, and steps that wait fail. `why` is what the others say of it. Any thread.
-  virtual void abort(const char* why) = 0;
-  // Fails if a rank has left, or if one that others wait for does not come in time.
-  virtual Status poll_error() = 0;
-  // Gives `bytes` bytes of each rank to all, in the order of ranks. Waits for the other ranks until the communicator's time-out or
-  // `deadline_ns` of CLOCK_MONOTONIC (0: none), whichever is first: then the rank leaves. Errors: those of poll_error().
-  virtual Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) = 0;
 };
 
 // The communicator that a request's rendezvous says.
@@ -61,9 +53,12 @@ class ChosenCommunicator final : public Communicator {
   Status perform(const CollectiveWork& work, Parts mine) override { return chosen_->perform(work, mine); }
   void abort(const char* why) override { chosen_->abort(why); }
   Status poll_error() override { return chosen_->poll_error(); }
+  Status check_all_there() override { return chosen_->check_all_there(); }
   Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) override {
     return chosen_->exchange(mine, bytes, all, deadline_ns);
   }
+  void follow(const operators::RankPositions* positions) override { chosen_->follow(positions); }
+  bool give_up(bool late, const std::string& why) override { return chosen_->give_up(late, why); }
 
  private:
   Status status_;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -22,7 +23,9 @@ class LocalMeeting {
         joined_(static_cast<size_t>(size)),
         gave_(joined_.size()),
         came_(joined_.size()),
-        performed_(joined_.size()) {}
+        performed_(joined_.size()),
+        positions_(joined_.size()),
+        last_numbers_(joined_.size()) {}
 
   // Adds a rank, unless the meeting is over: then another one is needed. Throws std::invalid_argument.
   bool join(int32_t rank, int32_t size) {
@@ -62,12 +65,21 @@ class LocalMeeting {
     if (--completing_ == 0) changed_.notify_all();
   }
 
-  // Ends the meeting, unless it is over: those that wait fail.
-  void leave(int32_t rank, const std::string& why) {
+  // The session of a rank has closed, which has done all that it was asked for.
+  void close(int32_t rank) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!over()) done_by_closed_ = last_numbers_[static_cast<size_t>(rank)];
+    }
+    leave(rank, "its session has closed");
+  }
+
+  // Ends the meeting: those that wait fail. Returns false if it was over.
+  bool leave(int32_t rank, const std::string& why) {
     std::vector<std::pair<const RunContext*, Status>> ended;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (over()) return;
+      if (over()) return false;
       left_ = rank;
       why_ = why;
       for (size_t i = 0; i < came_.size(); ++i)
@@ -75,6 +87,7 @@ class LocalMeeting {
       changed_.notify_all();
     }
     for (const auto& [context, status] : ended) complete(*context, status);
+    return true;
   }
 
   Status poll(int32_t rank) {
@@ -86,7 +99,10 @@ class LocalMeeting {
       constexpr std::chrono::seconds longest_completion(1);
       std::unique_lock<std::mutex> lock(mutex_);
       if (completing_ > 0 && (!over() || !changed_.wait_for(lock, longest_completion, [&] { return completing_ == 0; }))) return {};
-      if (over()) return status_of(rank);
+      if (over()) {
+        const operators::RankPositions* const of = positions_[static_cast<size_t>(rank)];
+        return of && done_by_closed_ && of->last() <= *done_by_closed_ ? Status() : status_of(rank);
+      }
       if (waiting_ == 0 || Clock::now() - since_ < timeout_) return {};
       while (came_[static_cast<size_t>(++missing)]) {
       }
@@ -94,6 +110,35 @@ class LocalMeeting {
     }
     leave(missing, late);
     return ended_status(rank);
+  }
+
+  Status check_all_there(int32_t rank) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return over() ? status_of(rank) : Status();
+  }
+
+  void follow(int32_t rank, const operators::RankPositions* positions) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const operators::RankPositions*& of = positions_[static_cast<size_t>(rank)];
+    if (of) last_numbers_[static_cast<size_t>(rank)] = of->position().number;
+    of = positions;
+  }
+
+  // A rank has waited too long in a collective that another library does: the first one that has not come to it is lost.
+  bool give_up_late(int32_t rank) {
+    int32_t missing = rank;
+    std::string late = "its collectives were not done within " + milliseconds(timeout_);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto of = [&](size_t i) { return positions_[i] ? positions_[i]->position() : operators::RankPosition(); };
+      const operators::RankPosition here = of(static_cast<size_t>(rank));
+      for (size_t i = 0; i < positions_.size() && missing == rank; ++i)
+        if (of(i).number < here.number) missing = static_cast<int32_t>(i);
+      if (missing != rank)
+        late =
+            "it did not come to " + here.collective + " (operation " + std::to_string(here.number) + ") within " + milliseconds(timeout_);
+    }
+    return leave(missing, late);
   }
 
   Status exchange(int32_t rank, const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) {
@@ -144,8 +189,11 @@ class LocalMeeting {
   const std::chrono::nanoseconds timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> joined_, gave_;                  // by rank: those that there are; those whose bytes of this round are there
-  std::vector<const RunContext*> came_, performed_;  // by rank: those that wait; those whose work is done
+  std::vector<bool> joined_, gave_;                         // by rank: those that there are; those whose bytes of this round are there
+  std::vector<const RunContext*> came_, performed_;         // by rank: those that wait; those whose work is done
+  std::vector<const operators::RankPositions*> positions_;  // by rank: of collectives that another library does
+  std::vector<uint64_t> last_numbers_;                      // by rank: of the last of these, of ranks that follow none any more
+  std::optional<uint64_t> done_by_closed_;                  // by the rank that has left, if it has closed its session
   size_t waiting_ = 0;
   int completing_ = 0;       // threads that complete steps
   Clock::time_point since_;  // of the first that waits
@@ -197,7 +245,7 @@ LocalCommunicator::LocalCommunicator(const ResourceRequest& request)
     : rank_(request.rank()), size_(request.size()), meeting_(meeting_of(request)) {}
 
 LocalCommunicator::~LocalCommunicator() {
-  meeting_->leave(rank_, "its session has closed");
+  meeting_->close(rank_);
 }
 
 void LocalCommunicator::start(const CollectiveWork& work, const RunContext& context) {
@@ -217,6 +265,18 @@ void LocalCommunicator::abort(const char* why) {
 
 Status LocalCommunicator::poll_error() {
   return meeting_->poll(rank_);
+}
+
+void LocalCommunicator::follow(const operators::RankPositions* positions) {
+  meeting_->follow(rank_, positions);
+}
+
+bool LocalCommunicator::give_up(bool late, const std::string& why) {
+  return late ? meeting_->give_up_late(rank_) : meeting_->leave(rank_, why);
+}
+
+Status LocalCommunicator::check_all_there() {
+  return meeting_->check_all_there(rank_);
 }
 
 Status LocalCommunicator::exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) {

@@ -30,7 +30,10 @@ class LocalCommunicator final : public Communicator {
   Status perform(const CollectiveWork& work, Parts mine) override;
   void abort(const char* why) override;
   Status poll_error() override;
+  Status check_all_there() override;
   Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) override;
+  void follow(const operators::RankPositions* positions) override;
+  bool give_up(bool late, const std::string& why) override;
 
  private:
   const int32_t rank_, size_;

@@ -17,6 +17,8 @@ using operators::RankReport;
 constexpr std::chrono::milliseconds answer_of_ended(300), answer_of_others(2000);
 constexpr int store_times = 10;
 
+constexpr const char* session_closed = "its session has closed";  // the reason of a rank that has done all that it was asked for
+
 // Its text needs none.
 Status no_memory() {
   return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory"};
@@ -120,15 +122,39 @@ Status ProcessCommunicator::exchange(const void* mine, uint64_t bytes, void* all
 }
 
 void ProcessCommunicator::abort(const char* why) {
+  ask_to_leave(Asked::abort, why);
+}
+
+bool ProcessCommunicator::give_up(bool late, const std::string& why) {
+  return ask_to_leave(late ? Asked::give_up_late : Asked::give_up, why);
+}
+
+// The first reason counts.
+bool ProcessCommunicator::ask_to_leave(Asked how, const std::string& why) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!over_.ok() || std::exchange(aborted_, true)) return;
+    if (!over_.ok() || asked_ != Asked::nothing) return false;
+    asked_ = how;
     why_ = why;
   }
   connections_->abort();
+  return true;
+}
+
+void ProcessCommunicator::follow(const operators::RankPositions* positions) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (positions_) last_position_ = positions_->position();
+  positions_ = positions;
+  follows_ = true;
 }
 
 Status ProcessCommunicator::poll_error() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool are_closed = !over_.ok() && positions_ && done_by_closed_;
+  return are_closed && positions_->last() <= *done_by_closed_ ? Status() : over_;
+}
+
+Status ProcessCommunicator::check_all_there() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return over_;
 }
@@ -155,7 +181,8 @@ void ProcessCommunicator::work() {
       status = no_memory();
     if (!status.ok()) return leave(task, status);
   }
-  with_memory([&] { (void)connections_->report({collectives_->number(), "", "its session has closed", {}, exchanges_, exchanged_}); });
+  const uint64_t number = follows_ ? last_position_.number : collectives_->number();
+  with_memory([&] { (void)connections_->report({number, "", session_closed, {}, exchanges_, exchanged_}); });
 }
 
 // Fails if the communicator is over with that. What is invalid is found before anything is sent, and fails the task alone; after any other
@@ -214,26 +241,57 @@ void ProcessCommunicator::hear(LostRanks* lost, std::chrono::nanoseconds store_t
   }
 }
 
+std::vector<int32_t> ProcessCommunicator::other_ranks() const {
+  std::vector<int32_t> others;
+  for (int32_t rank = 0; rank < size_; ++rank)
+    if (rank != rank_) others.push_back(rank);
+  return others;
+}
+
 // Tells the others where this rank is, and why it leaves.
 ProcessCommunicator::Cause ProcessCommunicator::report(const Task* task, const Status& failure, LostRanks* lost) {
-  const bool late = failure.code == HEDDLE_PENDING;
+  bool late = failure.code == HEDDLE_PENDING;
   Cause cause = late || failure.code == HEDDLE_ERROR_DEVICE ? Cause::other_ranks : Cause::own;
+  operators::RankPosition position = {collectives_->number(), !task ? "" : task->work ? '"' + task->work->node() + '"' : "an exchange"};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (aborted_ || ends_) cause = Cause::asked;
-    lost->mine.reason = aborted_ ? why_ : ends_ ? "its session has closed" : late ? waited_too_long : failure.text;
+    late = late || asked_ == Asked::give_up_late;
+    if (asked_ == Asked::abort || ends_) cause = Cause::asked;
+    if (asked_ == Asked::give_up_late) cause = Cause::other_ranks;
+    if (asked_ == Asked::give_up) cause = Cause::own;
+    lost->mine.reason = late && cause == Cause::other_ranks ? waited_too_long
+                        : asked_ != Asked::nothing          ? why_
+                        : ends_                             ? session_closed
+                                                            : failure.text;
+    if (positions_ && !task) position = positions_->position();
   }
   lost->rank = rank_;
   lost->communicator = name_;
   lost->timeout = timeout_;
   lost->broken = connections_->broken();
-  lost->mine.number = collectives_->number();
-  lost->mine.collective = !task ? "" : task->work ? '"' + task->work->node() + '"' : "an exchange";
-  if (cause == Cause::other_ranks) lost->mine.missing = late ? connections_->missing() : lost->broken;
+  lost->mine.number = position.number;
+  lost->mine.collective = position.collective;
+  if (cause == Cause::other_ranks) lost->mine.missing = !late ? lost->broken : task ? connections_->missing() : other_ranks();
   lost->mine.exchanges = exchanges_;
   lost->mine.exchanged = exchanged_;
   lost->unread = connections_->report(lost->mine).text;
   return cause;
+}
+
+// Returns the number of the last collective that every rank had done which closed its session; null if none closed, or if a rank left for
+// another reason. A rank that left because others had left is passed over: what it was in may still end.
+std::optional<uint64_t> ProcessCommunicator::done_by_closed(const std::vector<std::optional<RankReport>>& reports) const {
+  std::optional<uint64_t> done;
+  for (int32_t rank = 0; rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    const auto at = static_cast<size_t>(rank);
+    if (at >= reports.size() || !reports[at]) return {};
+    if (reports[at]->reason == session_closed)
+      done = std::min(done.value_or(UINT64_MAX), reports[at]->number);
+    else if (reports[at]->missing.empty())
+      return {};
+  }
+  return done;
 }
 
 // Ends all: nothing comes after. Without memory for its report it is for the others as if this rank had died.
@@ -252,15 +310,17 @@ void ProcessCommunicator::leave(Task* task, const Status& failure) {
     const bool asks = cause == Cause::other_ranks || (task && !task->work);
     if (asks && lost.unread.empty()) hear(&lost, store_takes);  // a store that took no report has none to give, and may take long to say so
     completed = task && !task->work && complete_exchange(*task, lost.reports);
-    over = cause == Cause::other_ranks ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
-           : cause == Cause::asked     ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)
-                                       : failure;
+    over = cause == Cause::other_ranks              ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
+           : cause == Cause::asked                  ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)
+           : failure.code == HEDDLE_ERROR_CANCELLED ? Status(HEDDLE_ERROR_DEVICE, lost.mine.reason)  // it was asked to give up
+                                                    : failure;
     of_task = over;
   });
   Task* next = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     over_ = std::move(over);
+    done_by_closed_ = reported && cause == Cause::other_ranks ? done_by_closed(lost.reports) : std::nullopt;
     next = task_;  // one that came meanwhile, if there was none
   }
   if (next) finish(*next, completed ? Status() : std::move(of_task));

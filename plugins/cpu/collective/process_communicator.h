@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -34,7 +35,10 @@ class ProcessCommunicator final : public Communicator {
   Status perform(const CollectiveWork& work, Parts mine) override;
   void abort(const char* why) override;
   Status poll_error() override;
+  Status check_all_there() override;
   Status exchange(const void* mine, uint64_t bytes, void* all, int64_t deadline_ns) override;
+  void follow(const operators::RankPositions* positions) override;
+  bool give_up(bool late, const std::string& why) override;
 
  private:
   // The work of the thread: a collective, or an exchange of bytes.
@@ -49,6 +53,8 @@ class ProcessCommunicator final : public Communicator {
     bool done = false;
     Status status;
   };
+  enum class Asked : uint8_t { nothing, abort, give_up, give_up_late };
+  bool ask_to_leave(Asked how, const std::string& why);
   Status wait_for(Task& task);
   void work();
   Status do_task(Task& task);
@@ -56,6 +62,8 @@ class ProcessCommunicator final : public Communicator {
   void leave(Task* task, const Status& failure);
   enum class Cause : uint8_t { other_ranks, asked, own };  // why this rank leaves
   Cause report(const Task* task, const Status& failure, LostRanks* lost);
+  std::vector<int32_t> other_ranks() const;
+  std::optional<uint64_t> done_by_closed(const std::vector<std::optional<operators::RankReport>>& reports) const;
   void hear(LostRanks* lost, std::chrono::nanoseconds store_takes);
   bool complete_exchange(Task& task, const std::vector<std::optional<operators::RankReport>>& reports) const;
 
@@ -72,9 +80,14 @@ class ProcessCommunicator final : public Communicator {
   std::condition_variable changed_;
   Task* task_ = nullptr;  // the next or current one
   Task started_;
-  bool ends_ = false, aborted_ = false;
-  std::string why_;  // with aborted_
-  Status over_;      // why nothing works any more
+  bool ends_ = false;
+  Asked asked_ = Asked::nothing;                         // to leave
+  std::string why_;                                      // with asked_
+  const operators::RankPositions* positions_ = nullptr;  // of collectives that another library does
+  operators::RankPosition last_position_;                // of those that it followed
+  bool follows_ = false;                                 // or has followed some
+  std::optional<uint64_t> done_by_closed_;  // the last collective that ranks had done which have closed their sessions; with over_
+  Status over_;                             // why nothing works any more
   std::thread thread_;
 };
 

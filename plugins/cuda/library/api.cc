@@ -2,55 +2,22 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <string_view>
 #include <vector>
 
+#include "shared/nvidia/nvidia_library.h"
+
 namespace heddle::cuda {
-namespace {
 
 // Symbols are looked up by the names that the headers give functions: some are macros for others.
 #define HEDDLE_SYMBOL_(name) #name
 #define HEDDLE_SYMBOL(name) HEDDLE_SYMBOL_(name)
 
-std::vector<std::string> folders_of(const char* list) {
-  std::vector<std::string> folders;
-  std::string_view rest = list ? list : "";
-  while (!rest.empty()) {
-    const size_t colon = rest.find(':');
-    if (colon != 0) folders.push_back(std::string(rest.substr(0, colon)) + "/");
-    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-  }
-  return folders;
-}
-
-// Looks only in the folders of HEDDLE_CUDA_LIBRARIES; without it, where the loader looks and where the toolkit's installer puts the
-// library.
-void* open_library(const std::vector<std::string>& names, std::string* why) {
-  std::string told;
-  const auto attempt = [&](const std::string& file) {
-    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library && told.empty()) told = dlerror();
-    return library;
-  };
-  std::vector<std::string> folders = folders_of(std::getenv("HEDDLE_CUDA_LIBRARIES"));
-  if (folders.empty()) folders = {"", "/usr/local/cuda/lib64/"};
-  for (const std::string& folder : folders)
-    for (const std::string& name : names)
-      if (void* const library = attempt(folder + name)) return library;
-  *why = told;
-  return nullptr;
-}
-
-}  // namespace
-
 void Api::load() {
-  const char* const standin = std::getenv("HEDDLE_CUDA_STANDIN");
   const auto open = [&](const char* name, const std::vector<std::string>& files, std::string* missing) {
     std::string why;
-    void* const library = standin && *standin ? dlopen(standin, RTLD_NOW | RTLD_LOCAL) : open_library(files, &why);
-    if (!library && why.empty()) why = dlerror();
+    void* const library = operators::open_nvidia_library(files, &why);
     if (!library) *missing = std::string(name) + " can not be opened: " + why;
     return library;
   };

@@ -13,7 +13,7 @@ HEDDLE_INLINE void combine(const P& p) {
   typedef typename F::C C;
   const Index count = (Index)p.count, step = (Index)gridDim.x * blockDim.x;
   for (Index i = (Index)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-    C trees[8];  // full trees, each smaller than the one before it
+    C trees[12];  // full trees, each smaller than the one before it: up to 4095 parts
     int depth = 0;
     for (i64 part = 0; part < p.parts; ++part) {
       const T* const from = part == p.self ? p.own : p.others + (part < p.self ? part : part - 1) * p.stride;

@@ -98,6 +98,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr asked, int device)
   });
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
+    if (!is_device(process, device)) return cudaErrorInvalidDevice;
+    std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0", process.settings.first_device + device);
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return standin::api(__func__, CallKind::other, [&](Process&, Lock&) { return *least = 0, *greatest = -5, cudaSuccess; });
 }

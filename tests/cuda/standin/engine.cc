@@ -76,6 +76,14 @@ Place Engine::enqueue(Stream& stream, Job::Kind kind, std::function<cudaError_t(
   return place;
 }
 
+void Engine::enqueue_when(Stream& stream, std::function<bool()> ready, std::function<cudaError_t()> work) {
+  Job job;
+  job.kind = Job::Kind::meeting;
+  job.ready = std::move(ready);
+  job.work = std::move(work);
+  add(stream, std::move(job));
+}
+
 void Engine::wait(Stream& stream, const std::shared_ptr<const Stream>& awaited, uint64_t until, const Clock& before) {
   stream.before.merge(before);
   if (awaited.get() == &stream) return;  // in order anyway
@@ -138,6 +146,7 @@ bool Engine::may_begin(const Stream& stream, bool held) const {
   if (stream.jobs.empty()) return false;
   const Job& job = stream.jobs.front();
   if (job.kind == Job::Kind::wait) return job.awaited->done >= job.until;
+  if (job.kind == Job::Kind::meeting) return !held && job.ready();
   if (job.kind == Job::Kind::transfer && transfers_held_) return false;
   return job.kind == Job::Kind::memory || !held;
 }
@@ -159,6 +168,11 @@ std::shared_ptr<Stream> Engine::choose(bool held) {
   return chosen;
 }
 
+bool Engine::any_meetings() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const auto& stream) { return !stream->jobs.empty() && stream->jobs.front().kind == Job::Kind::meeting; });
+}
+
 bool Engine::any_jobs() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const auto& stream) { return !stream->jobs.empty(); });
 }
@@ -173,13 +187,14 @@ void Engine::pause(Lock& lock, uint64_t max_us) {
 }
 
 void Engine::work() {
-  constexpr std::chrono::milliseconds look_again(1);  // how often to check whether a file is gone
+  constexpr std::chrono::milliseconds look_again(1);  // how often to check whether a file is gone, or another process has come
   Lock lock(mutex_);
   for (;;) {
     const bool holds = held();
     const std::shared_ptr<Stream> stream = choose(holds);
     if (!stream) {
-      holds&& any_jobs() ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
+      const bool asks = (holds && any_jobs()) || any_meetings();
+      asks ? static_cast<void>(changed_.wait_for(lock, look_again)) : changed_.wait(lock);
       pause(lock, 400);
       continue;
     }

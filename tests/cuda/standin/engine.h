@@ -46,12 +46,14 @@ class Clock {
 struct Stream;
 
 struct Job {
-  enum class Kind : uint8_t { work, transfer, memory, wait };  // memory: begins even while work is held
+  // memory: begins even while work is held; meeting: begins once others have come
+  enum class Kind : uint8_t { work, transfer, memory, wait, meeting };
   Kind kind = Kind::work;
   uint64_t sequence = 0;
   std::function<cudaError_t()> work;  // an error ends the process's use of CUDA
   std::shared_ptr<const Stream> awaited;
   uint64_t until = 0;
+  std::function<bool()> ready;  // of a meeting; called with the lock
 };
 
 struct Stream {
@@ -63,6 +65,7 @@ struct Stream {
   std::deque<Job> jobs;
   uint64_t enqueued = 0, done = 0;  // sequences
   Clock before;                     // what has happened before the next piece of work
+  int nccl_calls = 0;               // of NCCL, in progress: until they are not, no one may use the stream
   Place place() const { return {id, enqueued}; }
 };
 
@@ -82,6 +85,10 @@ class Engine {
   // Releases a stream. Work that is enqueued on it is still done.
   void let_go(const std::shared_ptr<Stream>& stream);
   Place enqueue(Stream& stream, Job::Kind kind, std::function<cudaError_t()> work);
+  // Enqueues work that begins once `ready` returns true, which other processes may bring about.
+  void enqueue_when(Stream& stream, std::function<bool()> ready, std::function<cudaError_t()> work);
+  // This is what is waited for may have changed.
+  void look_again() { changed_.notify_all(); }
   void wait(Stream& stream, const std::shared_ptr<const Stream>& awaited, uint64_t until, const Clock& before);
   void record(const std::shared_ptr<Stream>& stream, Event& event);
   // The host waits for the stream's places, which are known to be done afterwards.
@@ -113,6 +120,7 @@ class Engine {
   std::shared_ptr<Stream> choose(bool held);
   bool held() const;
   bool any_jobs() const;
+  bool any_meetings() const;
   void pause(Lock& lock, uint64_t max_us);
   void work();
   void add(Stream& stream, Job job);

@@ -53,6 +53,9 @@ std::shared_ptr<Stream> Process::stream_of(cudaStream_t handle, const char* call
   }
   std::shared_ptr<Stream> stream = streams.find(handle);
   if (!stream) rules.add(Rule::unknown_stream, call);
+  if (stream && stream->nccl_calls > 0) rules.add(Rule::nccl_stream_busy, call);
+  for (const NcclPending& p : this_nccl_group().calls)
+    if (stream && p.stream == stream) rules.add(Rule::nccl_group_open, call);
   return stream;
 }
 
@@ -113,6 +116,7 @@ void Process::report_leaks() {
   left(programs.size(), "programs of NVRTC's");
   left(lt_handles.size(), "handles of cuBLASLt's");
   left(lt_objects.size(), "descriptions of cuBLASLt's");
+  left(nccl_comms.size(), "communicators of NCCL");
   left(cudnn_handles.size(), "handles of cuDNN's");
   left(cudnn_descriptors.size(), "descriptors of cuDNN's");
 }
@@ -138,6 +142,10 @@ void Process::reset(Lock& lock) {
   peers.clear();
   pools.clear();
   default_pools.clear();
+  nccl_comms.remove_if([](const std::shared_ptr<NcclComm>& comm) { return comm->ended = true; });
+  nccl_boards.clear();
+  std::erase(open_nccl_groups(), &this_nccl_group());
+  this_nccl_group() = {};
   compiling = {};
 }
 

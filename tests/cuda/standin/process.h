@@ -16,6 +16,7 @@
 #include "exports.h"
 #include "grid/grid.h"
 #include "memory.h"
+#include "nccl/nccl_objects.h"
 #include "rules.h"
 #include "settings.h"
 
@@ -145,6 +146,8 @@ struct Process {
   std::map<std::pair<int, int>, bool> peers;               // device, and whose memory of cudaMalloc it may use
   Table<cudaMemPool_t, Pool> pools{0x59000000};
   std::map<int, std::pair<cudaMemPool_t, std::shared_ptr<Pool>>> default_pools;  // by device
+  Table<nccl::Comm*, NcclComm> nccl_comms{0x5b000000};
+  std::vector<std::shared_ptr<NcclBoard>> nccl_boards;  // of ids that were made here
   Compiling compiling;
   std::condition_variable met;              // for compilations
   std::atomic<uint64_t> host_functions{0};  // that streams called, since the stand-in was loaded

@@ -40,6 +40,7 @@ std::string text(const char* name, const char* otherwise) {
 Settings Settings::read() {
   Settings s;
   s.devices = static_cast<int>(number("HEDDLE_CUDA_STANDIN_DEVICES", static_cast<uint64_t>(s.devices)));
+  s.first_device = static_cast<int>(number("HEDDLE_CUDA_STANDIN_FIRST_DEVICE", 0));
   s.memory_bytes = number("HEDDLE_CUDA_STANDIN_MEMORY", s.memory_bytes);
   s.seed = number("HEDDLE_CUDA_STANDIN_SEED", 0);
   s.hold = text("HEDDLE_CUDA_STANDIN_HOLD", "");

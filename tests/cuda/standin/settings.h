@@ -9,6 +9,7 @@ namespace heddle::cuda::standin {
 
 struct Settings {
   int devices = 2;                                // HEDDLE_CUDA_STANDIN_DEVICES
+  int first_device = 0;                           // HEDDLE_CUDA_STANDIN_FIRST_DEVICE, where on the machine they begin
   uint64_t memory_bytes = uint64_t{4} << 30;      // HEDDLE_CUDA_STANDIN_MEMORY, of each
   uint64_t seed = 0;                              // HEDDLE_CUDA_STANDIN_SEED, of orders and delays; 0: streams take turns
   std::string hold;                               // HEDDLE_CUDA_STANDIN_HOLD: while a file of that name exists, no work begins

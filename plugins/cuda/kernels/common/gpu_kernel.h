@@ -31,6 +31,15 @@ class GpuKernel {
       return {};
     });
   }
+  // Copies that many bytes of the device; nothing if both are the same place.
+  Status copy_within(const RunContext& context, void* to, const void* from, uint64_t bytes) const {
+    if (to == from || bytes == 0) return {};
+    const auto stream = static_cast<cudaStream_t>(context.stream);
+    return enqueue_on(*device_, stream, [&]() -> Status {
+      HEDDLE_CUDA_CALL(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+      return {};
+    });
+  }
   // Returns the number of blocks of `threads` for that many threads' work. Each block takes more than one turn if there would otherwise be
   // many times more blocks than the device runs at once.
   unsigned int blocks_for(int64_t work, unsigned int threads) const {

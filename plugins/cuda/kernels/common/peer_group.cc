@@ -13,7 +13,8 @@ using plugin::Status;
 Peers::Peers(const plugin::ResourceRequest& request) {
   if (request.size() > 1)
     throw std::invalid_argument("communicator \"" + std::string(request.communicator()) + "\" has " + std::to_string(request.size()) +
-                                " ranks, whose collectives run on the host: give the operator the device \"cpu\"");
+                                " ranks: GPUs of several ranks need NCCL, which is not here (heddle devices says why): install it, or give "
+                                "the operator the device \"cpu\"");
 }
 
 GroupMember::~GroupMember() {
@@ -24,6 +25,7 @@ Status GroupMember::prepare(Device& device, const plugin::PrepareContext& contex
   device_ = &device;
   size_ = std::max<uint32_t>(context.group_size(), 1);
   index_ = context.group_index();
+  if (context.rank_count() > 1) return plugin::unsupported("GPUs of several ranks need NCCL, which is not here; heddle devices says why");
   if (size_ > PeerGroup::max_members) return plugin::unsupported("a group of " + std::to_string(size_) + " devices");
   if (size_ == 1 || reached_) return {};
   const CurrentDevice current(device.index);
