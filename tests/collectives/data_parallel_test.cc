@@ -8,7 +8,7 @@ namespace {
 
 using namespace testing_collectives;
 
-HEDDLE_CREW_SUITE(DataParallel);
+HEDDLE_CREW_SUITE_OF(DataParallel, crews_with_nccl);
 
 constexpr int64_t batch_rows = 48;  // the same number for 1, 2, 3, 4, 8 and 16 replicas
 

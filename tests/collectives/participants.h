@@ -22,13 +22,17 @@
 
 namespace heddle::testing_collectives {
 
-// The number of participants, and whether they are devices, of which kind. Ranks of kind "gloo" are connected as processes are.
+// The number of participants, and whether they are devices, of which kind. Ranks of kind "gloo" are connected as processes are; those of
+// kind "nccl" have a device of kind "cuda" each.
 struct Crew {
   int size = 1;
   bool devices = false;
   std::string kind = "sim";
-  std::string text() const { return (kind != "sim" ? kind : devices ? "devices" : "ranks") + std::to_string(size); }
-  std::string device(int index) const { return kind + ":" + std::to_string(index); }
+  std::string text() const {
+    return (kind != "sim" ? kind : devices ? "devices" : "ranks") + std::to_string(size) + (kind == "nccl" && !devices ? "ranks" : "");
+  }
+  std::string device(int index) const { return (kind == "nccl" ? "cuda" : kind) + ":" + std::to_string(index); }
+  bool on_cuda() const { return kind == "cuda" || kind == "nccl"; }
 };
 inline void PrintTo(const Crew& crew, std::ostream* out) {
   *out << crew.text();
@@ -44,12 +48,25 @@ inline std::vector<Crew> crews_of_all_kinds() {
   std::vector<Crew> all = crews();
   for (const int size : {2, 3, 4, 9}) all.push_back({size, false, "gloo"});
   if (has_cuda())
-    for (const int size : {1, 2, 3, 5, 16}) all.push_back({size, true, "cuda"});
+    for (const char* const kind : {"cuda", "nccl"})
+      for (const int size : {1, 2, 3, 4, 5, 16}) all.push_back({size, true, kind});
+  if (has_cuda())
+    for (const int size : {2, 4}) all.push_back({size, false, "nccl"});
+  return all;
+}
+// These are those of kind "sim", and devices that NCCL connects.
+inline std::vector<Crew> crews_with_nccl() {
+  std::vector<Crew> all = crews();
+  if (has_cuda())
+    for (const Crew& crew : {Crew{1, true, "nccl"}, Crew{2, true, "nccl"}, Crew{4, true, "nccl"}, Crew{2, false, "nccl"}})
+      all.push_back(crew);
   return all;
 }
 // The ways in which ranks of a job are connected, for tests of one size.
 inline std::vector<Crew> kinds_of_ranks() {
-  return {{0, false}, {0, false, "gloo"}};
+  std::vector<Crew> all = {{0, false}, {0, false, "gloo"}};
+  if (has_cuda()) all.push_back({0, false, "nccl"});
+  return all;
 }
 // Declares a suite of TEST_P over the result of `crews`.
 #define HEDDLE_CREW_SUITE_OF(suite, crews)                                                  \
@@ -93,12 +110,13 @@ inline std::string broken_rules() {
 // A runtime with the plugins cpu, sim and `kind`; each kind has 16 devices.
 inline Runtime runtime_with_devices(int threads = 1, const std::string& kind = "sim") {
   ::setenv("HEDDLE_SIM_DEVICES", "16", 0);
-  if (kind == "cuda") standin();
+  if (kind == "cuda" || kind == "nccl") standin();
   RuntimeOptions options;
   options.default_plugins = false;
   options.threads = threads;
-  for (const std::string& plugin : std::set<std::string>{"cpu", "sim", kind})
-    options.plugins.push_back(testing::build_folder() + "/lib/" + plugin + ".so");
+  std::set<std::string> plugins = {"cpu", "sim", kind};
+  if (kind == "nccl") plugins.insert({"cuda", "gloo"});
+  for (const std::string& plugin : plugins) options.plugins.push_back(testing::build_folder() + "/lib/" + plugin + ".so");
   auto made = Runtime::create(options);
   EXPECT_TRUE(made.ok()) << made.status().text();
   return *made;
@@ -135,6 +153,7 @@ inline SessionOptions options_of(const Crew& crew, const std::string& job, int r
   if (crew.devices) {
     for (int d = 0; d < crew.size; ++d) communicator.devices.push_back(crew.device(d));
   } else {
+    if (crew.kind == "nccl") options.device = crew.device(rank);
     communicator.rank = rank;
     communicator.size = crew.size;
     communicator.rendezvous = crew.size == 1 ? "" : crew.kind == "gloo" ? "file:" + folder_of(job) : "local:" + job;
@@ -218,7 +237,7 @@ inline std::vector<Outcome> run(const Crew& crew, const std::vector<Arrays>& inp
     const size_t outputs = b.net().outputs.size() / inputs.size();
     Arrays got;
     const Status status = detail::run(runtime_with_devices(2, crew.kind), b.finish(), options_of(crew, job), all, runs, &got);
-    EXPECT_EQ(crew.kind == "cuda" ? broken_rules() : "", "");
+    EXPECT_EQ(crew.on_cuda() ? broken_rules() : "", "");
     for (size_t p = 0; p < inputs.size(); ++p) {
       results[p].status = status;
       if (status.ok())
@@ -236,6 +255,7 @@ inline std::vector<Outcome> run(const Crew& crew, const std::vector<Arrays>& inp
                                       runs, &results[p].outputs);
     });
   for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(crew.on_cuda() ? broken_rules() : "", "");
   return results;
 }
 

@@ -78,17 +78,20 @@ void do_fault(const std::string& fault) {
   if (fault == "kill") ::raise(SIGKILL);
   if (fault == "stop") ::raise(SIGSTOP);
   if (fault == "cut") cut_connections();
+  if (fault == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(3 * timeout_ms));
 }
 
 // A rank in a process of its own. Each error is a line of a file, and variables are a file after each step. After an error it goes on with
 // the next attempt.
 class Trainee {
  public:
-  explicit Trainee(const ThisRank& here) : here_(here), crew_{here.size, false, "gloo"}, runtime_(runtime_with_devices(1, "gloo")) {}
+  explicit Trainee(const ThisRank& here)
+      : here_(here), crew_{here.size, false, variable_of("HEDDLE_TEST_KIND")}, runtime_(runtime_with_devices(1, crew_.kind)) {}
   Status open() {
     HEDDLE_TRY(const Nets nets, training_nets(runtime_, crew_, job_));
     net_ = Internals::of(nets).nets[0];
     SessionOptions options = options_of(here_);
+    if (crew_.kind == "nccl") options.device = crew_.device(0);
     options.communicators[0].timeout_ns = timeout_ms * 1'000'000;
     HEDDLE_TRY(Session session, runtime_.open(nets, options));
     session_.emplace(std::move(session));
@@ -169,9 +172,10 @@ TEST(ProcessFaults, DISABLED_OneRank) {
 
 struct Case {
   int size;
-  int rank;           // of the fault
-  std::string fault;  // kill, stop, cut
-  int at;             // 0 to 9: the part of the plan
+  int rank;                   // of the fault
+  std::string fault;          // kill, stop, cut, slow
+  int at;                     // 0 to 9: the part of the plan
+  std::string kind = "gloo";  // or "nccl": each rank has a GPU
 };
 
 using Processes = std::vector<std::unique_ptr<RankProcess>>;
@@ -192,7 +196,9 @@ size_t last_step(const std::string& folder, int rank) {
   return step;
 }
 
-std::unique_ptr<RankProcess> start(const ThisRank& what, const std::map<std::string, std::string>& environment = {}) {
+std::unique_ptr<RankProcess> start(const std::string& kind, const ThisRank& what, std::map<std::string, std::string> environment = {}) {
+  environment["HEDDLE_TEST_KIND"] = kind;
+  environment["HEDDLE_CUDA_STANDIN_FIRST_DEVICE"] = std::to_string(what.rank);  // the GPUs of a machine are of one process each
   return std::make_unique<RankProcess>("ProcessFaults.DISABLED_OneRank", what, environment);
 }
 
@@ -210,20 +216,22 @@ void expect_sentence(const Case& c, int rank, const std::string& errors) {
   // A rank that was cut off still reports, perhaps too late.
   const bool right = c.fault == "kill"   ? says(ended.c_str())
                      : c.fault == "stop" ? says((lost + " does not answer").c_str())
+                     : c.fault == "slow" ? says((lost + " did not come to").c_str())
                                          : (says("connections of") && says((lost + " with").c_str())) || says(ended.c_str());
   EXPECT_TRUE(right);
 }
 
 void check_case(const Case& c, const std::string& expected) {
-  SCOPED_TRACE(c.fault + " of rank " + std::to_string(c.rank) + " of " + std::to_string(c.size) + " at " + std::to_string(c.at));
-  const std::string folder = folder_of("faults-" + c.fault + std::to_string(c.rank * 100 + c.size * 10 + c.at));
+  SCOPED_TRACE(c.kind + ": " + c.fault + " of rank " + std::to_string(c.rank) + " of " + std::to_string(c.size) + " at " +
+               std::to_string(c.at));
+  const std::string folder = folder_of("faults-" + c.kind + c.fault + std::to_string(c.rank * 100 + c.size * 10 + c.at));
   std::filesystem::remove_all(folder);
   Processes processes;
   for (int rank = 0; rank < c.size; ++rank)
-    processes.push_back(
-        start({rank, c.size, folder}, rank != c.rank ? std::map<std::string, std::string>()
-                                                     : std::map<std::string, std::string>{{"HEDDLE_TEST_FAULT", c.fault},
-                                                                                          {"HEDDLE_TEST_FAULT_AT", std::to_string(c.at)}}));
+    processes.push_back(start(c.kind, {rank, c.size, folder},
+                              rank != c.rank ? std::map<std::string, std::string>()
+                                             : std::map<std::string, std::string>{{"HEDDLE_TEST_FAULT", c.fault},
+                                                                                  {"HEDDLE_TEST_FAULT_AT", std::to_string(c.at)}}));
   const auto all_others_know = [&] {
     for (int rank = 0; rank < c.size; ++rank)
       if (rank != c.rank && read_file(error_file(folder, rank)).find('\n') == std::string::npos) return false;
@@ -242,7 +250,8 @@ void check_case(const Case& c, const std::string& expected) {
   }
   if (c.fault == "kill") {
     ASSERT_EQ(processes[static_cast<size_t>(c.rank)]->wait(), 1000 + SIGKILL);
-    processes[static_cast<size_t>(c.rank)] = start({c.rank, c.size, folder}, {{"HEDDLE_TEST_STATE", state_file(folder, survivor, step)}});
+    processes[static_cast<size_t>(c.rank)] =
+        start(c.kind, {c.rank, c.size, folder}, {{"HEDDLE_TEST_STATE", state_file(folder, survivor, step)}});
   }
   if (c.fault == "stop") processes[static_cast<size_t>(c.rank)]->signal(SIGCONT);
   for (const auto& process : processes) ASSERT_EQ(process->wait(), 0) << process->said();
@@ -252,27 +261,39 @@ void check_case(const Case& c, const std::string& expected) {
 }
 
 std::vector<Case> cases() {
-  if (!std::getenv("HEDDLE_LONG_TESTS"))
-    return {{3, 0, "kill", 2}, {3, 1, "kill", 9}, {4, 3, "kill", 5}, {3, 0, "stop", 3},
-            {3, 2, "stop", 7}, {3, 1, "cut", 4},  {4, 0, "cut", 8}};
-  std::vector<Case> all;
+  std::vector<Case> all = {{3, 0, "kill", 2}, {3, 1, "kill", 9}, {4, 3, "kill", 5}, {3, 0, "stop", 3},
+                           {3, 2, "stop", 7}, {3, 1, "cut", 4},  {4, 0, "cut", 8},  {3, 2, "slow", 4}};
+  if (has_cuda())
+    all.insert(all.end(), {{3, 0, "kill", 4, "nccl"},
+                           {3, 2, "kill", 8, "nccl"},
+                           {3, 1, "stop", 5, "nccl"},
+                           {3, 0, "cut", 6, "nccl"},
+                           {3, 1, "slow", 3, "nccl"}});
+  if (!std::getenv("HEDDLE_LONG_TESTS")) return all;
+  all.clear();
   for (const int size : {3, 4})
     for (const char* const fault : {"kill", "stop", "cut"})
       for (int rank = 0; rank < size; ++rank)
         for (int at = 0; at < 10; ++at) all.push_back({size, rank, fault, at});
+  for (const char* const fault : {"kill", "stop", "cut"})
+    for (int rank = 0; rank < 3 && has_cuda(); ++rank)
+      for (int at = 0; at < 10; ++at) all.push_back({3, rank, fault, at, "nccl"});
   return all;
 }
 
 TEST(ProcessFaults, EndAllRunsAndTheTrainingGoesOnToTheSameBits) {
-  std::map<int, std::string> expected;
-  for (const int size : {3, 4}) {
-    const std::vector<Trained> undisturbed = train({size, false}, training_job(), "undisturbed " + std::to_string(size));
+  std::map<std::pair<std::string, int>, std::string> expected;
+  for (const Case& c : cases()) {
+    std::string& bytes = expected[{c.kind, c.size}];
+    if (!bytes.empty()) continue;
+    const std::vector<Trained> undisturbed =
+        train({c.size, false, c.kind == "nccl" ? c.kind : "sim"}, training_job(), "undisturbed " + std::to_string(c.size));
     expect_alike(undisturbed);
-    expected[size] = bytes_of(undisturbed[0].variables);
+    bytes = bytes_of(undisturbed[0].variables);
   }
   size_t done = 0;
   for (const Case& c : cases()) {
-    check_case(c, expected[c.size]);
+    check_case(c, expected[{c.kind, c.size}]);
     ++done;
     if (::testing::Test::HasFatalFailure()) break;
   }
@@ -289,7 +310,7 @@ void check_moment(uint64_t seed, const std::string& expected) {
   const std::string folder = folder_of("moment-" + std::to_string(seed));
   std::filesystem::remove_all(folder);
   Processes processes;
-  for (int rank = 0; rank < size; ++rank) processes.push_back(start({rank, size, folder}));
+  for (int rank = 0; rank < size; ++rank) processes.push_back(start("gloo", {rank, size, folder}));
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 250'000));
   RankProcess& hit = *processes[static_cast<size_t>(victim)];
   hit.signal(kills ? SIGKILL : SIGSTOP);
@@ -308,7 +329,7 @@ void check_moment(uint64_t seed, const std::string& expected) {
     if (ended != 0 && last_step(folder, survivor) < training_job().steps.size()) {
       const size_t step = last_step(folder, survivor);
       const std::map<std::string, std::string> from = {{"HEDDLE_TEST_STATE", step > 0 ? state_file(folder, survivor, step) : ""}};
-      processes[static_cast<size_t>(victim)] = start({victim, size, folder}, from);
+      processes[static_cast<size_t>(victim)] = start("gloo", {victim, size, folder}, from);
     }
   } else {
     hit.signal(SIGCONT);

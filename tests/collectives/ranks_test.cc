@@ -22,7 +22,9 @@ bool says(const Status& status, const std::string& text) {
 }
 
 TEST_P(Ranks, ThatDoNotComeAreNamedAtTheTimeOut) {
-  AllRanks ranks = ranks_of(GetParam(), "missing", 3, 50);
+  // Connecting GPUs takes its time, too.
+  const int timeout_ms = GetParam().kind == "nccl" ? 500 : 50;
+  AllRanks ranks = ranks_of(GetParam(), "missing", 3, timeout_ms);
   std::thread other([&] { ranks[2]->run(); });
   ranks[0]->run();
   other.join();
@@ -32,7 +34,8 @@ TEST_P(Ranks, ThatDoNotComeAreNamedAtTheTimeOut) {
     EXPECT_TRUE(
         GetParam().kind == "gloo"
             ? says(status, "of 3 ranks only ranks 0 and 2 came to file:") && says(status, "missing: rank 1; start them")
-            : says(status, "rank 1 has left communicator \"world\" of \"local:missing\": it did not compare its collectives within 50 ms"))
+            : says(status, "rank 1 has left communicator \"world\" of \"local:missing\": it did not compare its collectives within " +
+                               std::to_string(timeout_ms) + " ms"))
         << status.text();
   }
   expect_right(ranks);
@@ -42,11 +45,13 @@ TEST_P(Ranks, ThatDoNotComeToALaterCollectiveAreNamed) {
   AllRanks ranks = ranks_of(GetParam(), "late", 2, 100);
   expect_right(ranks);
   ranks[1]->run();
+  const std::string left = "rank 0 has left communicator \"world\" of \"local:late\": ";
   EXPECT_TRUE(GetParam().kind == "gloo"
                   ? says(ranks[1]->status, "rank 0 did not come to \"sum0\" (operation 3) of communicator \"world\" of \"file:") &&
                         says(ranks[1]->status, "within 100 ms; rank 1 had come, rank 0 was in no collective, after operation 2")
-                  : says(ranks[1]->status,
-                         "rank 0 has left communicator \"world\" of \"local:late\": it did not come to a collective within 100 ms"))
+              : GetParam().kind == "nccl"
+                  ? says(ranks[1]->status, (left + "it did not come to \"sum0\" (operation 2) within 100 ms").c_str())
+                  : says(ranks[1]->status, (left + "it did not come to a collective within 100 ms").c_str()))
       << ranks[1]->status.text();
   expect_right(ranks);
 }

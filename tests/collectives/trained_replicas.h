@@ -27,6 +27,7 @@ struct Trained {
   std::vector<Arrays> outputs;                         // by step
   std::map<std::string, int> on_host;                  // the types of the steps that the host did, of the last plan; how many of each
   std::set<int32_t> classes_of_groups;                 // of the streams on which it launches collectives
+  std::set<std::string> kernels_of_groups;             // which it launches
 };
 
 inline std::vector<std::string> devices_of(const Crew& crew) {
@@ -98,10 +99,10 @@ inline Trained train_rank(const Crew& crew, const Job& job, int rank, const std:
     }
     const std::shared_ptr<const Plan> plan = last_plan(session);
     for (const PlanStep& step : plan->steps) {
-      if (!step.on_device)
-        ++trained.on_host[step.type];
-      else if (!step.on_device->group.empty())
-        trained.classes_of_groups.insert(plan->devices[step.on_device->device - 1u].stream_classes[step.on_device->stream]);
+      if (!step.on_device) ++trained.on_host[step.type];
+      if (!step.on_device || step.on_device->group.empty()) continue;
+      trained.classes_of_groups.insert(plan->devices[step.on_device->device - 1u].stream_classes[step.on_device->stream]);
+      trained.kernels_of_groups.insert(step.kernel->name);
     }
     return detail::read_variables(session, Internals::of(nets).nets[0], &trained);
   };

@@ -39,9 +39,9 @@ inline const std::string image_plugin = HEDDLE_BINARY_DIR "/lib/image.so";
 inline const std::string example_plugin = HEDDLE_BINARY_DIR "/lib/example.so";
 // Names of the plugins that come with Heddle, in the order in which they are loaded, each followed by a space.
 #ifdef HEDDLE_WITH_CUDA
-inline const std::string bundled_plugins = "cpu cuda gloo image sim ";
+inline const std::string bundled_plugins = "cpu cuda gloo image nccl sim ";
 #else
-inline const std::string bundled_plugins = "cpu gloo image sim ";
+inline const std::string bundled_plugins = "cpu gloo image nccl sim ";
 #endif
 inline std::string test_plugin(const std::string& name) {
   return HEDDLE_BINARY_DIR "/lib/test/" + name + ".so";

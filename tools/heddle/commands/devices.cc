@@ -1,4 +1,4 @@
-// devices: lists the devices of all backends, or why one offers none.
+// devices: lists the devices of all backends, or why one offers none, and what other plugins say of the libraries that they work with.
 #include <fmt/format.h>
 
 #include "base/text/text.h"
@@ -9,10 +9,23 @@
 namespace heddle::tool {
 namespace {
 
+// Adds what a plugin says of libraries that it opens, or why it offers nothing.
+void add_description(const Library& library, Report& report, Json& plugins, Json& unavailable) {
+  const std::string name = library.plugin().name;
+  const Library::Description description = library.describe();
+  if (!description.offers) {
+    unavailable.push_back({{"backend", name}, {"reason", description.text}});
+    report.say(fmt::format("{}: none, {}", name, description.text));
+  } else if (!description.text.empty()) {
+    plugins.push_back({{"name", name}, {"description", description.text}});
+    report.say(fmt::format("{}  {}", name, description.text));
+  }
+}
+
 int devices(Report& report) {
   const auto runtime = make_runtime(report.common);
   if (!runtime.ok()) return report.fail(runtime.status());
-  Json list = Json::array(), unavailable = Json::array();
+  Json list = Json::array(), unavailable = Json::array(), described = Json::array();
   list.push_back(
       {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", fmt::format("{} threads", runtime->threads())}});
   report.say(fmt::format("cpu:0  {} threads", runtime->threads()));
@@ -45,7 +58,9 @@ int devices(Report& report) {
       }
     }
   }
+  for (const auto& plugin : registry->plugins()) add_description(*plugin->library, report, described, unavailable);
   report.json["devices"] = list;
+  report.json["plugins"] = described;
   report.json["unavailable"] = unavailable;
   return 0;
 }
@@ -56,6 +71,6 @@ const Command devices_command = {"devices",
                                  "devices of all backends",
                                  "heddle devices",
                                  [](CLI::App&) -> Run { return devices; },
-                                 {{"devices", {"devices", "unavailable"}}}};
+                                 {{"devices", {"devices", "unavailable", "plugins"}}}};
 
 }  // namespace heddle::tool

@@ -370,6 +370,7 @@ Status TrainingJob::run() {
   }
   interruptible_.emplace([this] { trainer_->cancel(); });
   if (place_.size > 1) report_.say(fmt::format("{} ranks train together, by {}", place_.size, place_.rendezvous));
+  say_collectives();
   say_rank("begins");
   Status status = trainer_->run();
   say_rank("ends");

@@ -95,6 +95,7 @@ class TrainingJob {
   void say_classes() const;
   void warn_of_no_output() const;
   void note_host_steps();
+  void say_collectives() const;
   Status save_nets_with_variables();
   Status save_curve();
   Result<std::set<std::string>> not_finite() const;

@@ -96,6 +96,19 @@ void TrainingJob::note_host_steps() {
   report_.diagnose(note.diagnostic());
 }
 
+// Says which kernels of devices do the collectives: of a library, as nccl:AllReduce, or by copies, as cuda:AllReduce.
+void TrainingJob::say_collectives() const {
+  const std::shared_ptr<const PlanInfo> plan = trainer_->plan();
+  if (!plan) return;
+  std::set<std::string> names, devices, kernels;
+  for (const PlanInfo::Collective& collective : plan->collectives) names.insert(collective.name), devices.insert(collective.device);
+  for (const PlanInfo::Step& step : plan->steps)
+    if (names.contains(step.name) && !step.device.starts_with("cpu") && !step.kernel.starts_with("cpu:")) kernels.insert(step.kernel);
+  if (!kernels.empty())
+    report_.say(fmt::format("collectives on {} by {}", join({devices.begin(), devices.end()}, " and "),
+                            join({kernels.begin(), kernels.end()}, ", ")));
+}
+
 Status TrainingJob::save() {
   Status saved = o_.output.empty() ? Status() : save_nets_with_variables();
   Status drawn = o_.curve.empty() ? Status() : save_curve();
