@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "base/device_name.h"
 #include "base/text/limit_names.h"
-#include "device/communicators.h"
+#include "device/communicator_turns.h"
 #include "device/device.h"
 #include "device/resources.h"
 #include "memory/offsets/offsets.h"

@@ -3,7 +3,7 @@
 // A plugin's create runs on the thread that requests the resource first, under no lock: other resources are found and made meanwhile, and
 // it may request others itself; other threads that request the same one wait. A resource that could not be made leaves nothing in the
 // table, and the next request tries again. A resource lives as long as its table or any user of it, and the resources it needs live as long
-// as it does. Objects of communicator scope belong to runs, and are in no table (device/communicators.h).
+// as it does. Objects of communicator scope belong to runs, and are in no table (device/communicator_turns.h).
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/communicators.h"
+#include "device/communicator_turns.h"
 #include "device/resources.h"
 #include "plugin/host.h"
 

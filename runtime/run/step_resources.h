@@ -1,6 +1,6 @@
 // StepResources: the resources of the steps of one context, as their kernels see them: a pointer for each slot. Resources of session scope
 // or wider exist already, and the plan's slots hold them. Objects of communicator scope belong to runs: each run has its turn with them
-// (device/communicators.h). Resources of stream scope are made here, one for each stream on which a step requests it, in the table of its
+// (device/communicator_turns.h). Resources of stream scope are made here, one for each stream on which a step requests it, in the table of its
 // holder (holder_of). On the host a context is a stream, and its resources are destroyed with the context; resources of a device's streams
 // belong to the workspace, as the streams do, whichever plans use them.
 //
@@ -20,7 +20,7 @@
 #include "base/threads/interruption.h"
 #include "base/threads/mutex.h"
 #include "compile/plan.h"
-#include "device/communicators.h"
+#include "device/communicator_turns.h"
 #include "device/resources.h"
 #include "heddle/status.h"
 #include "memory/workspace.h"
