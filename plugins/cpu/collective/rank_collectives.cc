@@ -17,24 +17,7 @@ int64_t width_of(heddle_dtype dtype) {
   return static_cast<int64_t>(byte_width(dtype));
 }
 
-// The part of one rank in `count` elements from `first` on, which are divided among all: the first ranks have one more.
-template <class Range>
-Range share(int64_t first, int64_t count, int32_t rank, int32_t size) {
-  const int64_t each = count / size, rest = count % size;
-  return {first + rank * each + std::min<int64_t>(rank, rest), each + (rank < rest ? 1 : 0)};
-}
-
 }  // namespace
-
-RankCollectives::RankCollectives(RankConnections& connections, int32_t rank, int32_t size)
-    : connections_(connections), rank_(rank), size_(size) {}
-
-void RankCollectives::begin(RankClock::time_point until) {
-  until_ = until;
-  connections_.begin();
-  ++sequence_;
-  ++number_;
-}
 
 // With many ranks a chunk has more bytes, so that the parts of ranks do not become short messages.
 int64_t RankCollectives::chunk_bytes() const {
@@ -44,62 +27,6 @@ int64_t RankCollectives::chunk_bytes() const {
 char* RankCollectives::sized(std::vector<char>& buffer, uint64_t bytes) {
   if (buffer.size() < bytes) buffer.resize(bytes);
   return buffer.data();
-}
-
-// ---------------------------------------------------------------- messages
-
-// The number of what goes together (23 bits), the step in it (16) and the number of bytes (24): ranks that disagree about a size never take
-// each other's bytes.
-uint64_t RankCollectives::tag(int64_t step, uint64_t bytes) const {
-  return (sequence_ & 0x7fffff) << 40 | (static_cast<uint64_t>(step) & 0xffff) << 24 | (bytes & 0xffffff);
-}
-
-Status RankCollectives::send(int32_t peer, const char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step) {
-  if (bytes == 0) return {};
-  RankMemory* const place = connections_.memory(peer, const_cast<char*>(data), place_bytes);
-  if (!place) return {HEDDLE_ERROR_OUT_OF_MEMORY, "a place to send from"};
-  return connections_.send(*place, tag(step, bytes), offset, bytes);
-}
-
-Status RankCollectives::receive(int32_t peer, char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step) {
-  if (bytes == 0) return {};
-  RankMemory* const place = connections_.memory(peer, data, place_bytes);
-  if (!place) return {HEDDLE_ERROR_OUT_OF_MEMORY, "a place to receive into"};
-  return connections_.receive(*place, tag(step, bytes), offset, bytes);
-}
-
-Status RankCollectives::send_all(int32_t peer, const char* data, uint64_t bytes, int64_t step) {
-  const auto chunk = static_cast<uint64_t>(min_chunk_bytes);
-  for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(send(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
-  return {};
-}
-
-Status RankCollectives::receive_all(int32_t peer, char* data, uint64_t bytes, int64_t step) {
-  const auto chunk = static_cast<uint64_t>(min_chunk_bytes);
-  for (uint64_t at = 0; at < bytes; at += chunk) HEDDLE_PLUGIN_CHECK(receive(peer, data, bytes, at, std::min(chunk, bytes - at), step++));
-  return {};
-}
-
-Status RankCollectives::wait(int32_t peer, const void* data, uint64_t place_bytes) {
-  if (place_bytes == 0) return {};
-  RankMemory* const place = connections_.memory(peer, const_cast<void*>(data), place_bytes);
-  if (!place) return {HEDDLE_ERROR_OUT_OF_MEMORY, "a place to wait for"};
-  return connections_.wait(*place, until_);
-}
-
-// Each peer gets the bytes at given(peer) and gives those at taken(peer).
-template <class Given, class Taken>
-Status RankCollectives::swap(uint64_t bytes, const Given& given, const Taken& taken) {
-  for (int32_t peer = 0; peer < size_; ++peer)
-    if (peer != rank_) HEDDLE_PLUGIN_CHECK(receive_all(peer, taken(peer), bytes, 0));
-  for (int32_t peer = 0; peer < size_; ++peer)
-    if (peer != rank_) HEDDLE_PLUGIN_CHECK(send_all(peer, given(peer), bytes, 0));
-  for (int32_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    HEDDLE_PLUGIN_CHECK(wait(peer, taken(peer), bytes));
-    HEDDLE_PLUGIN_CHECK(wait(peer, given(peer), bytes));
-  }
-  return {};
 }
 
 // ---------------------------------------------------------------- sums of short tensors
@@ -159,23 +86,7 @@ Status RankCollectives::along_tree(const Elements& x) {
     combine({{slots, slots + bytes}}, 2, inner, partial, partial, 1, slots);
   }
   if (rank_ == 0) combine({{slots, nullptr}}, 1, x.reduction, partial, x.dtype, x.divisor, x.out);
-  return along_tree(x.out, static_cast<uint64_t>(x.count * width_of(x.dtype)), 0);
-}
-
-// From the root to all: each rank that has the bytes gives them to the one `step` ranks after it, the longest step first.
-Status RankCollectives::along_tree(char* data, uint64_t bytes, int32_t root) {
-  const int32_t place = (rank_ - root + size_) % size_;
-  int32_t step = 1;
-  while (step < size_) step *= 2;
-  for (step /= 2; step > 0; step /= 2) {
-    if (place % step != 0) continue;
-    const bool gives = place % (2 * step) == 0;
-    if (gives && place + step >= size_) continue;
-    const int32_t peer = ((gives ? place + step : place - step) + root) % size_;
-    HEDDLE_PLUGIN_CHECK(gives ? send_all(peer, data, bytes, 1) : receive_all(peer, data, bytes, 1));
-    HEDDLE_PLUGIN_CHECK(wait(peer, data, bytes));
-  }
-  return {};
+  return give_along_tree(x.out, static_cast<uint64_t>(x.count * width_of(x.dtype)), 0);
 }
 
 // ---------------------------------------------------------------- sums of long ones
@@ -198,14 +109,14 @@ class RankCollectives::Chunks {
     HEDDLE_PLUGIN_CHECK(
         each_peer([&](int32_t, int32_t from) { return ranks_.receive(from, slot(chunk, from), slot_bytes_, 0, own, 2 * chunk); }));
     return each_peer([&](int32_t to, int32_t) {
-      const Range theirs = range_(chunk, to);
+      const ElementRange theirs = range_(chunk, to);
       return ranks_.send(to, x_.in, bytes(count_, sent_), bytes(theirs.first, sent_), bytes(theirs.count, sent_), 2 * chunk);
     });
   }
   // Combines this rank's part of a chunk, once all have given theirs.
   Status combine(int64_t chunk, char* out) {
     HEDDLE_PLUGIN_CHECK(each_peer([&](int32_t, int32_t from) { return ranks_.wait(from, slot(chunk, from), slot_bytes_); }));
-    const Range own = range_(chunk, ranks_.rank_);
+    const ElementRange own = range_(chunk, ranks_.rank_);
     const Given given = {slot(chunk, 0), slot_bytes_, static_cast<size_t>(ranks_.rank_), x_.in + own.first * sent_};
     const auto data = [](const void* of, size_t part) -> const void* {
       const auto& all = *static_cast<const Given*>(of);
@@ -253,11 +164,11 @@ class RankCollectives::Chunks {
     return {};
   }
   Status give(int64_t chunk, int32_t to) {
-    const Range own = range_(chunk, ranks_.rank_);
+    const ElementRange own = range_(chunk, ranks_.rank_);
     return ranks_.send(to, x_.out, bytes(count_, width_), bytes(own.first, width_), bytes(own.count, width_), 2 * chunk + 1);
   }
   Status take(int64_t chunk, int32_t from) {
-    const Range theirs = range_(chunk, from);
+    const ElementRange theirs = range_(chunk, from);
     return ranks_.receive(from, x_.out, bytes(count_, width_), bytes(theirs.first, width_), bytes(theirs.count, width_), 2 * chunk + 1);
   }
 
@@ -277,7 +188,7 @@ Status RankCollectives::in_chunks(const Elements& x, int64_t chunks, const Range
   HEDDLE_PLUGIN_CHECK(all.begin(0));
   for (int64_t c = 0; c < chunks; ++c) {
     if (c + 1 < chunks) HEDDLE_PLUGIN_CHECK(all.begin(c + 1));
-    const Range own = range(c, rank_);
+    const ElementRange own = range(c, rank_);
     HEDDLE_PLUGIN_CHECK(all.combine(c, result == Result::kept ? kept : x.out + own.first * width_of(x.dtype)));
     if (result == Result::kept) kept += own.count * width_of(x.dtype);
     if (result == Result::to_all) HEDDLE_PLUGIN_CHECK(all.give_to_all(c));
@@ -291,8 +202,8 @@ Status RankCollectives::all_reduce_elements(const Elements& x) {
   if (x.count * width_of(x.sent) <= short_bytes) return size_ >= tree_from ? along_tree(x) : exchange_whole(x);
   const int64_t of_chunk = chunk_bytes() / width_of(x.sent), chunks = (x.count + of_chunk - 1) / of_chunk;
   const auto range = [&](int64_t chunk, int32_t rank) {
-    if (chunk < 0) return Range{0, x.count};
-    return share<Range>(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
+    if (chunk < 0) return ElementRange{0, x.count};
+    return share_of_rank(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
   };
   return in_chunks(x, chunks, range, Result::to_all, 0, nullptr);
 }
@@ -351,7 +262,7 @@ Status RankCollectives::all_reduce(Parts mine, Reduction reduction) {
     };
     each([&](uint32_t tensor, uint64_t at, uint64_t n) { std::memcpy(packed + at, mine[0]->inputs[tensor]->data, n); });
     HEDDLE_PLUGIN_CHECK(all_reduce_elements({packed, result, count, dtype, dtype, reduction, static_cast<int64_t>(participants(mine))}));
-    ++sequence_;
+    next();
     each([&](uint32_t tensor, uint64_t at, uint64_t n) { std::memcpy(mine[0]->outputs[tensor]->data, result + at, n); });
   }
   for (uint32_t tensor = 0; tensor < tensors; ++tensor) {
@@ -359,7 +270,7 @@ Status RankCollectives::all_reduce(Parts mine, Reduction reduction) {
     Elements x;
     HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
     HEDDLE_PLUGIN_CHECK(all_reduce_elements(x));
-    ++sequence_;
+    next();
     const heddle_tensor& y = *mine[0]->outputs[tensor];
     for (size_t part = 1; part < mine.size() && y.byte_size > 0; ++part)
       std::memcpy(mine[part]->outputs[tensor]->data, y.data, y.byte_size);
@@ -370,13 +281,13 @@ Status RankCollectives::all_reduce(Parts mine, Reduction reduction) {
 Status RankCollectives::reduce(Parts mine, Reduction reduction, int64_t root) {
   const auto devices = static_cast<int64_t>(mine.size());
   const auto root_rank = static_cast<int32_t>(root / devices);
-  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, next()) {
     Elements x;
     HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
     const int64_t of_chunk = chunk_bytes() / width_of(x.sent), chunks = (x.count + of_chunk - 1) / of_chunk;
     const auto range = [&](int64_t chunk, int32_t rank) {
-      if (chunk < 0) return Range{0, x.count};
-      return share<Range>(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
+      if (chunk < 0) return ElementRange{0, x.count};
+      return share_of_rank(chunk * of_chunk, std::min(of_chunk, x.count - chunk * of_chunk), rank, size_);
     };
     if (x.count > 0) HEDDLE_PLUGIN_CHECK(in_chunks(x, chunks, range, Result::to_root, root_rank, nullptr));
     const uint64_t bytes = mine[0]->outputs[tensor]->byte_size;
@@ -390,15 +301,15 @@ Status RankCollectives::reduce(Parts mine, Reduction reduction, int64_t root) {
 }
 
 Status RankCollectives::reduce_scatter(Parts mine, Reduction reduction) {
-  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, next()) {
     Elements x;
     HEDDLE_PLUGIN_CHECK(reduce_whole(mine, tensor, reduction, &x));
     const int64_t each = x.count / size_;  // of the devices of a rank together
     if (each == 0) continue;
     const int64_t of_chunk = chunk_bytes() / width_of(x.sent) / size_, chunks = (each + of_chunk - 1) / of_chunk;
     const auto range = [&](int64_t chunk, int32_t rank) {
-      if (chunk < 0) return Range{0, x.count};
-      return Range{rank * each + chunk * of_chunk, std::min(of_chunk, each - chunk * of_chunk)};
+      if (chunk < 0) return ElementRange{0, x.count};
+      return ElementRange{rank * each + chunk * of_chunk, std::min(of_chunk, each - chunk * of_chunk)};
     };
     const auto bytes = static_cast<uint64_t>(each * width_of(x.dtype));
     char* const kept = mine.size() == 1 ? static_cast<char*>(mine[0]->outputs[tensor]->data) : sized(result_, bytes);
@@ -412,7 +323,7 @@ Status RankCollectives::reduce_scatter(Parts mine, Reduction reduction) {
 
 // The output of the first device gets all, and is where the other ranks' rows arrive.
 Status RankCollectives::all_gather(Parts mine) {
-  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, next()) {
     const uint64_t block = mine[0]->inputs[tensor]->byte_size, of_rank = block * mine.size();
     if (block == 0) continue;
     char* const all = static_cast<char*>(mine[0]->outputs[tensor]->data);
@@ -429,7 +340,7 @@ Status RankCollectives::all_gather(Parts mine) {
 // A message has the blocks of all devices of a rank for all of another: those of the first device first, each in the order of targets.
 Status RankCollectives::all_to_all(Parts mine) {
   const size_t devices = mine.size();
-  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, next()) {
     const uint64_t block = mine[0]->inputs[tensor]->byte_size / participants(mine);
     if (block == 0) continue;
     const uint64_t message = block * devices * devices;
@@ -458,7 +369,7 @@ Status RankCollectives::all_to_all(Parts mine) {
 Status RankCollectives::broadcast(Parts mine, int64_t root) {
   const auto devices = static_cast<int64_t>(mine.size());
   const auto root_rank = static_cast<int32_t>(root / devices);
-  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, ++sequence_) {
+  for (uint32_t tensor = 0; tensor < mine[0]->input_count; ++tensor, next()) {
     const heddle_tensor& y = *mine[0]->outputs[tensor];
     if (y.byte_size == 0) continue;
     const void* const given = mine[static_cast<size_t>(root % devices)]->inputs[tensor]->data;
@@ -467,55 +378,6 @@ Status RankCollectives::broadcast(Parts mine, int64_t root) {
     for (size_t part = 1; part < mine.size(); ++part) std::memcpy(mine[part]->outputs[tensor]->data, y.data, y.byte_size);
   }
   return {};
-}
-
-// If there are many bytes, the root gives each rank a part, which that gives to the others.
-Status RankCollectives::broadcast_bytes(char* data, uint64_t bytes, int32_t root) {
-  if (size_ == 2 || bytes <= static_cast<uint64_t>(short_bytes)) return along_tree(data, bytes, root);
-  const auto part = [&](int32_t rank) { return share<Range>(0, static_cast<int64_t>(bytes), rank, size_); };
-  const auto at = [&](int32_t rank) { return data + part(rank).first; };
-  const auto length = [&](int32_t rank) { return static_cast<uint64_t>(part(rank).count); };
-  constexpr int64_t second = 1 << 15;  // the number of the first step after that in which the root gives
-  for (int32_t peer = 0; peer < size_; ++peer)
-    if (peer != rank_ && rank_ != root)
-      HEDDLE_PLUGIN_CHECK(
-          receive_all(peer, at(peer == root ? rank_ : peer), length(peer == root ? rank_ : peer), peer == root ? 0 : second));
-  if (rank_ != root) {
-    HEDDLE_PLUGIN_CHECK(receive_all(root, at(root), length(root), second));
-    HEDDLE_PLUGIN_CHECK(wait(root, at(rank_), length(rank_)));
-  }
-  for (int32_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    if (rank_ == root) HEDDLE_PLUGIN_CHECK(send_all(peer, at(peer), length(peer), 0));
-    if (peer != root) HEDDLE_PLUGIN_CHECK(send_all(peer, at(rank_), length(rank_), second));
-  }
-  for (int32_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    HEDDLE_PLUGIN_CHECK(wait(peer, at(peer), length(peer)));
-    HEDDLE_PLUGIN_CHECK(wait(peer, at(rank_), length(rank_)));
-  }
-  return {};
-}
-
-// In round k each rank hears of the one 2^k ranks before it, and so of all that this one has heard of.
-Status RankCollectives::barrier() {
-  char* const bytes = sized(packed_, 2);
-  int64_t round = 0;
-  for (int32_t step = 1; step < size_; step *= 2, ++round) {
-    const int32_t to = (rank_ + step) % size_, from = (rank_ + size_ - step) % size_;
-    HEDDLE_PLUGIN_CHECK(receive(from, bytes + 1, 1, 0, 1, round));
-    HEDDLE_PLUGIN_CHECK(send(to, bytes, 1, 0, 1, round));
-    HEDDLE_PLUGIN_CHECK(wait(from, bytes + 1, 1));
-    HEDDLE_PLUGIN_CHECK(wait(to, bytes, 1));
-  }
-  return {};
-}
-
-Status RankCollectives::exchange(const void* mine, uint64_t bytes, void* all) {
-  const auto of = [&](int32_t rank) { return static_cast<char*>(all) + static_cast<uint64_t>(rank) * bytes; };
-  std::memcpy(of(rank_), mine, bytes);
-  return swap(
-      bytes, [&](int32_t) { return of(rank_); }, of);
 }
 
 }  // namespace heddle::cpu

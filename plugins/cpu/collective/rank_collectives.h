@@ -8,30 +8,22 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "collective/message_sizes.h"
+#include "collective/rank_messages.h"
 #include "collective/reductions.h"
 #include "shared/collective_parts.h"
-#include "shared/ranks/rank_connections.h"
 
 namespace heddle::cpu {
 
 using operators::Parts;
-using operators::RankClock;
-using operators::RankConnections;
-using operators::RankMemory;
 
 // The collectives of one rank, one after another. One thread uses it. The participants are the ranks' parts: those of rank 0 first. Each
 // rank has as many. Errors of all functions: those of RankConnections::wait().
-class RankCollectives {
+class RankCollectives : private RankMessages {
  public:
-  RankCollectives(RankConnections& connections, int32_t rank, int32_t size);
-  // Begins a collective, which fails at `until`.
-  void begin(RankClock::time_point until);
-  // The number of collectives that have begun.
-  uint64_t number() const { return number_; }
+  using RankMessages::begin, RankMessages::number, RankMessages::barrier, RankMessages::exchange;
+  using RankMessages::RankMessages;
   size_t participants(Parts mine) const { return mine.size() * static_cast<size_t>(size_); }
 
   // Do the work of the operators of these names for all tensors of the parts.
@@ -41,9 +33,6 @@ class RankCollectives {
   Status all_gather(Parts mine);
   Status all_to_all(Parts mine);
   Status broadcast(Parts mine, int64_t root);
-  Status barrier();
-  // Gives `bytes` bytes to all, and fills `all` by rank.
-  Status exchange(const void* mine, uint64_t bytes, void* all);
 
  private:
   // Elements of which all ranks have some: `in` in the dtype in which they go, `out` in that of the tensor. They may be the same.
@@ -54,9 +43,6 @@ class RankCollectives {
     heddle_dtype sent, dtype;
     Reduction reduction;
     int64_t divisor;
-  };
-  struct Range {
-    int64_t first, count;
   };
   // Where the chunks go that a rank has combined.
   enum class Result : uint8_t { to_all, to_root, kept };
@@ -69,27 +55,11 @@ class RankCollectives {
   Status along_tree(const Elements& x);
   template <class RangeOf>
   Status in_chunks(const Elements& x, int64_t chunks, const RangeOf& range, Result result, int32_t root, char* kept);
-  Status broadcast_bytes(char* data, uint64_t bytes, int32_t root);
-  Status along_tree(char* data, uint64_t bytes, int32_t root);
   Status reduce_whole(Parts mine, uint32_t tensor, Reduction reduction, Elements* x);
 
   int64_t chunk_bytes() const;
-  uint64_t tag(int64_t step, uint64_t bytes) const;
-  Status send(int32_t peer, const char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step);
-  Status receive(int32_t peer, char* data, uint64_t place_bytes, uint64_t offset, uint64_t bytes, int64_t step);
-  // Long messages go in several, from step `step` on.
-  Status send_all(int32_t peer, const char* data, uint64_t bytes, int64_t step);
-  Status receive_all(int32_t peer, char* data, uint64_t bytes, int64_t step);
-  template <class Given, class Taken>
-  Status swap(uint64_t bytes, const Given& given, const Taken& taken);
-  Status wait(int32_t peer, const void* data, uint64_t place_bytes);
   static char* sized(std::vector<char>& buffer, uint64_t bytes);
 
-  RankConnections& connections_;
-  const int32_t rank_, size_;
-  uint64_t number_ = 0;    // of the collective
-  uint64_t sequence_ = 0;  // of what goes together: a collective may have several tensors
-  RankClock::time_point until_;
   std::vector<char> slots_, packed_, result_, sum_;  // allocated by the first collective that needs as much
 };
 
