@@ -198,9 +198,7 @@ Status ConvolutionKernel::plan_with(PrepareContext& context, size_t count) {
     HEDDLE_PLUGIN_CHECK(widened_.prepare(device(), *context.input(0), *context.input(1), y));
     own += widened_.scratch_bytes();
   }
-  if (is_widened_ && own > context.scratch_budget())
-    return unsupported("its operands and sums as f32 need " + std::to_string(own) + " bytes of scratch, of which it may have " +
-                       std::to_string(context.scratch_budget()));
+  if (is_widened_) HEDDLE_PLUGIN_CHECK(check_scratch(context, own, "its operands and sums as f32 need"));
   auto call = std::make_unique<PlannedCall>();
   std::vector<uint32_t> inputs;
   cudnn::Graph graph;

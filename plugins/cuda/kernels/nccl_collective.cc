@@ -5,7 +5,6 @@
 // NCCL chose. It combines itself what has the same bits in any order, and sums of f32 and f64 where it is asked to
 // (DeviceLibrary::sums_of_library).
 #include <utility>
-#include <vector>
 
 #include "device/current_device.h"
 #include "kernels/common/nccl_exchange.h"
@@ -23,194 +22,167 @@ namespace {
 //   void move(const Exchange&, uint32_t phase) const;      calls of NCCL, which are started together for all members
 //   Status combine(const Exchange&, uint32_t phase) const; work on the own stream after them
 
-class Reducing {
+class NcclReducing : public Reducing {
  public:
   static constexpr bool always_meets = false;
-  Status create(const CreateContext& context) { return operators::read_reduction(context.attributes, &reduction_); }
 
  protected:
   // Whether NCCL combines the elements: in any order they give the same, or it may be its own order.
   bool by_nccl(const Place& place, heddle_dtype dtype) const {
-    const bool is_float_sum = reduction_ == Reduction::sum && (dtype == HEDDLE_F32 || dtype == HEDDLE_F64);
-    return operators::any_order(dtype, reduction_) || (place.sums_of_library && is_float_sum);
+    const bool is_float_sum = reduction() == Reduction::sum && (dtype == HEDDLE_F32 || dtype == HEDDLE_F64);
+    return operators::any_order(dtype, reduction()) || (place.sums_of_library() && is_float_sum);
   }
   // range(x): what this member combines; gathers(x): whether all elements of all are gathered for that; `more_ranges`: how many it needs
   // room for in scratch besides. All tensors have room of their own there, since NCCL moves them together.
   template <class RangeOf, class Gathers>
   Status prepare_parts(const Place& place, const Device& device, PrepareContext& context, const RangeOf& range, const Gathers& gathers,
                        uint64_t more_ranges) {
-    combinations_ = std::vector<Combination>(context.input_count());
-    uint64_t scratch = 0;
-    for (uint32_t tensor = 0; tensor < context.input_count(); ++tensor) {
-      const heddle_tensor& x = *context.input(tensor);
-      if (place.participants == 1 || by_nccl(place, x.dtype)) continue;
-      const Range own = range(x);
-      HEDDLE_PLUGIN_CHECK(combinations_[tensor].prepare(device, place, reduction_, x, own, gathers(x), scratch));
-      const uint64_t parts = gathers(x) ? place.participants : place.participants - 1 + more_ranges;
-      constexpr uint64_t boundary = 256;
-      scratch += blocks_of(static_cast<int64_t>(parts * static_cast<uint64_t>(own.count) * byte_width(x.dtype)), boundary) * boundary;
-    }
-    if (scratch > context.scratch_budget())
-      return unsupported("it needs " + std::to_string(scratch) + " bytes of scratch, of which it may have " +
-                         std::to_string(context.scratch_budget()));
-    context.set_scratch(scratch);
-    return {};
+    return prepare_each(context, [&](const heddle_tensor& x, uint32_t, Combination& combination, uint64_t* scratch) -> Status {
+      if (place.size() == 1 || by_nccl(place, x.dtype)) return {};
+      const CombinedPart part = {range(x), *scratch, gathers(x)};
+      const uint64_t ranges = part.has_own_too ? place.size() : place.size() - 1 + more_ranges;
+      constexpr int64_t boundary = 256;
+      *scratch += static_cast<uint64_t>(blocks_of(static_cast<int64_t>(ranges * bytes_of(x, part.range.count)), boundary) * boundary);
+      return combination.prepare(device, reduction(), x, place.index(), place.size(), part);
+    });
   }
-  const Combination& combination(uint32_t tensor) const { return combinations_[tensor]; }
-  Reduction reduction() const { return reduction_; }
   // Gives each participant its range of this one's elements; those of the others come to scratch, in order.
   template <class RangeOf>
   void scatter(const Exchange& e, const RangeOf& range) const {
-    char* const scratch = combination(e.tensor).scratch(e);
-    const uint64_t own = e.bytes(range(e.place.own).count);
+    char* const scratch = combination(e.tensor).scratch(e.context);
+    const uint64_t own = e.bytes(range(e.place.index()).count);
     e.swap(
         [&](uint32_t other) {
-          return Bytes{bytes_at(e.x().data, e.bytes(range(other).first)), e.bytes(range(other).count)};
+          return Bytes{element_at(e.x(), range(other).first), e.bytes(range(other).count)};
         },
         [&](uint32_t other) {
-          return Bytes{scratch + (other < e.place.own ? other : other - 1) * own, own};
+          return Bytes{scratch + (other < e.place.index() ? other : other - 1) * own, own};
         });
   }
-
- private:
-  Reduction reduction_ = Reduction::sum;
-  std::vector<Combination> combinations_;  // by tensor
 };
 
 // A small tensor is gathered and combined by all; of a larger one each participant combines a share, which it then gives to all.
-class AllReduce : public Reducing {
+class AllReduce : public NcclReducing {
  public:
   static constexpr uint32_t phases = 2;
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
     return prepare_parts(
         place, device, context,
         [&](const heddle_tensor& x) {
-          return is_small(place, x) ? Range{0, x.element_count} : share_of(x.element_count, x.dtype, place.own, place.participants);
+          return is_small(place, x) ? ElementRange{0, x.element_count} : share_of(x, place.index(), place.size());
         },
         [&](const heddle_tensor& x) { return is_small(place, x); }, 0);
   }
   void move(const Exchange& e, uint32_t phase) const {
     const heddle_tensor &x = e.x(), &y = e.y();
-    const auto share = [&](uint32_t other) { return share_of(x.element_count, x.dtype, other, e.place.participants); };
+    const auto share = [&](uint32_t other) { return share_of(x, other, e.place.size()); };
     if (by_nccl(e.place, e.x().dtype)) {
       if (phase == 0) e.nccl.all_reduce(e.member, x.data, y.data, x.element_count, x.dtype, reduction());
     } else if (is_small(e.place, x)) {
-      if (phase == 0) e.nccl.all_gather(e.member, x.data, combination(e.tensor).scratch(e), x.byte_size);
+      if (phase == 0) e.nccl.all_gather(e.member, x.data, combination(e.tensor).scratch(e.context), x.byte_size);
     } else if (phase == 0) {
       scatter(e, share);
     } else {
-      const auto place_of = [&](uint32_t other) {
-        return Bytes{bytes_at(y.data, e.bytes(share(other).first)), e.bytes(share(other).count)};
-      };
-      e.swap([&](uint32_t) { return place_of(e.place.own); }, place_of);
+      const auto place_of = [&](uint32_t other) { return Bytes{element_at(y, share(other).first), e.bytes(share(other).count)}; };
+      e.swap([&](uint32_t) { return place_of(e.place.index()); }, place_of);
     }
   }
   Status combine(const Exchange& e, uint32_t phase) const {
     if (phase != 0 || by_nccl(e.place, e.x().dtype)) return {};
-    return combination(e.tensor).enqueue(e, bytes_at(e.y().data, e.bytes(combination(e.tensor).range().first)));
+    return combination(e.tensor).enqueue(e.kernel, e.context, e.tensor, element_at(e.y(), combination(e.tensor).range().first));
   }
 
  private:
   static constexpr uint64_t small_bytes = 256 << 10;  // of all participants
-  static bool is_small(const Place& place, const heddle_tensor& x) { return x.byte_size * place.participants <= small_bytes; }
+  static bool is_small(const Place& place, const heddle_tensor& x) { return x.byte_size * place.size() <= small_bytes; }
 };
 
 // Each participant combines a share, and gives it to the root.
-class Reduce : public Reducing {
+class Reduce : public NcclReducing, private Rooted {
  public:
   static constexpr uint32_t phases = 2;
   Status create(const CreateContext& context) {
-    root_ = context.attributes.i("root");
+    HEDDLE_PLUGIN_CHECK(Rooted::create(context));
     return Reducing::create(context);
   }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
-    HEDDLE_PLUGIN_CHECK(operators::check_root(place.participants, root_));
+    HEDDLE_PLUGIN_CHECK(Rooted::prepare(place, device, context));
     return prepare_parts(
-        place, device, context, [&](const heddle_tensor& x) { return share_of(x.element_count, x.dtype, place.own, place.participants); },
+        place, device, context, [&](const heddle_tensor& x) { return share_of(x, place.index(), place.size()); },
         [](const heddle_tensor&) { return false; }, 1);
   }
   void move(const Exchange& e, uint32_t phase) const {
     const heddle_tensor &x = e.x(), &y = e.y();
-    const auto root = static_cast<uint32_t>(root_);
-    const auto share = [&](uint32_t other) { return share_of(x.element_count, x.dtype, other, e.place.participants); };
+    const auto share = [&](uint32_t other) { return share_of(x, other, e.place.size()); };
     if (by_nccl(e.place, e.x().dtype)) {
-      if (phase == 0) e.nccl.reduce(e.member, x.data, y.data, x.element_count, x.dtype, reduction(), root);
+      if (phase == 0) e.nccl.reduce(e.member, x.data, y.data, x.element_count, x.dtype, reduction(), root());
     } else if (phase == 0) {
       scatter(e, share);
     } else {
-      const uint64_t own = e.bytes(share(e.place.own).count);
+      const uint64_t own = e.bytes(share(e.place.index()).count);
       e.swap(
           [&](uint32_t other) {
-            return Bytes{combined(e), other == root ? own : 0};
+            return Bytes{combined(e), other == root() ? own : 0};
           },
           [&](uint32_t other) {
-            return Bytes{bytes_at(y.data, e.bytes(share(other).first)), e.place.own == root ? e.bytes(share(other).count) : 0};
+            return Bytes{element_at(y, share(other).first), e.place.index() == root() ? e.bytes(share(other).count) : 0};
           });
     }
   }
   Status combine(const Exchange& e, uint32_t phase) const {
-    const bool is_root = e.place.own == root_;
+    const bool is_root = e.place.index() == root();
     if (phase == 1) return is_root || e.y().byte_size == 0 ? Status() : e.kernel.fill_zero(e.context, e.y().data, e.y().byte_size);
     return by_nccl(e.place, e.x().dtype)
                ? Status()
-               : combination(e.tensor).enqueue(e,
-                                               is_root ? bytes_at(e.y().data, e.bytes(combination(e.tensor).range().first)) : combined(e));
+               : combination(e.tensor).enqueue(e.kernel, e.context, e.tensor,
+                                               is_root ? element_at(e.y(), combination(e.tensor).range().first) : combined(e));
   }
 
  private:
   // Where a share is until it is sent: in scratch, after the elements of the others.
   char* combined(const Exchange& e) const {
     const Combination& own = combination(e.tensor);
-    return own.scratch(e) + (e.place.participants - 1) * e.bytes(own.range().count);
+    return own.scratch(e.context) + (e.place.size() - 1) * e.bytes(own.range().count);
   }
-  int64_t root_ = 0;
 };
 
-class ReduceScatter : public Reducing {
+class ReduceScatter : public NcclReducing, private Sized {
  public:
   static constexpr uint32_t phases = 1;
   Status create(const CreateContext& context) {
-    size_ = context.attributes.i("size");
+    HEDDLE_PLUGIN_CHECK(Sized::create(context));
     return Reducing::create(context);
   }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
-    HEDDLE_PLUGIN_CHECK(operators::check_size(place.participants, size_));
+    HEDDLE_PLUGIN_CHECK(Sized::prepare(place, device, context));
     return prepare_parts(
         place, device, context,
         [&](const heddle_tensor& x) {
-          const int64_t block = x.element_count / place.participants;
-          return Range{place.own * block, block};
+          const int64_t block = x.element_count / place.size();
+          return ElementRange{place.index() * block, block};
         },
         [](const heddle_tensor&) { return false; }, 0);
   }
   void move(const Exchange& e, uint32_t) const {
-    const int64_t block = e.x().element_count / e.place.participants;
+    const int64_t block = e.x().element_count / e.place.size();
     if (by_nccl(e.place, e.x().dtype))
       e.nccl.reduce_scatter(e.member, e.x().data, e.y().data, block, e.x().dtype, reduction());
     else
-      scatter(e, [&](uint32_t other) { return Range{other * block, block}; });
+      scatter(e, [&](uint32_t other) { return ElementRange{other * block, block}; });
   }
   Status combine(const Exchange& e, uint32_t) const {
-    return by_nccl(e.place, e.x().dtype) ? Status() : combination(e.tensor).enqueue(e, e.y().data);
+    return by_nccl(e.place, e.x().dtype) ? Status() : combination(e.tensor).enqueue(e.kernel, e.context, e.tensor, e.y().data);
   }
-
- private:
-  int64_t size_ = 0;
 };
 
-class Broadcast {
+class Broadcast : public Rooted {
  public:
   static constexpr bool always_meets = false;
   static constexpr uint32_t phases = 1;
-  Status create(const CreateContext& context) { return root_ = context.attributes.i("root"), Status(); }
-  Status prepare(const Place& place, const Device&, PrepareContext&) const { return operators::check_root(place.participants, root_); }
   void move(const Exchange& e, uint32_t) const {
-    if (e.x().byte_size > 0) e.nccl.broadcast(e.member, e.x().data, e.y().data, e.x().byte_size, static_cast<uint32_t>(root_));
+    if (e.x().byte_size > 0) e.nccl.broadcast(e.member, e.x().data, e.y().data, e.x().byte_size, root());
   }
   static Status combine(const Exchange&, uint32_t) { return {}; }
-
- private:
-  int64_t root_ = 0;
 };
 
 // Each waits for a byte of all others, which no one has before the others have come.
@@ -228,29 +200,22 @@ class Barrier {
   static Status combine(const Exchange& e, uint32_t) { return e.kernel.copy_within(e.context, e.y().data, e.x().data, e.x().byte_size); }
 };
 
-class AllGather {
+class AllGather : public Sized {
  public:
   static constexpr bool always_meets = false;
   static constexpr uint32_t phases = 1;
-  Status create(const CreateContext& context) { return size_ = context.attributes.i("size"), Status(); }
-  Status prepare(const Place& place, const Device&, PrepareContext&) const { return operators::check_size(place.participants, size_); }
   static void move(const Exchange& e, uint32_t) {
     if (e.x().byte_size > 0) e.nccl.all_gather(e.member, e.x().data, e.y().data, e.x().byte_size);
   }
   static Status combine(const Exchange&, uint32_t) { return {}; }
-
- private:
-  int64_t size_ = 0;
 };
 
-class AllToAll {
+class AllToAll : public Sized {
  public:
   static constexpr bool always_meets = false;
   static constexpr uint32_t phases = 1;
-  Status create(const CreateContext& context) { return size_ = context.attributes.i("size"), Status(); }
-  Status prepare(const Place& place, const Device&, PrepareContext&) const { return operators::check_size(place.participants, size_); }
   static void move(const Exchange& e, uint32_t) {
-    const uint64_t block = e.y().byte_size / e.place.participants;
+    const uint64_t block = e.y().byte_size / e.place.size();
     e.swap(
         [&](uint32_t other) {
           return Bytes{bytes_at(e.x().data, other * block), block};
@@ -260,12 +225,10 @@ class AllToAll {
         });
   }
   static Status combine(const Exchange& e, uint32_t) {
-    const uint64_t block = e.y().byte_size / e.place.participants;
-    return e.kernel.copy_within(e.context, bytes_at(e.y().data, e.place.own * block), bytes_at(e.x().data, e.place.own * block), block);
+    const uint64_t block = e.y().byte_size / e.place.size();
+    return e.kernel.copy_within(e.context, bytes_at(e.y().data, e.place.index() * block), bytes_at(e.x().data, e.place.index() * block),
+                                block);
   }
-
- private:
-  int64_t size_ = 0;
 };
 
 // ---------------------------------------------------------------- the kernel
@@ -289,7 +252,7 @@ class NcclKernel final : public GpuKernel {
     context.set_tiles(1);
     context.reads_on_host({});
     constexpr uint32_t max_participants = 4095;  // whose trees of combinations text/combine.cuh has room for
-    if (place_.participants > max_participants) return unsupported("a collective of " + std::to_string(place_.participants) + " GPUs");
+    if (place_.size() > max_participants) return unsupported("a collective of " + std::to_string(place_.size()) + " GPUs");
     return operation_.prepare(place_, device(), context);
   }
   Status run(const RunContext& context, int64_t, int64_t) const {
@@ -298,13 +261,13 @@ class NcclKernel final : public GpuKernel {
   }
   Status run_group(const RunGroup& group) const {
     DeviceCollectives& nccl = *nccl_(group[0]);
-    if (nccl.participants() != place_.participants)
-      return invalid("it was prepared for " + std::to_string(place_.participants) + " GPUs, and its communicator has " +
+    if (nccl.participants() != place_.size())
+      return invalid("it was prepared for " + std::to_string(place_.size()) + " GPUs, and its communicator has " +
                      std::to_string(nccl.participants()));
     for (uint32_t i = 0; i < group.size(); ++i)
-      if (of(group[i]).place_.own != nccl.first() + i || of(group[i]).device().index != nccl.device(i))
+      if (of(group[i]).place_.index() != nccl.first() + i || of(group[i]).device().index != nccl.device(i))
         return invalid("its devices have another order than those of its communicator");
-    if (place_.participants == 1) return copy_all(group, nccl);
+    if (place_.size() == 1) return copy_all(group, nccl);
     if (!Operation::always_meets && has_no_elements(group[0])) return {};
     HEDDLE_PLUGIN_CHECK(nccl.enter(Parts(group.parts(), group.size()), node_));
     const uint32_t tensors = group[0].input_count;  // the host makes groups of nodes whose tensors are alike

@@ -151,8 +151,7 @@ Status RecurrentKernel::prepare(PrepareContext& context) {
   if (idle) return {};
   HEDDLE_PLUGIN_CHECK(compile(operands));
   const uint64_t own = launches_.scratch().bytes + MatrixProduct::workspace_alignment, budget = context.scratch_budget();
-  if (own > budget)
-    return unsupported("it needs " + std::to_string(own) + " bytes of scratch, of which it may have " + std::to_string(budget));
+  HEDDLE_PLUGIN_CHECK(check_scratch(context, own));
   HEDDLE_PLUGIN_CHECK(choose_products(std::min(budget - own, MatrixProduct::max_workspace)));
   context.set_scratch(own + workspace_);
   return {};

@@ -109,8 +109,7 @@ Status ComposedAttention::prepare(PrepareContext& context) {
   if (scales_) HEDDLE_PLUGIN_CHECK(prepare_scaling(*context.input(scale)));
   HEDDLE_PLUGIN_CHECK(prepare_softmax());
   const uint64_t own = workspace_at_ + MatrixProduct::workspace_alignment;
-  if (own > budget)
-    return unsupported("it needs " + std::to_string(own) + " bytes of scratch, of which it may have " + std::to_string(budget));
+  HEDDLE_PLUGIN_CHECK(check_scratch(context, own));
   HEDDLE_PLUGIN_CHECK(choose_products(output.dtype, std::min(budget - own, MatrixProduct::max_workspace)));
   context.set_scratch(own + std::max(scoring_.workspace_bytes(), mixing_.workspace_bytes()));
   return {};

@@ -15,6 +15,13 @@ namespace heddle::cuda {
 
 using namespace heddle::plugin;
 
+// Fails if a kernel needs more scratch than it may have. `what`: that needs it.
+inline Status check_scratch(const PrepareContext& context, uint64_t bytes, const char* what = "it needs") {
+  if (bytes <= context.scratch_budget()) return {};
+  return unsupported(std::string(what) + " " + std::to_string(bytes) + " bytes of scratch, of which it may have " +
+                     std::to_string(context.scratch_budget()));
+}
+
 class GpuKernel {
  public:
   // Called in run. Nothing is launched for no blocks.

@@ -74,9 +74,7 @@ Status PlannedKernel::prepare(PrepareContext& context) {
   HEDDLE_PLUGIN_CHECK(launches_->plan(operands, plan.get()));
   HEDDLE_PLUGIN_CHECK(plan->check());
   scratch_bytes_ = plan->scratch_bytes;
-  if (scratch_bytes_ > context.scratch_budget())
-    return unsupported("it needs " + std::to_string(scratch_bytes_) + " bytes of scratch, of which it may have " +
-                       std::to_string(context.scratch_budget()));
+  HEDDLE_PLUGIN_CHECK(check_scratch(context, scratch_bytes_));
   planned_.assign(plan->launches.begin(), plan->launches.begin() + plan->launch_count);
   if (!varies_) context.reads_on_host({});
   context.set_scratch(scratch_bytes_);
