@@ -10,26 +10,14 @@
 #include <cudnn.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
-namespace {
+#include "checked_call.h"
 
-void must(bool succeeded, const char* call, const std::string& error) {
-  if (succeeded) return;
-  std::printf("failed: %s: %s\n", call, error.c_str());
-  std::exit(1);
-}
-#define MUST(call)                                                \
-  do {                                                            \
-    const cudaError_t error_ = (call);                            \
-    must(error_ == cudaSuccess, #call, cudaGetErrorName(error_)); \
-  } while (0)
-#define MUST_BLAS(call) must((call) == CUBLAS_STATUS_SUCCESS, #call, "cuBLASLt")
-#define MUST_DNN(call) must((call) == CUDNN_STATUS_SUCCESS, #call, "cuDNN")
+namespace {
 
 __global__ void add_one(float* x) {
   x[threadIdx.x] += 1;

@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "checked_call.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -35,18 +37,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
 }
-
-void must(bool succeeded, const char* call, const char* error) {
-  if (succeeded) return;
-  std::printf("failed: %s: %s\n", call, error);
-  std::exit(1);
-}
-#define MUST(call)                                                \
-  do {                                                            \
-    const cudaError_t error_ = (call);                            \
-    must(error_ == cudaSuccess, #call, cudaGetErrorName(error_)); \
-  } while (0)
-#define MUST_BLAS(call) must((call) == CUBLAS_STATUS_SUCCESS, #call, "cuBLASLt")
 
 void fact(const char* name, double value, const char* unit) {
   std::printf("%-58s %12.3f %s\n", name, value, unit);
