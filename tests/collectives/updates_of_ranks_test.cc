@@ -61,14 +61,30 @@ void run_all(const LearningRanks& ranks) {
   for (std::thread& thread : threads) thread.join();
 }
 
+void expect_one_update(const LearningRanks& ranks, const std::vector<float>& before) {
+  const auto n = static_cast<float>(ranks.size());
+  for (const auto& rank : ranks) EXPECT_TRUE(rank->status.ok()) << rank->status.text();
+  for (const auto& rank : ranks) EXPECT_EQ(rank->w(), (std::vector<float>{before[0] + n, before[1] + 2 * n}));
+}
+
 void expect_update(const LearningRanks& ranks) {
   const std::vector<float> before = ranks[0]->w();
   run_all(ranks);
-  const auto n = static_cast<float>(ranks.size());
-  for (const auto& rank : ranks) {
-    ASSERT_TRUE(rank->status.ok()) << rank->status.text();
-    EXPECT_EQ(rank->w(), (std::vector<float>{before[0] + n, before[1] + 2 * n}));
-  }
+  expect_one_update(ranks, before);
+}
+
+// As expect_update, where a run was cancelled just before: its plugin may still connect, meet a rank that runs already, and leave. The next
+// run of that rank joins the others.
+void expect_update_after_cancel(const LearningRanks& ranks) {
+  const std::vector<float> before = ranks[0]->w();
+  std::vector<std::thread> threads;
+  for (const auto& rank : ranks)
+    threads.emplace_back([&rank] {
+      do rank->status = rank->context->run();
+      while (rank->status.text().find(": the run that needed it has ended") != std::string::npos);
+    });
+  for (std::thread& thread : threads) thread.join();
+  expect_one_update(ranks, before);
 }
 
 TEST_P(UpdatesOfRanks, AreMadeByNoneWhereOneFails) {
@@ -117,7 +133,7 @@ TEST_P(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
     EXPECT_EQ(ranks[0]->w(), ranks[1]->w()) << ranks[0]->status.text() << "\n" << ranks[1]->status.text();
     EXPECT_EQ(ranks[0]->status.ok(), ranks[0]->w() != before) << ranks[0]->status.text();
   }
-  expect_update(ranks);
+  expect_update_after_cancel(ranks);
 }
 
 TEST_P(UpdatesOfRanks, AreRefusedAsSoonAsTheyCanBeMade) {
