@@ -73,8 +73,8 @@ void expect_update(const LearningRanks& ranks) {
   expect_one_update(ranks, before);
 }
 
-// As expect_update, where a run was cancelled just before: its plugin may still connect, meet a rank that runs already, and leave. The next
-// run of that rank joins the others.
+// Expects one update where a run was cancelled just before: its plugin may still connect, meet a rank that runs already, and leave. The
+// next run of that rank joins the others.
 void expect_update_after_cancel(const LearningRanks& ranks) {
   const std::vector<float> before = ranks[0]->w();
   std::vector<std::thread> threads;

@@ -1,4 +1,4 @@
-// What collectives have in common, whether members of a group read each other's memory (kernels/collective.cc) or send it
+// The common part of collectives, whether members of a group read each other's memory (kernels/collective.cc) or send it
 // (kernels/nccl_collective.cc): who owns which elements, and the arithmetic of those who combine. A class below that takes Members asks
 // them for size() and for index(), the own place among them.
 #pragma once
@@ -36,7 +36,7 @@ struct ElementRange {
 // Divides the elements of a tensor among the members, and returns those of one.
 ElementRange share_of(const heddle_tensor& x, uint32_t member, uint32_t members);
 
-// What a member combines of a tensor: the elements of a range, of all members.
+// The part of a tensor that a member combines: the elements of a range, of all members.
 struct CombinedPart {
   ElementRange range = {};
   uint64_t offset = 0;       // in the step's scratch, where those of the others are, in the order of members
