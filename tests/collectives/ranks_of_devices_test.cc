@@ -4,7 +4,7 @@
 #include <iterator>
 #include <memory>
 
-#include "collectives/rank_children.h"
+#include "collectives/own_devices.h"
 #include "collectives/training_jobs.h"
 
 namespace heddle {
@@ -14,33 +14,9 @@ using namespace testing_collectives;
 
 constexpr int ranks = 2;
 
-// Devices of a process, and their kind: "sim", or "nccl" for those of kind "cuda" that NCCL connects.
-struct Own {
-  std::string kind;
-  int devices;
-  int all() const { return ranks * devices; }
-  std::string device(int d) const { return (kind == "nccl" ? "cuda:" : "sim:") + std::to_string(d); }
-  std::vector<std::string> all_devices() const {
-    std::vector<std::string> names;
-    for (int d = 0; d < devices; ++d) names.push_back(device(d));
-    return names;
-  }
-  std::string plugins() const { return kind == "nccl" ? kind : "gloo"; }
-  // How a process learns of it. The GPUs of a machine are of one process each.
-  std::map<std::string, std::string> environment(int rank) const {
-    return {{"HEDDLE_TEST_KIND", kind},
-            {"HEDDLE_TEST_DEVICES", std::to_string(devices)},
-            {"HEDDLE_CUDA_STANDIN_FIRST_DEVICE", std::to_string(rank * devices)}};
-  }
-  static Own find() {
-    const char* const kind = std::getenv("HEDDLE_TEST_KIND");
-    const char* const devices = std::getenv("HEDDLE_TEST_DEVICES");
-    return kind && devices ? Own{kind, std::atoi(devices)} : Own{"sim", 2};
-  }
-};
-class RanksOfDevices : public ::testing::TestWithParam<Own> {};
-std::vector<Own> kinds_of_devices() {
-  std::vector<Own> kinds = {{"sim", 2}};
+class RanksOfDevices : public ::testing::TestWithParam<OwnDevices> {};
+std::vector<OwnDevices> kinds_of_devices() {
+  std::vector<OwnDevices> kinds = {{"sim", 2}};
   if (has_cuda()) kinds.insert(kinds.end(), {{"nccl", 1}, {"nccl", 2}});
   return kinds;
 }
@@ -84,15 +60,15 @@ std::string file_of(const std::string& folder, int participant) {
 // A process: its devices' results, one after the other, are written to a file for each device.
 TEST(RankOfDevices, DISABLED_OneRank) {
   const ThisRank here = ThisRank::find();
-  const Own own = Own::find();
+  const OwnDevices own = OwnDevices::find();
   std::vector<std::ofstream> files;
   for (int d = 0; d < own.devices; ++d) files.emplace_back(file_of(here.folder, here.rank * own.devices + d), std::ios::binary);
   for (const int64_t rows : all_rows) {
-    for (const auto& [type, attributes] : collectives(own.all(), rows)) {
+    for (const auto& [type, attributes] : collectives((ranks * own.devices), rows)) {
       NetBuilder b("rank");
       Arrays given;
       for (int d = 0; d < own.devices; ++d) {
-        const Arrays inputs = inputs_of(own.all(), here.rank * own.devices + d, rows);
+        const Arrays inputs = inputs_of((ranks * own.devices), here.rank * own.devices + d, rows);
         const std::string suffix = "_" + std::to_string(d);
         const std::vector<ValueId> values = testing_collectives::detail::add_inputs(b, inputs, suffix);
         const size_t first = b.net().nodes.size();
@@ -114,8 +90,8 @@ TEST(RankOfDevices, DISABLED_OneRank) {
 
 // A process simulates its devices with one thread, so that ranks of one process would wait for each other there.
 TEST_P(RanksOfDevices, HaveTheBitsOfAsManyRanks) {
-  const Own own = GetParam();
-  const int all = own.all();
+  const OwnDevices own = GetParam();
+  const int all = (ranks * own.devices);
   const std::string folder = folder_of("devices" + own.kind + std::to_string(own.devices));
   std::filesystem::create_directories(folder);
   std::vector<std::unique_ptr<RankProcess>> processes;
@@ -145,7 +121,7 @@ TEST_P(RanksOfDevices, HaveTheBitsOfAsManyRanks) {
 // anything, and all go on.
 TEST(RankOfDevices, DISABLED_OneRankThatLearns) {
   const ThisRank here = ThisRank::find();
-  const Own own = Own::find();
+  const OwnDevices own = OwnDevices::find();
   const Runtime runtime = runtime_with_devices(1, own.plugins());
   Job job = lookup_job(8, 3);
   TrainingOptions how = job.how;
@@ -193,7 +169,7 @@ TEST(RankOfDevices, DISABLED_OneRankThatLearns) {
 }
 
 TEST_P(RanksOfDevices, UpdateNothingWhereADeviceOfOneSeesABadIndex) {
-  const Own own = GetParam();
+  const OwnDevices own = GetParam();
   const std::string folder = folder_of("bad index" + own.kind + std::to_string(own.devices));
   std::vector<std::unique_ptr<RankProcess>> processes;
   for (int rank = 0; rank < ranks; ++rank)
