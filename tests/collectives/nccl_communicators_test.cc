@@ -59,6 +59,7 @@ Net sums(int count, const std::vector<Attribute>& more = {}) {
   return b.finish();
 }
 
+const bool long_tests = std::getenv("HEDDLE_LONG_TESTS") != nullptr;
 const std::vector<float> x = {1, 2, 3, 4};
 
 // A session of two devices, and its runs.
@@ -128,6 +129,7 @@ TEST_F(NcclCommunicators, LeaveSumsToTheLibraryWhereItIsAskedTo) {
   ::unsetenv("HEDDLE_NCCL_SUMS");
 }
 
+// The stand-in tells of an allocation between the launches of a group.
 TEST_F(NcclCommunicators, WorkWhileOthersAllocate) {
   Two two(sums(4));
   two.expect_right();
@@ -144,7 +146,8 @@ TEST_F(NcclCommunicators, WorkWhileOthersAllocate) {
       EXPECT_TRUE(session->run({{DType::f32, {100'000}, const_cast<float*>(values.data())}}).ok());
     }
   });
-  for (int run = 0; run < 100; ++run) two.expect_right();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(long_tests ? 60 : 0);
+  for (int run = 0; run < 100 || std::chrono::steady_clock::now() < until; ++run) two.expect_right();
   over = true;
   storm.join();
 }
@@ -207,6 +210,7 @@ TEST_F(NcclCommunicators, ThatWaitForADeviceEndTheRunAtTheTimeOut) {
   EXPECT_TRUE(again.ok()) << again.text();
 }
 
+// A few schedules of the devices; HEDDLE_LONG_TESTS=1 takes 200.
 TEST_F(NcclCommunicators, OfSeveralNamesGoInOneOrder) {
   constexpr int64_t rows = 20'000, large_dims[] = {rows, 4};
   NetBuilder b("two");
@@ -222,8 +226,8 @@ TEST_F(NcclCommunicators, OfSeveralNamesGoInOneOrder) {
     for (Node& node : b.net().nodes)
       if (node.device.empty()) node.device = "cuda:" + std::to_string(d);
   }
-  for (const char* const seed : {"0", "3", "7", "11"}) {
-    ::setenv("HEDDLE_CUDA_STANDIN_SEED", seed, 1);
+  for (int seed = 0, seeds = long_tests ? 200 : 4; seed < seeds; ++seed) {
+    ::setenv("HEDDLE_CUDA_STANDIN_SEED", std::to_string(seed).c_str(), 1);
     const Runtime runtime = runtime_with_devices(2, "nccl");
     SessionOptions options = options_of({2, true, "nccl"}, "");
     options.communicators.push_back(options.communicators[0]);

@@ -10,11 +10,27 @@ using standin::CallKind;
 using standin::HostBlock;
 using standin::Job;
 using standin::Lock;
+using standin::NcclGroup;
 using standin::Pool;
 using standin::Process;
 using standin::Rule;
 using standin::Stream;
 using standin::this_thread;
+
+namespace {
+
+bool has_several_devices(const NcclGroup& group) {
+  return std::any_of(group.calls.begin(), group.calls.end(), [&](const auto& p) { return p.comm->device != group.calls[0].comm->device; });
+}
+
+// Memory is allocated, registered or let go.
+void note_allocation(Process& process, const char* call) {
+  process.run.note(Rule::allocates, call);
+  for (const NcclGroup* const group : standin::open_nccl_groups())
+    if (group != &standin::this_nccl_group() && has_several_devices(*group)) process.rules.add(Rule::nccl_allocation, call);
+}
+
+}  // namespace
 
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
@@ -47,7 +63,7 @@ cudaError_t allocate_from(Process& process, void** pointer, size_t bytes, cudaMe
   if (!stream) return cudaErrorInvalidResourceHandle;
   const std::shared_ptr<Pool> pool = process.pool_of(handle);
   if (!pool) return process.rules.add(Rule::unknown_pool, call), cudaErrorInvalidValue;
-  process.run.note(Rule::allocates, call);
+  note_allocation(process, call);
   if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
   Block* const block = process.memory.allocate(pool->device, bytes, process.settings.memory_bytes);
   if (!block) return cudaErrorMemoryAllocation;
@@ -85,7 +101,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock& lock) {
     const std::shared_ptr<Stream> stream = process.stream_of(handle, "cudaFreeAsync");
     if (!stream) return cudaErrorInvalidResourceHandle;
-    process.run.note(Rule::allocates, "cudaFreeAsync");
+    note_allocation(process, "cudaFreeAsync");
     const Block* const block = process.memory.block_at(pointer);
     if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFreeAsync"), cudaErrorInvalidValue;
     if (!block->uses.within(stream->before, process.engine.known_to_host())) {
@@ -163,7 +179,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const cudaMemAccessDesc* 
 // Allocates for embedding programs: all streams may use the memory when the call returns.
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
-    process.run.note(Rule::allocates, "cudaMalloc");
+    note_allocation(process, "cudaMalloc");
     if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
     Block* const block = process.memory.allocate(this_thread().device, bytes, process.settings.memory_bytes);
     if (!block) return cudaErrorMemoryAllocation;
@@ -177,7 +193,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 cudaError_t cudaFree(void* pointer) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock& lock) {
     if (!pointer) return cudaSuccess;
-    process.run.note(Rule::allocates, "cudaFree");
+    note_allocation(process, "cudaFree");
     const Block* const block = process.memory.block_at(pointer);
     if (!block || block->data != pointer) return process.rules.add(Rule::free_unknown, "cudaFree"), cudaErrorInvalidValue;
     if (!block->uses.within({}, process.engine.known_to_host())) {
@@ -191,7 +207,7 @@ cudaError_t cudaFree(void* pointer) {
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if ((flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) != 0) return cudaErrorInvalidValue;
-    process.run.note(Rule::allocates, "cudaHostAlloc");
+    note_allocation(process, "cudaHostAlloc");
     if (process.faults.strikes(process.faults.allocation)) return cudaErrorMemoryAllocation;
     const HostBlock* const block = process.memory.allocate_host(bytes);
     if (!block) return cudaErrorMemoryAllocation;
@@ -202,7 +218,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
 // "Frees the memory space pointed to by hostPtr, which must have been returned by a previous call to cudaMallocHost() or cudaHostAlloc()."
 cudaError_t cudaFreeHost(void* pointer) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
-    process.run.note(Rule::allocates, "cudaFreeHost");
+    note_allocation(process, "cudaFreeHost");
     const HostBlock* const block = process.memory.host_block_at(pointer);
     if (!block || block->data != pointer || block->registered)
       return process.rules.add(Rule::free_unknown, "cudaFreeHost"), cudaErrorInvalidValue;
@@ -215,7 +231,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
     if (!pointer || bytes == 0 || (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped)) != 0) return cudaErrorInvalidValue;
-    process.run.note(Rule::allocates, "cudaHostRegister");
+    note_allocation(process, "cudaHostRegister");
     if (process.memory.overlaps_host(pointer, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
     return process.memory.register_host(pointer, bytes), cudaSuccess;
   });
@@ -224,7 +240,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
 // "The base address must be the same one specified to cudaHostRegister()." Memory of cudaHostAlloc is no valid argument.
 cudaError_t cudaHostUnregister(void* pointer) {
   return standin::api(__func__, CallKind::other, [&](Process& process, Lock&) {
-    process.run.note(Rule::allocates, "cudaHostUnregister");
+    note_allocation(process, "cudaHostUnregister");
     const HostBlock* const block = process.memory.host_block_at(pointer);
     if (!block || block->data != pointer || !block->registered) {
       process.rules.add(Rule::host_unregistered, "cudaHostUnregister");

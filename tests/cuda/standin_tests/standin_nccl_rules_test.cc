@@ -214,6 +214,29 @@ TEST_F(StandinRule, nccl_group_needed) {
   n.wait(ranks);
 }
 
+TEST_F(StandinRule, nccl_allocation) {
+  const NcclProgram n(cuda);
+  const std::vector<Rank> ranks = n.make_ranks(2);
+  const auto allocate_beside = [&] {
+    std::thread([&] {
+      void* memory = nullptr;
+      EXPECT_EQ(cuda.cudaMalloc(&memory, 64), cudaSuccess);
+      EXPECT_EQ(cuda.cudaFree(memory), cudaSuccess);
+    }).join();
+  };
+  EXPECT_EQ(n.nccl.ncclGroupStart(), Result::success);
+  EXPECT_EQ(n.sum(ranks[0]), Result::success);
+  allocate_beside();
+  EXPECT_EQ(broken(), "") << "one device has calls";
+  EXPECT_EQ(n.sum(ranks[1]), Result::success);
+  allocate_beside();
+  EXPECT_EQ(broken(), "nccl_allocation: cudaMalloc\nnccl_allocation: cudaFree");
+  EXPECT_EQ(n.nccl.ncclGroupEnd(), Result::success);
+  allocate_beside();
+  n.wait(ranks);
+  EXPECT_EQ(broken(), "");
+}
+
 TEST_F(StandinRule, nccl_init_with_calls) {
   const NcclProgram n(cuda);
   const std::vector<Rank> ranks = n.make_ranks(1);
