@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,9 @@ struct OwnDevices {
     return kind && devices ? OwnDevices{kind, std::atoi(devices)} : OwnDevices();
   }
 };
+
+inline void PrintTo(const OwnDevices& own, std::ostream* out) {
+  *out << own.devices << " of kind " << own.kind;
+}
 
 }  // namespace heddle::testing_collectives

@@ -107,6 +107,7 @@ uint64_t LaunchedCollectives::last() const {
 }
 
 operators::RankPosition LaunchedCollectives::position() const {
+  if (connects_) return {0, "the connection of its GPUs"};
   const std::lock_guard<std::mutex> lock(mutex_);
   for (size_t i = 0; i < count_; ++i) {
     const Entry& entry = at(i);

@@ -36,6 +36,8 @@ class LaunchedCollectives final : public operators::RankPositions {
   uint64_t last() const override;
   // Returns since when they are in it; the time of the first call that sees it. Now, if they are in none. Errors: device.
   Status look(Clock::time_point now, Clock::time_point* since);
+  // Until this is called, the devices are where they are connected.
+  void has_connected() { connects_ = false; }
   // From now on no event is asked for: the device is lost, or the communicator is aborted.
   void stop() { stopped_ = true; }
 
@@ -59,6 +61,7 @@ class LaunchedCollectives final : public operators::RankPositions {
   uint64_t number_ = 0;  // of the last collective
   bool is_in_first_ = false;
   Clock::time_point since_;  // with is_in_first_
+  std::atomic<bool> connects_{true};
   std::atomic<bool> stopped_{false};
 };
 

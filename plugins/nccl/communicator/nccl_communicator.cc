@@ -93,6 +93,7 @@ NcclCommunicator::NcclCommunicator(const ResourceRequest& request)
   if (request.size() > 1) control_ = control;
   if (control_) control_->follow(&launched_);
   if (status_.ok()) status_ = connect(request);
+  launched_.has_connected();
   if (!status_.ok()) end_comms();
 }
 
@@ -140,13 +141,26 @@ Status NcclCommunicator::refused() const {
 
 // Fails if nothing is to be waited for any more.
 Status NcclCommunicator::given_up(const Waiting& waiting) const {
+  HEDDLE_PLUGIN_CHECK(look_for_ranks(waiting));
+  if (Clock::now() < waiting.until) return {};
+  const std::string late =
+      "NCCL did not finish a call for " + std::to_string(whole_.participants) + " GPUs of " + name_ + " within " + milliseconds(timeout_);
+  // Which rank did not come the host's communicator finds out: it asks all, and waits for their answers.
+  constexpr std::chrono::seconds longest_answer(5);
+  if (control_) control_->give_up(true, late);
+  Pause pause;
+  for (const Clock::time_point until = Clock::now() + longest_answer; control_ && Clock::now() < until; pause.rest())
+    HEDDLE_PLUGIN_CHECK(look_for_ranks(waiting));
+  return {HEDDLE_ERROR_DEVICE, late};
+}
+
+// Fails if a rank is lost, or nobody waits any more. A rank that is connecting needs all others.
+Status NcclCommunicator::look_for_ranks(const Waiting& waiting) const {
   if (aborted_) return refused();
-  if (control_) HEDDLE_PLUGIN_CHECK(control_->poll_error());
+  if (control_) HEDDLE_PLUGIN_CHECK(waiting.request ? control_->check_all_there() : control_->poll_error());
   if (waiting.request && waiting.request->cancelled()) return {HEDDLE_ERROR_CANCELLED, "its run has ended"};
   if (waiting.run && plugin::is_cancelled(*waiting.run)) return {HEDDLE_ERROR_CANCELLED, "the run has ended"};
-  if (Clock::now() < waiting.until) return {};
-  return {HEDDLE_ERROR_DEVICE, "NCCL did not finish a call for " + std::to_string(whole_.participants) + " GPUs of " + name_ + " within " +
-                                   milliseconds(timeout_)};
+  return {};
 }
 
 // Waits until NCCL has finished what was begun for all devices: before that their streams may not be used.

@@ -64,6 +64,7 @@ class NcclCommunicator final : public operators::DeviceCollectives {
   Status wait_for_streams(const std::vector<Stream*>& streams, const Waiting& waiting) const;
   Status settle(const Waiting& waiting);
   Status given_up(const Waiting& waiting) const;
+  Status look_for_ranks(const Waiting& waiting) const;
   void call(const char* name, Result result);
   Stream* stream_of(uint32_t member) const;
   Comm* comm_of(uint32_t member) const { return comms_[member]; }

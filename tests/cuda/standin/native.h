@@ -38,7 +38,9 @@ HEDDLE_STANDIN_FUNCTION void heddle_standin_run(int begins);
 HEDDLE_STANDIN_FUNCTION void heddle_standin_fail(int what, uint64_t nth, int error);
 
 /* The `nth` call from now on of the function of NVIDIA's by that name does nothing, and answers `answer`, a status of its library's.
-   `loss`: the error after which, from that call on, there is no going on; 0: there is. */
+   `loss`: the error after which, from that call on, there is no going on; 0: there is. HEDDLE_STANDIN_STOP as answer: the process stops
+   there (SIGSTOP), and when it is continued the call does what it does otherwise. */
+#define HEDDLE_STANDIN_STOP (-19)
 HEDDLE_STANDIN_FUNCTION void heddle_standin_fail_call(const char* name, uint64_t nth, int answer, int loss);
 
 /* From now on each compilation of NVRTC's waits until `count` of them are under way at once, or for some seconds. */

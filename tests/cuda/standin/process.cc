@@ -1,6 +1,9 @@
 #include "process.h"
 
+#include <csignal>
 #include <cstdio>
+
+#include "native.h"
 
 namespace heddle::cuda::standin {
 
@@ -29,6 +32,7 @@ cudaError_t begin_call(Process& process, const char* name, CallKind kind) {
 bool fails_call(Process& process, const char* name, int* answer) {
   Faults& faults = process.faults;
   if (faults.call != name || !Faults::strikes(faults.call_number)) return false;
+  if (faults.answer == HEDDLE_STANDIN_STOP) return ::raise(SIGSTOP), false;
   if (faults.loss != cudaSuccess) process.engine.lose(faults.loss);
   return *answer = faults.answer, true;
 }

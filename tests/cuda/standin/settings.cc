@@ -45,6 +45,7 @@ Settings Settings::read() {
   s.seed = number("HEDDLE_CUDA_STANDIN_SEED", 0);
   s.hold = text("HEDDLE_CUDA_STANDIN_HOLD", "");
   s.idle = number("HEDDLE_CUDA_STANDIN_IDLE", 0) == 1;
+  s.nccl_version = static_cast<int>(number("HEDDLE_CUDA_STANDIN_NCCL_VERSION", static_cast<uint64_t>(s.nccl_version)));
   s.architectures = numbers("HEDDLE_CUDA_STANDIN_ARCHITECTURES", s.architectures);
   s.cache = text("HEDDLE_CUDA_STANDIN_CACHE", HEDDLE_CUDA_STANDIN_FOLDER);
   return s;

@@ -15,6 +15,7 @@ struct Settings {
   std::string hold;                               // HEDDLE_CUDA_STANDIN_HOLD: while a file of that name exists, no work begins
   bool idle = false;                              // HEDDLE_CUDA_STANDIN_IDLE, 1: calls are checked, and nothing is computed or copied
   std::vector<int> architectures = {75, 80, 90};  // HEDDLE_CUDA_STANDIN_ARCHITECTURES, "75,80,90": what NVRTC compiles for
+  int nccl_version = 22809;                       // HEDDLE_CUDA_STANDIN_NCCL_VERSION
   // HEDDLE_CUDA_STANDIN_CACHE: the folder of compiled kernels; else one of the build's.
   std::string cache;
 

@@ -44,7 +44,6 @@ std::vector<NcclGroup*>& open_nccl_groups() {
 
 namespace {
 
-constexpr int32_t version = 22809;
 constexpr const char* operation_names[] = {"ncclAllReduce",     "ncclReduce", "ncclBroadcast", "ncclAllGather",
                                            "ncclReduceScatter", "ncclSend",   "ncclRecv"};
 
@@ -317,7 +316,7 @@ constexpr uint64_t all_ranks = UINT64_MAX;
 extern "C" {
 
 Result ncclGetVersion(int32_t* number) {
-  return nccl_api(__func__, [&](Process&, Lock&) { return *number = version, Result::success; });
+  return nccl_api(__func__, [&](Process& process, Lock&) { return *number = process.settings.nccl_version, Result::success; });
 }
 
 const char* ncclGetErrorString(Result result) {
