@@ -43,6 +43,8 @@ class Training {
         on_standin(words({"--devices", devices, "--log", file(run + ".jsonl"), "-o", file(run + ".heddle")}), environment).run();
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, says)) << outcome.out << outcome.err;
+    EXPECT_EQ(has(outcome.err, " operators run on the host for want of kernels on their devices: "), devices[0] == 'c')
+        << outcome.err;
     return losses(run);
   }
   // Trains in two processes, which have `devices` each.
@@ -79,8 +81,8 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance * std::abs(expected[i])) << "step " << i + 1;
 }
 
-// In the order of sums that the host has, the bits are those of copies between the devices, which are the host's; NCCL's own order of sums
-// changes little.
+// In the order of sums that the host has, the bits are those of copies between the devices; simulated devices, whose kernels are the
+// host's, and NCCL's own order of sums change little. Operators without kernels on GPUs are listed.
 TEST_F(ToolNccl, LearnsWhatCollectivesOfTheHostLearn) {
   for (const Recipe& recipe : recipes) {
     SCOPED_TRACE(recipe.name);
@@ -90,6 +92,7 @@ TEST_F(ToolNccl, LearnsWhatCollectivesOfTheHostLearn) {
       const std::vector<double> fixed = training.train("fixed", devices, {}, "by nccl:AllReduce");
       EXPECT_EQ(fixed, copied);
       EXPECT_EQ(training.learned("fixed"), training.learned("copied"));
+      expect_near(fixed, training.train("host", "sim:0,sim:1", {}, ""), 1e-6);
       expect_near(training.train("library", devices, {{"HEDDLE_NCCL_SUMS", "library"}}, "by nccl:AllReduce"), copied, 1e-6);
     }
   }
