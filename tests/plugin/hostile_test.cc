@@ -146,6 +146,17 @@ TEST(Hostile, ADuplicateNamesBothFiles) {
   std::filesystem::remove(copy);
 }
 
+TEST(Hostile, APluginThatDoesNotSayWhatItOffersOffersNothing) {
+  for (const auto& [plugin, says] : {std::pair("hostile_throws_describe", "it threw an exception when it was asked what it offers"),
+                                     std::pair("hostile_throws_silent", "it gives no reason")}) {
+    Registry registry;
+    ASSERT_TRUE(registry.load(test_plugin(plugin)).ok());
+    const Library::Description found = registry.snapshot()->plugins()[0]->library->describe();
+    EXPECT_FALSE(found.offers);
+    EXPECT_EQ(found.text, says);
+  }
+}
+
 TEST(Hostile, AShutdownThatThrowsStillCloses) {
   Registry registry;
   ASSERT_TRUE(registry.load(test_plugin("hostile_throws_shutdown")).ok());

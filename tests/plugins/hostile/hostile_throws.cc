@@ -1,5 +1,6 @@
-// Throws across the boundary while it is loaded or closed, a plugin for each of "entry", "initialize" and "shutdown"; or one that ends the
-// process ("exit") or never returns ("stay"). Raw ABI: op.h would catch what it throws.
+// Throws across the boundary while it is loaded, asked what it offers, or closed, a plugin for each of "entry", "initialize", "describe"
+// and "shutdown"; or one that offers nothing and does not say why ("silent"), ends the process ("exit") or never returns ("stay"). Raw ABI:
+// op.h would catch what it throws.
 #include <unistd.h>
 
 #include <stdexcept>
@@ -18,6 +19,10 @@ heddle_status initialize(const heddle_host*, const heddle_call*) {
   while (where == "stay") ::pause();
   return HEDDLE_OK;
 }
+heddle_status describe(const heddle_host*, const heddle_call*) {
+  if (where == "describe") throw 7;
+  return where == "silent" ? HEDDLE_ERROR_UNSUPPORTED : HEDDLE_OK;
+}
 void shutdown() {
   if (where == "shutdown") throw std::runtime_error("not now");
 }
@@ -33,6 +38,7 @@ extern "C" HEDDLE_EXPORT const heddle_plugin* heddle_plugin_query(const heddle_h
   plugin.abi_hash = HEDDLE_ABI_HASH;
   plugin.name = "hostile_throws";
   plugin.initialize = initialize;
+  plugin.describe = describe;
   plugin.shutdown = shutdown;
   return &plugin;
 }
