@@ -87,6 +87,18 @@ TEST(LostRanks, ThatWaitForEachOtherAreAllNamed) {
       "\"other\" (operation 3) for rank 0: the network between them was cut, one was stopped for a while, or they do not run the same net");
 }
 
+// A rank that is done with the collective has come to it, and one that waited too long for its messages to be taken has not left of its
+// own.
+TEST(LostRanks, ThatAreDoneOrWaitToBeHeardAreNotAccused) {
+  const std::string all =
+      "the ranks of communicator \"world\" wait for each other, since 2000 ms: rank 0 in \"sum\" (operation 3) for rank 1, ";
+  const std::string causes = ": the network between them was cut, one was stopped for a while, or they do not run the same net";
+  EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, report(3, "", "Connection closed by peer", {0})})),
+            all + "rank 1 in no collective, after operation 3 for rank 0" + causes);
+  EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, report(3, "\"sum\"", waited_too_long, {})})),
+            all + "rank 1 in \"sum\" (operation 3)" + causes);
+}
+
 TEST(LostRanks, WhoseConnectionsAreCutAreNamed) {
   EXPECT_EQ(
       text_of(known(report(3, "\"sum\"", "closed", {1}), {std::nullopt, report(3, "\"sum\"", "closed", {0})}, {1})),

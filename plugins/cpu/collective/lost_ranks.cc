@@ -22,7 +22,12 @@ std::string place_of(const RankReport& report) {
 }
 
 bool has_come(const RankReport& report, const RankReport& to) {
-  return report.number > to.number || (report.number == to.number && !report.collective.empty());
+  return report.number >= to.number;
+}
+
+// Whether a rank has left because of others: it saw connections break, or has waited too long, perhaps for none that it knows.
+bool left_for_others(const RankReport& report) {
+  return !report.missing.empty() || report.reason == waited_too_long;
 }
 
 std::string milliseconds(std::chrono::nanoseconds time) {
@@ -40,7 +45,7 @@ class Sentence {
     if (!lost_.unread.empty()) return of_unread();
     if (const Ranks silent = ranks_with([](const auto& report) { return !report; }); !silent.empty()) return of_silent(silent);
     for (size_t i = 0; i < all_.size(); ++i)
-      if (static_cast<int32_t>(i) != lost_.rank && all_[i]->missing.empty() && !all_[i]->reason.empty()) return of_leaving(i);
+      if (static_cast<int32_t>(i) != lost_.rank && !left_for_others(*all_[i]) && !all_[i]->reason.empty()) return of_leaving(i);
     const auto late = std::find_if(all_.begin(), all_.end(), [](const auto& report) { return report->reason == waited_too_long; });
     if (late == all_.end()) return of_broken();
     const Ranks slow = ranks_with([&](const auto& report) { return !has_come(*report, **late); });

@@ -307,10 +307,12 @@ void GlooConnections::note_failure(bool late) {
   places_.clear();
 }
 
-// Finds the ranks from which nothing has come of what was awaited. Call it when all pairs are closed: waits of no time close them.
+// Finds the ranks from which nothing has come of what was awaited; if all have sent something, those that did not take what was sent to
+// them. Call it when all pairs are closed: waits of no time close them.
 void GlooConnections::find_missing() {
-  std::vector<char> awaited(came_.size());
+  std::vector<char> awaited(came_.size()), taken(came_.size(), 1);
   for (const auto& [key, place] : places_) {
+    if (place->sends > 0) taken[static_cast<size_t>(place->peer)] = 0;
     for (; place->receives > 0; --place->receives) {
       bool has_come = false;
       try {
@@ -323,6 +325,9 @@ void GlooConnections::find_missing() {
   }
   for (int32_t peer = 0; peer < size_; ++peer)
     if (awaited[static_cast<size_t>(peer)] && !came_[static_cast<size_t>(peer)]) missing_.push_back(peer);
+  const bool all_sent = missing_.empty();
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (all_sent && !taken[static_cast<size_t>(peer)]) missing_.push_back(peer);
 }
 
 Status GlooConnections::send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) {

@@ -9,7 +9,7 @@ namespace heddle::operators {
 
 struct RankReport {
   uint64_t number = 0;           // of the collective that it had come to: 1 is the first over its connections
-  std::string collective;        // its name; "": the rank was in none
+  std::string collective;        // its name; "": the rank was in none, and done with that
   std::string reason;            // why it goes no further
   std::vector<int32_t> missing;  // the ranks that it waited for
   uint64_t exchanges = 0;        // how many exchanges of bytes it has completed
