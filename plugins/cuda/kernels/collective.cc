@@ -69,13 +69,9 @@ class AllReduce : public PeerReducing {
 };
 
 // Phase 0 combines all on the root; in phase 1 no one reads the inputs of the others any more, which may be their outputs.
-class Reduce : public PeerReducing, private Rooted {
+class Reduce : public CombiningWith<PeerReducing, Rooted> {
  public:
   static constexpr uint32_t phases = 2;
-  Status create(const CreateContext& context) {
-    HEDDLE_PLUGIN_CHECK(Rooted::create(context));
-    return Reducing::create(context);
-  }
   Status prepare(const GroupMember& member, const Device& device, PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(Rooted::prepare(member, device, context));
     return prepare_owned(member, device, context, [&](const heddle_tensor& x, uint32_t) {
@@ -90,13 +86,9 @@ class Reduce : public PeerReducing, private Rooted {
   }
 };
 
-class ReduceScatter : public PeerReducing, private Sized {
+class ReduceScatter : public CombiningWith<PeerReducing, Sized> {
  public:
   static constexpr uint32_t phases = 1;
-  Status create(const CreateContext& context) {
-    HEDDLE_PLUGIN_CHECK(Sized::create(context));
-    return Reducing::create(context);
-  }
   Status prepare(const GroupMember& member, const Device& device, PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(Sized::prepare(member, device, context));
     return prepare_owned(member, device, context, [&](const heddle_tensor& x, uint32_t) {

@@ -98,13 +98,9 @@ class AllReduce : public NcclReducing {
 };
 
 // Each participant combines a share, and gives it to the root.
-class Reduce : public NcclReducing, private Rooted {
+class Reduce : public CombiningWith<NcclReducing, Rooted> {
  public:
   static constexpr uint32_t phases = 2;
-  Status create(const CreateContext& context) {
-    HEDDLE_PLUGIN_CHECK(Rooted::create(context));
-    return Reducing::create(context);
-  }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(Rooted::prepare(place, device, context));
     return prepare_parts(
@@ -146,13 +142,9 @@ class Reduce : public NcclReducing, private Rooted {
   }
 };
 
-class ReduceScatter : public NcclReducing, private Sized {
+class ReduceScatter : public CombiningWith<NcclReducing, Sized> {
  public:
   static constexpr uint32_t phases = 1;
-  Status create(const CreateContext& context) {
-    HEDDLE_PLUGIN_CHECK(Sized::create(context));
-    return Reducing::create(context);
-  }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(Sized::prepare(place, device, context));
     return prepare_parts(

@@ -117,4 +117,14 @@ class Sized {
   int64_t size_ = 0;
 };
 
+// An operation that combines, and has one of the attributes here.
+template <class Combining, class Attribute>
+class CombiningWith : public Combining, protected Attribute {
+ public:
+  Status create(const CreateContext& context) {
+    HEDDLE_PLUGIN_CHECK(Attribute::create(context));
+    return Combining::create(context);
+  }
+};
+
 }  // namespace heddle::cuda
