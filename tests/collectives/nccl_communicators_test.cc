@@ -94,10 +94,11 @@ TEST_F(NcclCommunicators, OneIsEnoughForAllCollectivesAndRuns) {
   for (int run = 0; run < 3; ++run) two.expect_right();
   EXPECT_EQ(calls("ncclCommInitRankConfig"), 2) << "one for each device";
   // Streams, events and memory are made with the communicator, and none by a run.
-  const int events = calls("cudaEventCreateWithFlags"), allocations = calls("cudaMallocAsync");
+  const int events = calls("cudaEventCreateWithFlags"), allocations = calls("cudaMallocAsync"), groups = calls("ncclGroupEnd");
   two.expect_right();
   EXPECT_EQ(calls("cudaEventCreateWithFlags"), events);
   EXPECT_EQ(calls("cudaMallocAsync"), allocations);
+  EXPECT_EQ(calls("ncclGroupEnd"), groups + 100) << "one for each sum: they are small";
   log(0);
 }
 

@@ -17,7 +17,7 @@ namespace {
 // ---------------------------------------------------------------- operations
 //
 // Each has, beside create and prepare, for one tensor of one member:
-//   static constexpr uint32_t phases;
+//   uint32_t phases() const;                               of those that the tensors need
 //   static constexpr bool always_meets;                    also where no tensor has an element
 //   void move(const Exchange&, uint32_t phase) const;      calls of NCCL, which are started together for all members
 //   Status combine(const Exchange&, uint32_t phase) const; work on the own stream after them
@@ -64,8 +64,11 @@ class NcclReducing : public Reducing {
 // A small tensor is gathered and combined by all; of a larger one each participant combines a share, which it then gives to all.
 class AllReduce : public NcclReducing {
  public:
-  static constexpr uint32_t phases = 2;
+  uint32_t phases() const { return phases_; }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
+    phases_ = 1;
+    for (uint32_t tensor = 0; tensor < context.input_count(); ++tensor)
+      if (const heddle_tensor& x = *context.input(tensor); !by_nccl(place, x.dtype) && !is_small(place, x)) phases_ = 2;
     return prepare_parts(
         place, device, context,
         [&](const heddle_tensor& x) {
@@ -95,12 +98,14 @@ class AllReduce : public NcclReducing {
  private:
   static constexpr uint64_t small_bytes = 256 << 10;  // of all participants
   static bool is_small(const Place& place, const heddle_tensor& x) { return x.byte_size * place.size() <= small_bytes; }
+
+  uint32_t phases_ = 1;  // 2: shares are given to all
 };
 
 // Each participant combines a share, and gives it to the root.
 class Reduce : public CombiningWith<NcclReducing, Rooted> {
  public:
-  static constexpr uint32_t phases = 2;
+  static constexpr uint32_t phases() { return 2; }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(Rooted::prepare(place, device, context));
     return prepare_parts(
@@ -144,7 +149,7 @@ class Reduce : public CombiningWith<NcclReducing, Rooted> {
 
 class ReduceScatter : public CombiningWith<NcclReducing, Sized> {
  public:
-  static constexpr uint32_t phases = 1;
+  static constexpr uint32_t phases() { return 1; }
   Status prepare(const Place& place, const Device& device, PrepareContext& context) {
     HEDDLE_PLUGIN_CHECK(Sized::prepare(place, device, context));
     return prepare_parts(
@@ -170,7 +175,7 @@ class ReduceScatter : public CombiningWith<NcclReducing, Sized> {
 class Broadcast : public Rooted {
  public:
   static constexpr bool always_meets = false;
-  static constexpr uint32_t phases = 1;
+  static constexpr uint32_t phases() { return 1; }
   void move(const Exchange& e, uint32_t) const {
     if (e.x().byte_size > 0) e.nccl.broadcast(e.member, e.x().data, e.y().data, e.x().byte_size, root());
   }
@@ -181,7 +186,7 @@ class Broadcast : public Rooted {
 class Barrier {
  public:
   static constexpr bool always_meets = true;
-  static constexpr uint32_t phases = 1;
+  static constexpr uint32_t phases() { return 1; }
   static Status create(const CreateContext&) { return {}; }
   static Status prepare(const Place&, const Device&, PrepareContext& context) {
     return context.set_scratch(byte_width(HEDDLE_I32)), Status();
@@ -195,7 +200,7 @@ class Barrier {
 class AllGather : public Sized {
  public:
   static constexpr bool always_meets = false;
-  static constexpr uint32_t phases = 1;
+  static constexpr uint32_t phases() { return 1; }
   static void move(const Exchange& e, uint32_t) {
     if (e.x().byte_size > 0) e.nccl.all_gather(e.member, e.x().data, e.y().data, e.x().byte_size);
   }
@@ -205,7 +210,7 @@ class AllGather : public Sized {
 class AllToAll : public Sized {
  public:
   static constexpr bool always_meets = false;
-  static constexpr uint32_t phases = 1;
+  static constexpr uint32_t phases() { return 1; }
   static void move(const Exchange& e, uint32_t) {
     const uint64_t block = e.y().byte_size / e.place.size();
     e.swap(
@@ -263,7 +268,7 @@ class NcclKernel final : public GpuKernel {
     if (!Operation::always_meets && has_no_elements(group[0])) return {};
     HEDDLE_PLUGIN_CHECK(nccl.enter(Parts(group.parts(), group.size()), node_));
     const uint32_t tensors = group[0].input_count;  // the host makes groups of nodes whose tensors are alike
-    for (uint32_t phase = 0; phase < Operation::phases; ++phase) {
+    for (uint32_t phase = 0; phase < of(group[0]).operation_.phases(); ++phase) {
       nccl.begin();
       for (uint32_t i = 0; i < group.size(); ++i)
         for (uint32_t tensor = 0; tensor < tensors; ++tensor) of(group[i]).operation_.move(exchange(group, nccl, i, tensor), phase);
