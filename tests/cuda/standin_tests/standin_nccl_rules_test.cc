@@ -1,106 +1,10 @@
 // The rules of the stand-in for NCCL, each broken by a program of a few calls; standin_rules_test.cc has the others.
-#include <memory>
 #include <thread>
 
-#include "nccl/library/declarations.h"
-#include "standin_program.h"
+#include "standin_nccl_program.h"
 
 namespace heddle::cuda::testing_nccl {
 namespace {
-
-using namespace testing_standin;
-using nccl::Comm;
-using nccl::Config;
-using nccl::DataType;
-using nccl::Operation;
-using nccl::Result;
-using nccl::UniqueId;
-
-// NCCL's functions of the stand-in, by name.
-class Nccl {
- public:
-#define HEDDLE_NCCL_OF_nccl(result, name, parameters) result(*name) parameters = load<result(*) parameters>(#name);
-#define HEDDLE_NCCL_OF_cudart(result, name, parameters)
-#define HEDDLE_NCCL_FUNCTION(library, result, name, parameters) HEDDLE_NCCL_OF_##library(result, name, parameters)
-  using Stream = nccl::Stream;
-#include "nccl/library/functions.inc"
-#undef HEDDLE_NCCL_FUNCTION
-#undef HEDDLE_NCCL_OF_cudart
-#undef HEDDLE_NCCL_OF_nccl
-
- private:
-  template <class Function>
-  static Function load(const char* name) {
-    void* const library = dlopen(standin_file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    return reinterpret_cast<Function>(dlsym(library, name));
-  }
-};
-
-struct Rank {
-  Comm* comm = nullptr;
-  cudaStream_t stream = nullptr;
-  char* memory = nullptr;
-};
-
-// Ranks on devices 0, 1, ... of this process, with a stream and 64 bytes each; calls that must succeed are checked.
-class NcclProgram {
- public:
-  explicit NcclProgram(const Standin& standin) : cuda(standin) {}
-  static nccl::Stream* of(cudaStream_t stream) { return reinterpret_cast<nccl::Stream*>(stream); }
-  static Config config(int blocking) {
-    Config made;
-    made.blocking = blocking;
-    return made;
-  }
-  UniqueId make_id() const {
-    UniqueId id;
-    EXPECT_EQ(nccl.ncclGetUniqueId(&id), Result::success);
-    return id;
-  }
-  Comm* make_comm(const UniqueId& id, int ranks, int rank, int blocking = 1, Result expected = Result::success) const {
-    Comm* comm = nullptr;
-    Config how = config(blocking);
-    EXPECT_EQ(cuda.cudaSetDevice(rank), cudaSuccess);
-    EXPECT_EQ(nccl.ncclCommInitRankConfig(&comm, ranks, id, rank, &how), expected);
-    return comm;
-  }
-  std::vector<Rank> make_ranks(int count, int blocking = 1) const {
-    std::vector<Rank> ranks(static_cast<size_t>(count));
-    const UniqueId id = make_id();
-    EXPECT_EQ(nccl.ncclGroupStart(), Result::success);
-    for (int r = 0; r < count; ++r) ranks[static_cast<size_t>(r)].comm = make_comm(id, count, r, blocking);
-    EXPECT_EQ(nccl.ncclGroupEnd(), blocking == 0 ? Result::in_progress : Result::success);
-    for (int r = 0; r < count; ++r) {
-      Rank& rank = ranks[static_cast<size_t>(r)];
-      settle(rank.comm);
-      rank.stream = make_stream(cuda, r);
-      rank.memory = static_cast<char*>(make_memory(cuda, 64, rank.stream));
-    }
-    EXPECT_STREQ(cuda.broken(), "");
-    return ranks;
-  }
-  void settle(Comm* comm) const {
-    Result state = Result::in_progress;
-    while (state == Result::in_progress) ASSERT_EQ(nccl.ncclCommGetAsyncError(comm, &state), Result::success);
-    EXPECT_EQ(state, Result::success);
-  }
-  Result sum(const Rank& rank, size_t count = 4, DataType type = DataType::f32) const {
-    return nccl.ncclAllReduce(rank.memory, rank.memory, count, type, Operation::sum, rank.comm, of(rank.stream));
-  }
-  // A group of calls, one of each rank.
-  template <class Call>
-  void group(const std::vector<Rank>& ranks, const Call& call, Result ended = Result::success) const {
-    EXPECT_EQ(nccl.ncclGroupStart(), Result::success);
-    for (const Rank& rank : ranks) call(rank);
-    EXPECT_EQ(nccl.ncclGroupEnd(), ended);
-  }
-  void wait(const std::vector<Rank>& ranks) const {
-    for (const Rank& rank : ranks) EXPECT_EQ(cuda.cudaStreamSynchronize(rank.stream), cudaSuccess);
-  }
-
-  const Nccl nccl;
-  const Standin& cuda;
-};
 
 using StandinRule = StandinTest;
 
@@ -453,58 +357,6 @@ TEST_F(StandinRule, nccl_pairs) {
   EXPECT_EQ(broken(), "");
   exchange(8, 4);
   EXPECT_EQ(broken(), "nccl_pairs: 4 bytes are received of 8 from rank 0");
-}
-
-// ---------------------------------------------------------------- what is allowed
-
-using StandinNccl = StandinTest;
-
-TEST_F(StandinNccl, AMemberThatDoesNotComeIsWaitedForUntilAnAbort) {
-  const NcclProgram n(cuda);
-  const UniqueId id = n.make_id();
-  std::vector<Rank> ranks = n.make_ranks(2, 0);
-  EXPECT_EQ(n.sum(ranks[0]), Result::in_progress);
-  n.settle(ranks[0].comm);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(cuda.cudaStreamQuery(ranks[0].stream), cudaErrorNotReady);
-  EXPECT_EQ(n.nccl.ncclCommRevoke(ranks[0].comm, 0), Result::in_progress);
-  EXPECT_EQ(cuda.cudaStreamSynchronize(ranks[0].stream), cudaSuccess);
-  EXPECT_EQ(n.nccl.ncclCommAbort(ranks[0].comm), Result::success);
-  // A rank that waits for others to come at all is aborted, too.
-  Comm* const early = n.make_comm(id, 2, 0, 0, Result::in_progress);
-  EXPECT_EQ(n.nccl.ncclCommAbort(early), Result::success);
-  EXPECT_EQ(broken(), "nccl_group_needed: ncclAllReduce") << "the call outside of a group, by which a member is missing";
-}
-
-// For three ranks, chunk c is ((x[c+1] + x[c+2]) + x[c]: where the large numbers meet first, the small one is kept.
-TEST_F(StandinNccl, SumsAreMadeInTheOrderOfARing) {
-  const StandinSetting devices("DEVICES", "3");
-  cudaDeviceProp properties = {};
-  EXPECT_EQ(cuda.cudaGetDeviceProperties(&properties, 0), cudaSuccess);  // it reads its settings
-  const NcclProgram n(cuda);
-  const std::vector<Rank> ranks = n.make_ranks(3);
-  const float of_rank[3] = {1e8F, 1, -1e8F};
-  for (size_t r = 0; r < 3; ++r) {
-    const float values[3] = {of_rank[r], of_rank[r], of_rank[r]};
-    EXPECT_EQ(cuda.cudaSetDevice(static_cast<int>(r)), cudaSuccess);
-    EXPECT_EQ(cuda.cudaMemcpyAsync(ranks[r].memory, values, sizeof(values), cudaMemcpyHostToDevice, ranks[r].stream), cudaSuccess);
-  }
-  n.group(ranks, [&](const Rank& rank) { EXPECT_EQ(n.sum(rank, 3), Result::success); });
-  for (size_t r = 0; r < 3; ++r) {
-    const Rank& rank = ranks[r];
-    float values[3] = {};
-    EXPECT_EQ(cuda.cudaSetDevice(static_cast<int>(r)), cudaSuccess);
-    EXPECT_EQ(cuda.cudaMemcpyAsync(values, rank.memory, sizeof(values), cudaMemcpyDeviceToHost, rank.stream), cudaSuccess);
-    EXPECT_EQ(std::vector<float>(values, values + 3), (std::vector<float>{0, 1, 0}));
-  }
-  EXPECT_EQ(broken(), "");
-}
-
-TEST_F(StandinNccl, CommunicatorsThatAreLeftAreLeaks) {
-  const NcclProgram n(cuda);
-  const std::vector<Rank> ranks = n.make_ranks(1);
-  cuda.look_for_leaks();
-  EXPECT_NE(broken().find("leak: 1 communicators of NCCL"), std::string::npos);
 }
 
 }  // namespace
