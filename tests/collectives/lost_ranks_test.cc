@@ -37,6 +37,8 @@ TEST(LostRanks, ThatDoNotAnswerAreNamed) {
       text_of(known(report(3, "\"sum\"", "closed", {1}), {std::nullopt, std::nullopt, of_2}, {1})),
       "rank 1 has ended, or cannot be reached any more, missing in \"sum\" (operation 3) of communicator \"world\"; ranks 0 and 2 had "
       "come");
+  EXPECT_EQ(text_of(known(report(0, "the connection of its GPUs", waited_too_long, {1}), {std::nullopt, std::nullopt})),
+            "rank 1 does not answer, missing in the connection of its GPUs of communicator \"world\" after 2000 ms; rank 0 had come");
   EXPECT_EQ(text_of(known(report(3, "", "closed", {1}), {std::nullopt, std::nullopt, std::nullopt}, {1})),
             "rank 1 has ended, or cannot be reached any more, and rank 2 does not answer, missing in communicator \"world\"");
 }

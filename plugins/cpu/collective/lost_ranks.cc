@@ -15,8 +15,9 @@ bool has(const Ranks& ranks, int32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-// Where a rank is: `"sum" (operation 3)`.
+// Where a rank is: `"sum" (operation 3)`. There is no number before the first operation: `the connection of its GPUs`.
 std::string place_of(const RankReport& report) {
+  if (report.number == 0 && !report.collective.empty()) return report.collective;
   if (report.collective.empty()) return "no collective, after operation " + std::to_string(report.number);
   return report.collective + " (operation " + std::to_string(report.number) + ')';
 }

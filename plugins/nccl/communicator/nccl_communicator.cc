@@ -139,7 +139,7 @@ Status NcclCommunicator::refused() const {
 
 // ---------------------------------------------------------------- waiting
 
-// Fails if nothing is to be waited for any more.
+// Fails if NCCL is to be waited for no longer. At the time-out this rank leaves the others, which is how it learns who is missing.
 Status NcclCommunicator::given_up(const Waiting& waiting) const {
   HEDDLE_PLUGIN_CHECK(look_for_ranks(waiting));
   if (Clock::now() < waiting.until) return {};
@@ -154,7 +154,7 @@ Status NcclCommunicator::given_up(const Waiting& waiting) const {
   return {HEDDLE_ERROR_DEVICE, late};
 }
 
-// Fails if a rank is lost, or nobody waits any more. A rank that is connecting needs all others.
+// Fails if a rank is lost, or if the run that waits has ended. While GPUs are being connected, all ranks are needed.
 Status NcclCommunicator::look_for_ranks(const Waiting& waiting) const {
   if (aborted_) return refused();
   if (control_) HEDDLE_PLUGIN_CHECK(waiting.request ? control_->check_all_there() : control_->poll_error());
