@@ -43,8 +43,7 @@ class Training {
         on_standin(words({"--devices", devices, "--log", file(run + ".jsonl"), "-o", file(run + ".heddle")}), environment).run();
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, says)) << outcome.out << outcome.err;
-    EXPECT_EQ(has(outcome.err, " operators run on the host for want of kernels on their devices: "), devices[0] == 'c')
-        << outcome.err;
+    EXPECT_EQ(has(outcome.err, " operators run on the host for want of kernels on their devices: "), devices[0] == 'c') << outcome.err;
     return losses(run);
   }
   // Trains in two processes, which have `devices` each.
@@ -87,27 +86,24 @@ TEST_F(ToolNccl, LearnsWhatCollectivesOfTheHostLearn) {
   for (const Recipe& recipe : recipes) {
     SCOPED_TRACE(recipe.name);
     const Training training(recipe);
-    for (const std::string devices : {"cuda:0,cuda:1"}) {
-      const std::vector<double> copied = training.train("copied", devices, {{"HEDDLE_NCCL", "off"}}, "by cuda:AllReduce");
-      const std::vector<double> fixed = training.train("fixed", devices, {}, "by nccl:AllReduce");
-      EXPECT_EQ(fixed, copied);
-      EXPECT_EQ(training.learned("fixed"), training.learned("copied"));
-      expect_near(fixed, training.train("host", "sim:0,sim:1", {}, ""), 1e-6);
-      expect_near(training.train("library", devices, {{"HEDDLE_NCCL_SUMS", "library"}}, "by nccl:AllReduce"), copied, 1e-6);
-    }
+    const std::string devices = "cuda:0,cuda:1";
+    const std::vector<double> copied = training.train("copied", devices, {{"HEDDLE_NCCL", "off"}}, "by cuda:AllReduce");
+    const std::vector<double> fixed = training.train("fixed", devices, {}, "by nccl:AllReduce");
+    EXPECT_EQ(fixed, copied);
+    EXPECT_EQ(training.learned("fixed"), training.learned("copied"));
+    expect_near(fixed, training.train("host", "sim:0,sim:1", {}, ""), 1e-6);
+    expect_near(training.train("library", devices, {{"HEDDLE_NCCL_SUMS", "library"}}, "by nccl:AllReduce"), copied, 1e-6);
   }
 }
 
 TEST_F(ToolNccl, LearnsInTwoProcessesWhatOneLearns) {
-  {
-    const Training training(recipes[0]);
-    for (const int devices : {1, 2}) {
-      SCOPED_TRACE(devices);
-      const std::vector<double> one =
-          training.train("one", devices == 1 ? "cuda:0,cuda:1" : "cuda:0,cuda:1,cuda:2,cuda:3", {}, "by nccl:AllReduce");
-      expect_near(training.train_ranks("two", devices), one, 1e-6);
-      expect_near(training.train_ranks("library", devices, {{"HEDDLE_NCCL_SUMS", "library"}}), one, 1e-6);
-    }
+  const Training training(recipes[0]);
+  for (const int devices : {1, 2}) {
+    SCOPED_TRACE(devices);
+    const std::vector<double> one =
+        training.train("one", devices == 1 ? "cuda:0,cuda:1" : "cuda:0,cuda:1,cuda:2,cuda:3", {}, "by nccl:AllReduce");
+    expect_near(training.train_ranks("two", devices), one, 1e-6);
+    expect_near(training.train_ranks("library", devices, {{"HEDDLE_NCCL_SUMS", "library"}}), one, 1e-6);
   }
 }
 
