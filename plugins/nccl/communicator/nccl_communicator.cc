@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "library/element_types.h"
+
 namespace heddle::nccl {
 
 using operators::Reduction;
@@ -41,40 +43,6 @@ constexpr int64_t warm_up_elements = 1 << 18;
 
 std::string milliseconds(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
-}
-
-DataType type_of(heddle_dtype dtype) {
-  switch (dtype) {
-    case HEDDLE_I8:
-      return DataType::i8;
-    case HEDDLE_I32:
-      return DataType::i32;
-    case HEDDLE_U32:
-      return DataType::u32;
-    case HEDDLE_I64:
-      return DataType::i64;
-    case HEDDLE_U64:
-      return DataType::u64;
-    case HEDDLE_F32:
-      return DataType::f32;
-    case HEDDLE_F64:
-      return DataType::f64;
-    default:
-      return DataType::u8;
-  }
-}
-
-Operation operation_of(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::prod:
-      return Operation::prod;
-    case Reduction::min:
-      return Operation::min;
-    case Reduction::max:
-      return Operation::max;
-    default:
-      return Operation::sum;
-  }
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ enum class Result : int32_t {
   in_progress = 7
 };
 
-enum class DataType : int32_t { i8 = 0, u8 = 1, i32 = 2, u32 = 3, i64 = 4, u64 = 5, f16 = 6, f32 = 7, f64 = 8, bf16 = 9 };
-enum class Operation : int32_t { sum = 0, prod = 1, max = 2, min = 3, avg = 4 };
+// none: no type or operation of NCCL, which refuses it.
+enum class DataType : int32_t { none = -1, i8 = 0, u8 = 1, i32 = 2, u32 = 3, i64 = 4, u64 = 5, f16 = 6, f32 = 7, f64 = 8, bf16 = 9 };
+enum class Operation : int32_t { none = -1, sum = 0, prod = 1, max = 2, min = 3, avg = 4 };
 
 // ncclConfig_t, as NCCL_CONFIG_INITIALIZER makes it. A library of another version reads as much of it as it knows.
 struct Config {
