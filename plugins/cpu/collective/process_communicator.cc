@@ -191,16 +191,22 @@ Status ProcessCommunicator::do_task(Task& task) {
   Status status;
   try {
     collectives_->begin(task.until);
-    status = task.work ? task.work->perform_between(task.mine, *collectives_) : collectives_->exchange(task.given, task.bytes, task.all);
-    if (status.ok() && !task.work) {
-      exchanged_.assign(static_cast<const char*>(task.all), task.bytes * static_cast<uint64_t>(size_));
-      ++exchanges_;
-    }
+    status = task.work ? task.work->perform_between(task.mine, *collectives_) : exchange_all(task);
   } catch (const std::exception&) {
     status = no_memory();
   }
   if (!status.ok() && status.code != HEDDLE_ERROR_INVALID) return status;
   finish(task, std::move(status));
+  return {};
+}
+
+// Messages come to memory of this object: connections keep what they make for each place, and callers' memory is elsewhere each time.
+Status ProcessCommunicator::exchange_all(const Task& task) {
+  coming_.resize(task.bytes * static_cast<uint64_t>(size_));
+  HEDDLE_PLUGIN_CHECK(collectives_->exchange(task.given, task.bytes, coming_.data()));
+  exchanged_.assign(coming_.data(), coming_.size());
+  ++exchanges_;
+  std::memcpy(task.all, coming_.data(), coming_.size());
   return {};
 }
 

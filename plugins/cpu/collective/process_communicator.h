@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "collective/communicator.h"
 #include "collective/lost_ranks.h"
@@ -58,6 +59,7 @@ class ProcessCommunicator final : public Communicator {
   Status wait_for(Task& task);
   void work();
   Status do_task(Task& task);
+  Status exchange_all(const Task& task);
   void finish(Task& task, Status status);
   void leave(Task* task, const Status& failure);
   enum class Cause : uint8_t { other_ranks, asked, own };  // why this rank leaves
@@ -73,8 +75,9 @@ class ProcessCommunicator final : public Communicator {
   Status status_;
   std::unique_ptr<RankConnections> connections_;
   std::unique_ptr<RankCollectives> collectives_;
-  uint64_t exchanges_ = 0;  // completed, and the bytes of the last one: of the thread
-  std::string exchanged_;
+  uint64_t exchanges_ = 0;    // completed, and the bytes of the last one: of the thread
+  std::string exchanged_;     // likewise
+  std::vector<char> coming_;  // those of the one that goes on
 
   std::mutex mutex_;
   std::condition_variable changed_;
