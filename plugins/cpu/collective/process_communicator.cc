@@ -16,6 +16,7 @@ using operators::RankReport;
 // many times as long as for this rank's own.
 constexpr std::chrono::milliseconds answer_of_ended(300), answer_of_others(2000);
 constexpr int store_times = 10;
+constexpr std::chrono::milliseconds look_again(20);  // whether a connection has broken, while a thread waits
 
 constexpr const char* session_closed = "its session has closed";  // the reason of a rank that has done all that it was asked for
 
@@ -100,7 +101,11 @@ Status ProcessCommunicator::wait_for(Task& task) {
   if (task_) return {HEDDLE_ERROR_INTERNAL, "rank " + std::to_string(rank_) + " of " + name_ + " is asked for two things at once"};
   task_ = &task;
   connections_->wake();
-  changed_.wait(lock, [&] { return task.done; });
+  while (!changed_.wait_for(lock, look_again, [&] { return task.done; })) {
+    lock.unlock();
+    connections_->look();
+    lock.lock();
+  }
   return std::move(task.status);
 }
 
@@ -149,6 +154,7 @@ void ProcessCommunicator::follow(const operators::RankPositions* positions) {
 }
 
 Status ProcessCommunicator::poll_error() {
+  connections_->look();
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool are_closed = !over_.ok() && positions_ && done_by_closed_;
   return are_closed && positions_->last() <= *done_by_closed_ ? Status() : over_;

@@ -36,6 +36,7 @@ class EmulatedLink final : public operators::RankConnections {
   Status wait(operators::RankMemory& memory, operators::RankClock::time_point until) override;
   Status idle() override { return inner_->idle(); }
   void wake() override { inner_->wake(); }
+  void look() override { inner_->look(); }
   void abort() override;
   std::vector<int32_t> missing() override { return inner_->missing(); }
   std::vector<int32_t> broken() override { return inner_->broken(); }

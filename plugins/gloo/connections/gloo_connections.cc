@@ -32,7 +32,7 @@ namespace {
 
 using gloo::transport::UnboundBuffer;
 
-constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1, greeting_tag = control_tag - 2;
+constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1, greeting_tag = control_tag - 2, watch_tag = control_tag - 3;
 constexpr size_t max_places = 4096;
 constexpr std::chrono::milliseconds time_to_settle(200);  // for connections that are being made when another one has failed
 constexpr std::chrono::hours for_ever(1'000'000);
@@ -57,6 +57,7 @@ GlooConnections::~GlooConnections() {
   places_.clear();
   control_.reset();
   probe_.reset();
+  watch_.reset();
 }
 
 // ---------------------------------------------------------------- coming together
@@ -200,6 +201,10 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   probe_ = context_->createUnboundBuffer(probe_bytes_.data(), probe_bytes_.size());
   for (int32_t peer = 0; peer < size_; ++peer)
     if (peer != rank_) control_->recv(peer, control_tag, static_cast<size_t>(peer), 1);
+  const std::lock_guard<std::mutex> looking(look_mutex_);
+  watch_bytes_.resize(static_cast<size_t>(size_));
+  closed_.resize(static_cast<size_t>(size_));
+  watch_pairs();
   return {};
 }
 
@@ -258,12 +263,12 @@ void GlooConnections::begin() {
 
 // Calls `act`, which may throw because a connection has broken, or because it has waited until `until`.
 template <class Act>
-Status GlooConnections::guarded(UnboundBuffer& waits, RankClock::time_point until, const Act& act) {
+Status GlooConnections::guarded(UnboundBuffer& waits, int32_t peer, RankClock::time_point until, const Act& act) {
   if (failed_) return {HEDDLE_ERROR_DEVICE, "the connections are closed"};
   bool late = false;
   std::string text;
   try {
-    if (begin_wait(waits)) {
+    if (begin_wait(waits, peer)) {
       const bool done = act();
       end_wait();
       if (done) return {};
@@ -277,19 +282,64 @@ Status GlooConnections::guarded(UnboundBuffer& waits, RankClock::time_point unti
   note_failure(late);
   if (aborted_) return {HEDDLE_ERROR_CANCELLED, "aborted"};
   if (late) return {HEDDLE_PENDING, "the time is over"};
-  return {HEDDLE_ERROR_DEVICE, text};
+  return {HEDDLE_ERROR_DEVICE, ended_by_look_ ? "the connection has closed" : text};
 }
 
-// From here on abort() ends the wait for `buffer`; false if it was called before.
-bool GlooConnections::begin_wait(UnboundBuffer& buffer) {
+// From here on abort() and look() end the wait for `buffer`; false if abort() was called before.
+bool GlooConnections::begin_wait(UnboundBuffer& buffer, int32_t peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   waits_ = &buffer;
+  waits_for_ = peer;
   return !aborted_;
 }
 
 void GlooConnections::end_wait() {
   const std::lock_guard<std::mutex> lock(mutex_);
   waits_ = nullptr;
+  waits_for_ = -1;
+}
+
+// Asks Gloo to say of each pair that is open when it closes, and finds those that are closed.
+void GlooConnections::watch_pairs() {
+  watch_ = context_->createUnboundBuffer(watch_bytes_.data(), watch_bytes_.size());
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_ || closed_[static_cast<size_t>(peer)]) continue;
+    try {
+      watch_->recv(peer, watch_tag, static_cast<size_t>(peer), 1);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception&) {
+      closed_[static_cast<size_t>(peer)] = 1;
+    }
+  }
+}
+
+// A pair of Gloo's that closes tells those who wait for a message, but for one that is half-way: one that it could not write yet, or has
+// read in part (pair.cc, signalException: tx_ and rx_ are left out). Such a wait would end at its time-out.
+void GlooConnections::look() {
+  const std::unique_lock<std::mutex> looking(look_mutex_, std::try_to_lock);
+  if (!looking || !watch_) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (waits_for_ < 0) return;
+  }
+  bool one_has_closed = false;
+  try {
+    watch_->abortWaitRecv();  // it returns at once
+    watch_->waitRecv(nullptr, for_ever);
+  } catch (const std::exception&) {
+    one_has_closed = true;
+  }
+  try {
+    if (one_has_closed) watch_pairs();
+  } catch (const std::exception&) {
+    return;  // without memory the next call finds them
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (waits_for_ < 0 || !closed_[static_cast<size_t>(waits_for_)]) return;
+  ended_by_look_ = true;
+  waits_->abortWaitRecv();
+  waits_->abortWaitSend();
 }
 
 // Notes who is lost, and takes all places from Gloo, which reads and writes none of them from then on: their destructors wait for its
@@ -298,10 +348,13 @@ void GlooConnections::end_wait() {
 void GlooConnections::note_failure(bool late) {
   failed_ = true;
   try {
+    const std::lock_guard<std::mutex> looking(look_mutex_);
     if (late)
       find_missing();
-    else
+    else if (!ended_by_look_)
       broken_ = closed_pairs();
+    for (int32_t peer = 0; peer < size_ && !late && ended_by_look_; ++peer)
+      if (closed_[static_cast<size_t>(peer)]) broken_.push_back(peer);
   } catch (const std::bad_alloc&) {  // then fewer are known
   }
   places_.clear();
@@ -331,7 +384,7 @@ void GlooConnections::find_missing() {
 }
 
 Status GlooConnections::send(RankMemory& from, uint64_t tag, uint64_t offset, uint64_t bytes) {
-  return guarded(*from.buffer, RankClock::time_point::max(), [&] {
+  return guarded(*from.buffer, -1, RankClock::time_point::max(), [&] {
     from.buffer->send(from.peer, tag, offset, bytes);
     ++from.sends;
     return true;
@@ -339,28 +392,34 @@ Status GlooConnections::send(RankMemory& from, uint64_t tag, uint64_t offset, ui
 }
 
 Status GlooConnections::receive(RankMemory& into, uint64_t tag, uint64_t offset, uint64_t bytes) {
-  return guarded(*into.buffer, RankClock::time_point::max(), [&] {
+  return guarded(*into.buffer, -1, RankClock::time_point::max(), [&] {
     into.buffer->recv(into.peer, tag, offset, bytes);
     ++into.receives;
     return true;
   });
 }
 
+// Calls wait(time), which is false if it was told to end. look() does so because a pair has closed: what came before that has come.
+template <class Wait>
+bool GlooConnections::has_come(const Wait& wait, RankClock::time_point until) const {
+  return wait(left_until(until)) || (!aborted_ && wait(std::chrono::milliseconds(0)));
+}
+
 Status GlooConnections::wait(RankMemory& memory, RankClock::time_point until) {
   if (memory.receives == 0 && memory.sends == 0) return {};
-  return guarded(*memory.buffer, until, [&] {
+  return guarded(*memory.buffer, memory.peer, until, [&] {
     for (; memory.receives > 0; --memory.receives) {
-      if (!memory.buffer->waitRecv(nullptr, left_until(until))) return false;
+      if (!has_come([&](auto time) { return memory.buffer->waitRecv(nullptr, time); }, until)) return false;
       came_[static_cast<size_t>(memory.peer)] = 1;
     }
     for (; memory.sends > 0; --memory.sends)
-      if (!memory.buffer->waitSend(nullptr, left_until(until))) return false;
+      if (!has_come([&](auto time) { return memory.buffer->waitSend(nullptr, time); }, until)) return false;
     return true;
   });
 }
 
 Status GlooConnections::idle() {
-  return guarded(*control_, RankClock::time_point::max(), [&] {
+  return guarded(*control_, -1, RankClock::time_point::max(), [&] {
     control_->waitRecv(nullptr, for_ever);  // false: it was woken
     return !aborted_;
   });

@@ -48,6 +48,7 @@ class GlooConnections final : public operators::RankConnections {
   Status wait(RankMemory& memory, RankClock::time_point until) override;
   Status idle() override;
   void wake() override;
+  void look() override;
   void abort() override;
   std::vector<int32_t> missing() override { return missing_; }
   std::vector<int32_t> broken() override { return broken_; }
@@ -57,12 +58,15 @@ class GlooConnections final : public operators::RankConnections {
 
  private:
   template <class Act>
-  Status guarded(gloo::transport::UnboundBuffer& waits, RankClock::time_point until, const Act& act);
-  bool begin_wait(gloo::transport::UnboundBuffer& buffer);
+  Status guarded(gloo::transport::UnboundBuffer& waits, int32_t peer, RankClock::time_point until, const Act& act);
+  template <class Wait>
+  bool has_come(const Wait& wait, RankClock::time_point until) const;
+  bool begin_wait(gloo::transport::UnboundBuffer& buffer, int32_t peer);
   void end_wait();
   void note_failure(bool late);
   void find_missing();
   std::vector<int32_t> closed_pairs();
+  void watch_pairs();
   void close_pairs();
 
   const int32_t rank_, size_;
@@ -71,7 +75,7 @@ class GlooConnections final : public operators::RankConnections {
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::transport::Context> context_;
   // One byte of each rank that never comes: its wait ends when a connection breaks.
-  std::vector<char> control_bytes_, probe_bytes_;
+  std::vector<char> control_bytes_, probe_bytes_, watch_bytes_;
   std::unique_ptr<gloo::transport::UnboundBuffer> control_, probe_;
   std::map<std::tuple<int32_t, void*, uint64_t>, std::unique_ptr<RankMemory>> places_;
   std::vector<char> came_;  // by rank: whether a message has come in this operation
@@ -81,6 +85,11 @@ class GlooConnections final : public operators::RankConnections {
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;
   gloo::transport::UnboundBuffer* waits_ = nullptr;  // what the thread waits for
+  int32_t waits_for_ = -1;                           // a message of this rank, or to it; -1: of none
+  bool ended_by_look_ = false;
+  std::mutex look_mutex_;                                  // guards what follows; taken before mutex_
+  std::unique_ptr<gloo::transport::UnboundBuffer> watch_;  // as control_, for the pairs that are not closed
+  std::vector<char> closed_;                               // by rank
 };
 
 }  // namespace heddle::ranks
