@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <set>
@@ -72,6 +73,10 @@ TEST(CutMessage, EndsItsWaitWhenTheConnectionHasClosed) {
     if (!two.rank[0]->send(place, 7, 0, 1).ok()) continue;  // it has seen the end already
     std::atomic<bool> over{false};
     std::thread looks([&] {
+      sigset_t pipe;  // as in threads of programs
+      ::sigemptyset(&pipe);
+      ::sigaddset(&pipe, SIGPIPE);
+      ::pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
       for (; !over; std::this_thread::sleep_for(std::chrono::milliseconds(1))) two.rank[0]->look();
     });
     const Status status = two.rank[0]->wait(place, RankClock::now() + std::chrono::seconds(20));

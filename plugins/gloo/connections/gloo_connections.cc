@@ -330,10 +330,13 @@ void GlooConnections::look() {
   } catch (const std::exception&) {
     one_has_closed = true;
   }
-  try {
-    if (one_has_closed) watch_pairs();
-  } catch (const std::exception&) {
-    return;  // without memory the next call finds them
+  if (one_has_closed) {
+    const rendezvous::NoBrokenPipe of_this_thread;  // other connections may be broken, too, which Gloo has not seen
+    try {
+      watch_pairs();
+    } catch (const std::exception&) {
+      return;  // without memory the next call finds them
+    }
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (waits_for_ < 0 || !closed_[static_cast<size_t>(waits_for_)]) return;
