@@ -219,9 +219,11 @@ void share_communicators(testing::MutantTally& tally) {
         others.back().prepare();
       }
       for (size_t r = 0; r < mutant.ranks.size(); ++r) contexts.insert(contexts.end(), {&*mutant.ranks[r].context, &*others[r].context});
+      // The order of four or six threads decides, which is no seed's.
+      constexpr uint64_t max_tries = 10 * max_seeds;
       uint64_t tries = 0;
-      while (tries < max_seeds && run_together(contexts) == right) ++tries;
-      tally.add("communicator of two runs", tries < max_seeds ? MutantFate::found : MutantFate::survived,
+      while (tries < max_tries && run_together(contexts) == right) ++tries;
+      tally.add("communicator of two runs", tries < max_tries ? MutantFate::found : MutantFate::survived,
                 kind.text() + ", " + std::to_string(sums) + " sums");
     }
 }
