@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "collectives/participants.h"
+#include "collectives/summing_ranks.h"
 
 namespace heddle {
 namespace {
@@ -194,17 +195,19 @@ TEST_F(NcclCommunicators, ThatWaitForADeviceEndTheRunAtTheTimeOut) {
       if (node.device.empty()) node.device = "cuda:" + std::to_string(device);
     ++device;
   }
-  Two two(b.finish(), 150);
+  constexpr int64_t timeout_ms = 3 * short_timeout_ms / 2;
+  Two two(b.finish(), timeout_ms);
   ASSERT_TRUE(two.run().ok());
   hold_transfers(1);
   std::thread releases([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    std::this_thread::sleep_for(std::chrono::milliseconds(4 * timeout_ms));
     hold_transfers(0);
   });
   const Status status = two.run();
   releases.join();
   EXPECT_EQ(status.code(), Code::device_failed) << status.text();
-  EXPECT_NE(status.text().find("\"sum_0\" (operation 2) of communicator \"world\" was not done on the GPUs within 150 ms"),
+  EXPECT_NE(status.text().find("\"sum_0\" (operation 2) of communicator \"world\" was not done on the GPUs within " +
+                               std::to_string(timeout_ms) + " ms"),
             std::string::npos)
       << status.text();
   const Status again = two.run();

@@ -42,16 +42,16 @@ TEST_P(Ranks, ThatDoNotComeAreNamedAtTheTimeOut) {
 }
 
 TEST_P(Ranks, ThatDoNotComeToALaterCollectiveAreNamed) {
-  AllRanks ranks = ranks_of(GetParam(), "late", 2, 100);
+  AllRanks ranks = ranks_of(GetParam(), "late", 2, short_timeout_ms);
   expect_right(ranks);
   ranks[1]->run();
   const std::string left = "rank 0 has left communicator \"world\" of \"local:late\": ";
+  const std::string within = "within " + std::to_string(short_timeout_ms) + " ms";
   EXPECT_TRUE(GetParam().kind == "gloo"
                   ? says(ranks[1]->status, "rank 0 did not come to \"sum0\" (operation 3) of communicator \"world\" of \"file:") &&
-                        says(ranks[1]->status, "within 100 ms; rank 1 had come, rank 0 was in no collective, after operation 2")
-              : GetParam().kind == "nccl"
-                  ? says(ranks[1]->status, (left + "it did not come to \"sum0\" (operation 2) within 100 ms").c_str())
-                  : says(ranks[1]->status, (left + "it did not come to a collective within 100 ms").c_str()))
+                        says(ranks[1]->status, (within + "; rank 1 had come, rank 0 was in no collective, after operation 2").c_str())
+              : GetParam().kind == "nccl" ? says(ranks[1]->status, (left + "it did not come to \"sum0\" (operation 2) " + within).c_str())
+                                          : says(ranks[1]->status, (left + "it did not come to a collective " + within).c_str()))
       << ranks[1]->status.text();
   expect_right(ranks);
 }
@@ -100,7 +100,7 @@ TEST_P(Ranks, ThatAreCancelledWhileTheyWaitGoOn) {
 
 // Whether the other rank waits already when the session closes can not be seen: it is tried until it does.
 TEST_P(Ranks, ThatCloseTheirSessionsEndTheRunsOfOthers) {
-  AllRanks ranks = ranks_of(GetParam(), "closing", 2, 100);
+  AllRanks ranks = ranks_of(GetParam(), "closing", 2, short_timeout_ms);
   bool seen = false;
   for (int attempt = 0; attempt < 100 && !seen; ++attempt) {
     expect_right(ranks);
@@ -110,7 +110,7 @@ TEST_P(Ranks, ThatCloseTheirSessionsEndTheRunsOfOthers) {
     waiting.join();
     EXPECT_EQ(ranks[0]->status.code(), Code::device_failed);
     seen = says(ranks[0]->status, "rank 1 has left communicator \"world\" of ") && says(ranks[0]->status, ": its session has closed");
-    ranks[1] = std::make_unique<Rank>(GetParam(), "closing", 1, 2, 100);
+    ranks[1] = std::make_unique<Rank>(GetParam(), "closing", 1, 2, short_timeout_ms);
   }
   EXPECT_TRUE(seen) << ranks[0]->status.text();
   expect_right(ranks);

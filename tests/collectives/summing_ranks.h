@@ -10,6 +10,14 @@
 
 namespace heddle::testing_collectives {
 
+// A time-out that ranks soon come to, and within which those that are there have connected: under ThreadSanitizer that takes some ten times
+// as long.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int64_t short_timeout_ms = 1000;
+#else
+inline constexpr int64_t short_timeout_ms = 100;
+#endif
+
 // One rank of a job, with a net that sums x over all ranks, and then looks up row `row` of the sum.
 struct Rank {
   Rank(Crew crew, const std::string& job, int rank, int size, int64_t timeout_ms = 30'000, int collectives = 1)

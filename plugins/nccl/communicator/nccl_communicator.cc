@@ -67,13 +67,14 @@ NcclCommunicator::NcclCommunicator(const ResourceRequest& request)
 
 NcclCommunicator::~NcclCommunicator() {
   if (control_) control_->follow(nullptr);
-  const bool any = std::any_of(comms_.begin(), comms_.end(), [](const Comm* comm) { return comm; });
-  if (!ends_.joinable() && any)
-    ends_ = on_own_thread([this] {
+  if (ends_.joinable()) {  // an abort frees them
+    ends_.join();
+  } else if (std::any_of(comms_.begin(), comms_.end(), [](const Comm* comm) { return comm; })) {
+    on_own_thread([this] {
       for (Comm* const comm : comms_)
         if (comm) Library::get().ncclCommDestroy(comm);
-    });
-  if (ends_.joinable()) ends_.join();
+    }).join();
+  }
 }
 
 // Stops what is on the devices, then frees what NCCL has.
