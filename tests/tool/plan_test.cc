@@ -1,4 +1,8 @@
 // heddle check, plan and plan --buffers.
+#include <map>
+#include <regex>
+
+#include "base/text/text.h"
 #include "tool_runner.h"
 
 namespace heddle::tool_tests {
@@ -147,12 +151,36 @@ TEST(ToolPlan, DotIsAGraph) {
   EXPECT_EQ(heddle_json({"plan", folder.net(), "--dot"})["dot"].get<std::string>() + "\n", text);
 }
 
-TEST(ToolPlan, SvgShowsEachBuffer) {
+// Returns the titles of a picture as (buffer, (bytes, offset)), by the name of the buffer's first value.
+std::map<std::string, std::pair<int64_t, int64_t>> drawn_buffers(const std::string& svg) {
+  static const std::regex title(
+      R"re(<title>(\S+) [a-z0-9]+\[[^\]]*\][^<]*, (\d+) bytes \([^)]*\), at (\d+), steps \d+-\d+, written by )re");
+  std::map<std::string, std::pair<int64_t, int64_t>> all;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), title), end; at != end; ++at)
+    all[(*at)[1]] = {std::stoll((*at)[2]), std::stoll((*at)[3])};
+  return all;
+}
+
+TEST(ToolPlan, SvgHasTheNumbersOfJson) {
   const NetFolder folder(convolution());
-  ASSERT_EQ(heddle({"plan", folder.net(), "--svg", folder.file("p.svg")}).status, 0);
+  const Json object = heddle_json({"plan", folder.net(), "--svg", folder.file("p.svg")});
   const std::string svg = read_text(folder / "p.svg");
   EXPECT_EQ(svg.rfind("<svg xmlns=", 0), 0u);
-  EXPECT_NE(svg.find("<rect"), std::string::npos);
+  const auto drawn = drawn_buffers(svg);
+  size_t found = 0;
+  for (const Json& step : object["steps"])
+    for (const Json& value : step["outputs"]) {
+      if (value.is_null() || value["placement"] != "arena") continue;
+      const auto at = drawn.find(value["name"].get<std::string>());
+      if (at == drawn.end()) continue;  // it shares the bytes of another
+      ++found;
+      EXPECT_EQ(at->second, (std::pair<int64_t, int64_t>(value["size_bytes"], value["offset_bytes"]))) << value;
+    }
+  EXPECT_EQ(found, drawn.size());
+  EXPECT_GT(found, 0u);
+  const Json& memory = object["devices"]["cpu"];
+  for (const char* const key : {"peak_bytes", "lower_bound_bytes", "sum_bytes", "persistent_bytes"})
+    EXPECT_NE(svg.find(" " + human_bytes(memory[key].get<int64_t>())), std::string::npos) << key;
   EXPECT_EQ(codes(heddle_json({"plan", folder.net(), "--svg", "/nowhere/p.svg"}, 3)), Words{"file-unwritable"});
 }
 

@@ -250,7 +250,16 @@ TEST(ToolTrainCurve, IsNotReplacedByOneOfNothing) {
   EXPECT_NE(again.out.find("stays as it is"), std::string::npos) << again.out;
   std::filesystem::remove(curve);
   EXPECT_EQ(train().status, 0);
-  EXPECT_NE(read_text(curve).find("no losses"), std::string::npos);
+  EXPECT_NE(read_text(curve).find("loss: nothing to draw"), std::string::npos);
+}
+
+TEST(ToolTrainCurve, GoesToATerminalInCharacters) {
+  const Logs here;
+  const Outcome outcome = heddle(here.tested({"--steps", "40", "--curve", "-"}));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* const part : {"* training loss", "o test loss", " |", " +-----", "step\n"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  EXPECT_FALSE(std::filesystem::exists("-"));
 }
 
 TEST(ToolTrainMetrics, AreMeansOfTests) {

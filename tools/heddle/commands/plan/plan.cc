@@ -6,6 +6,7 @@
 #include "base/device_name.h"
 #include "base/file.h"
 #include "base/text/text.h"
+#include "charts/memory_chart.h"
 #include "commands/commands.h"
 #include "commands/plan/plan_arguments.h"
 #include "commands/plan/plan_diff.h"
@@ -146,7 +147,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
   if (!ranks.empty()) report.say_lines(ranks_text(ranks));
   if (o.svg.empty()) return {};
   HEDDLE_CHECK(roles.writes("--svg", o.svg));
-  return write_text(o.svg, plan_svg(plan));
+  return write_text(o.svg, memory_chart(plan));
 }
 
 Run declare_plan(CLI::App& app) {

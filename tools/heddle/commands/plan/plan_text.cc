@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/text/text.h"
 #include "options/device_options.h"
@@ -59,31 +58,6 @@ Json step_json(const PlanInfo& plan, size_t i) {
           {"reads_at_enqueue", at_enqueue},
           {"successors", s.successors},
           {"tail", s.tail}};
-}
-
-bool in_host_arena(const PlanInfo::Value& v) {
-  return v.place == PlanInfo::Place::arena && v.device == 0;
-}
-
-struct Life {
-  size_t first = SIZE_MAX, last = 0;
-};
-
-// First and last step that touches each arena storage, by the storage's index.
-std::map<uint32_t, Life> lives_of(const PlanInfo& plan) {
-  std::map<uint32_t, Life> lives;
-  const auto touch = [&](std::optional<size_t> value, size_t step) {
-    if (!value || !in_host_arena(plan.values[*value])) return;
-    Life& life = lives[plan.values[*value].buffer];
-    life.first = std::min(life.first, step);
-    life.last = std::max(life.last, step + 1);
-  };
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    for (const PlanInfo::Operand& o : plan.steps[i].inputs) touch(o.value, i);
-    for (const PlanInfo::Operand& o : plan.steps[i].outputs) touch(o.value, i);
-  }
-  for (const size_t value : plan.outputs) touch(value, plan.steps.size());
-  return lives;
 }
 
 std::string fixed(double value) {
@@ -172,23 +146,6 @@ std::string host_steps_text(const PlanInfo& plan) {
 }
 
 }  // namespace
-
-std::string escape_xml(const std::string& text) {
-  std::string out;
-  for (const char c : printable_line(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 Json collectives_json(const PlanInfo& plan) {
   Json all = Json::array();
@@ -324,40 +281,6 @@ std::string plan_dot(const PlanInfo& plan) {
   for (size_t i = 0; i < plan.steps.size(); ++i)
     for (const size_t successor : plan.steps[i].successors) out += fmt::format("  s{} -> s{};\n", i, successor);
   return out + "}\n";
-}
-
-std::string plan_svg(const PlanInfo& plan) {
-  constexpr double width = 1200, height = 600, left = 10, top = 40;
-  const double steps = std::max<double>(1, static_cast<double>(plan.steps.size()) + 1);
-  const PlanInfo::Memory& host = plan.memory[0];  // pinned memory follows its arena
-  const double bytes = std::max<double>(1, static_cast<double>(host.pinned_bytes > 0 ? host.peak_bytes : host.arena_bytes));
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
-      "<text x=\"10\" y=\"20\">{}: {} steps, peak {}, of which {} beside the arena; lower bound {} "
-      "(time goes right, addresses go down)</text>\n",
-      fixed(width + 2 * left), fixed(height + 2 * top), escape_xml(plan.net), plan.steps.size(), human_bytes(host.peak_bytes),
-      human_bytes(host.peak_bytes - host.arena_bytes), human_bytes(host.lower_bound_bytes));
-  const auto rectangle = [&](double first, double last, double offset, double size, const std::string& colour, const std::string& title) {
-    out += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#333\" stroke-width=\"0.4\"><title>{}</title></rect>\n",
-        fixed(left + first / steps * width), fixed(top + offset / bytes * height), fixed((last - first) / steps * width),
-        fixed(std::max(0.5, size / bytes * height)), colour, escape_xml(title));
-  };
-  const std::map<uint32_t, Life> lives = lives_of(plan);
-  std::map<uint32_t, const PlanInfo::Value*> shown;
-  for (const PlanInfo::Value& v : plan.values)
-    if (in_host_arena(v)) shown.try_emplace(v.buffer, &v);
-  for (const auto& [storage, life] : lives) {
-    const PlanInfo::Value& v = *shown[storage];
-    const std::string colour = fmt::format("hsl({},60%,70%)", storage * 47 % 360);
-    rectangle(static_cast<double>(life.first), static_cast<double>(life.last), static_cast<double>(v.offset), static_cast<double>(v.bytes),
-              colour, fmt::format("{} {} {} steps {}-{}", v.name, v.shape.text(), human_bytes(v.bytes), life.first, life.last - 1));
-  }
-  for (size_t i = 0; i < plan.steps.size(); ++i)
-    if (plan.steps[i].scratch_bytes > 0 && !plan.steps[i].on_stream)
-      rectangle(static_cast<double>(i), static_cast<double>(i + 1), static_cast<double>(plan.steps[i].scratch_offset),
-                static_cast<double>(plan.steps[i].scratch_bytes), "#999", fmt::format("scratch of {}", plan.steps[i].name));
-  return out + "</svg>\n";
 }
 
 }  // namespace heddle::tool

@@ -1,4 +1,4 @@
-// A plan for people and programs: text, JSON, Graphviz and SVG.
+// A plan for people and programs: text, JSON and Graphviz.
 #pragma once
 
 #include <string>
@@ -12,9 +12,5 @@ Json plan_json(const PlanInfo& plan);
 std::string plan_text(const PlanInfo& plan);
 // Graphviz of the steps.
 std::string plan_dot(const PlanInfo& plan);
-// Memory over steps: one rectangle per buffer, with its value's name, time across and offset up.
-std::string plan_svg(const PlanInfo& plan);
-// Escapes text of a file for a page or picture.
-std::string escape_xml(const std::string& text);
 
 }  // namespace heddle::tool

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text/text.h"
-#include "commands/plan/plan_text.h"
+#include "charts/svg.h"
 
 namespace heddle::tool {
 namespace {

@@ -7,7 +7,8 @@
 
 #include "base/file.h"
 #include "base/text/text.h"
-#include "commands/plan/plan_text.h"
+#include "charts/memory_chart.h"
+#include "charts/svg.h"
 #include "commands/run/report_collectives.h"
 
 namespace heddle::tool {
@@ -113,7 +114,7 @@ Status write_report(const std::string& file, const PlanInfo& plan, const Profile
       human_bytes(m.persistent_bytes));
   page += fmt::format("<h2>Timeline of run {} of {}</h2>\n<p>It took {} us{}.</p>\n{}", run.number, run.runs, microseconds(run.ns),
                       run.runs > 1 ? ", as the median" : "", timeline(plan, run.profile));
-  page += fmt::format("<h2>Memory</h2>\n{}{}", plan_svg(plan), owner_table(plan));
+  page += fmt::format("<h2>Memory</h2>\n{}{}", memory_chart(plan), owner_table(plan));
   page += collectives_section(plan, run.profile);
   page += fmt::format("<h2>Steps</h2>\n{}</body></html>\n", step_table(plan, run.profile));
   HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));

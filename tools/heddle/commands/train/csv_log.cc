@@ -10,7 +10,7 @@ namespace heddle::tool {
 namespace {
 
 constexpr std::string_view step_columns = "step,epoch,loss,step_ns,read_ns,learning_rate,gradient_norm";
-constexpr size_t step_column_count = 7, loss_column = 2;
+constexpr size_t step_column_count = 7, loss_column = 2, rate_column = 5, norm_column = 6;
 
 std::string cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -33,10 +33,14 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   }
 }
 
-// Adds a loss that is there.
-void add(int64_t step, std::string_view cell, Losses* losses) {
-  double loss = 0;
-  if (parse_float(cell, &loss)) losses->add(step, loss);
+// Returns the number of a cell, if it has one.
+std::optional<double> number_of(std::string_view cell) {
+  double number = 0;
+  return parse_float(cell, &number) ? std::optional(number) : std::nullopt;
+}
+
+void add(int64_t step, std::string_view cell, Series* series) {
+  if (const auto number = number_of(cell)) series->add(step, *number);
 }
 
 }  // namespace
@@ -51,7 +55,7 @@ std::string CsvLog::without_means() const {
   return std::string(means_.empty() ? 0 : means_.size() - 1, ',') + "\n";
 }
 
-Result<size_t> CsvLog::continue_after(int64_t steps, std::string_view log, const std::string& loss, LossLines* losses) {
+Result<size_t> CsvLog::continue_after(int64_t steps, std::string_view log, TrainingCurves* curves) {
   open_.reset();
   if (!log.starts_with(header_)) {
     if (std::string_view(header_).starts_with(log)) return size_t{0};  // it ended before the first step
@@ -60,7 +64,6 @@ Result<size_t> CsvLog::continue_after(int64_t steps, std::string_view log, const
                               quoted(log.substr(0, std::min(log.find('\n'), size_t{256}))), quoted(header_.substr(0, header_.size() - 1))),
                   "name another file, or train with the tests and metrics that it has");
   }
-  const auto mean = static_cast<size_t>(std::find(means_.begin(), means_.end(), loss) - means_.begin());
   size_t kept = header_.size();
   while (kept < log.size()) {
     const size_t end = log.find('\n', kept);
@@ -70,8 +73,11 @@ Result<size_t> CsvLog::continue_after(int64_t steps, std::string_view log, const
     int64_t step = 0;
     const bool is_whole = end != std::string_view::npos && cells.size() == step_column_count + means_.size();
     if (!(is_whole || is_open) || !parse_int(cells[0], &step) || step > steps) break;
-    add(step, cells[loss_column], &losses->steps);
-    if (is_whole && mean < means_.size()) add(step, cells[step_column_count + mean], &losses->tests);
+    add(step, cells[loss_column], &curves->loss);
+    add(step, cells[rate_column], &curves->learning_rate);
+    add(step, cells[norm_column], &curves->gradient_norm);
+    for (size_t i = 0; is_whole && i < means_.size(); ++i)
+      if (const auto mean = number_of(cells[step_column_count + i])) curves->add_test(means_[i], step, *mean);
     const bool is_untested = std::all_of(cells.begin() + step_column_count, cells.end(), [](std::string_view c) { return c.empty(); });
     if (!means_.empty() && is_untested && (step == steps || is_open)) {
       open_ = step;

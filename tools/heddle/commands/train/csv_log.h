@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/train/loss_curve.h"
+#include "commands/train/training_curves.h"
 #include "heddle/status.h"
 #include "heddle/trainer.h"
 
@@ -22,9 +22,9 @@ class CsvLog {
   // The names of the columns: "step,epoch,loss,step_ns,read_ns,learning_rate,gradient_norm", and "test_" with the name of each mean.
   const std::string& header() const { return header_; }
 
-  // Returns how much of `log` is of the first `steps` steps: its header and their lines, of which it adds the losses, the mean `loss` of
-  // tests too. Where the last of them has no means, it stays open, as the test may be due. Errors: invalid_argument (other columns).
-  Result<size_t> continue_after(int64_t steps, std::string_view log, const std::string& loss, LossLines* losses);
+  // Returns how much of `log` is of the first `steps` steps: its header and their lines, of which it adds the numbers to
+  // `curves`. Where the last of them has no means, it stays open, as the test may be due. Errors: invalid_argument (other columns).
+  Result<size_t> continue_after(int64_t steps, std::string_view log, TrainingCurves* curves);
 
   // Return what is to be written.
   std::string step(const TrainingStep& step, bool test_follows);

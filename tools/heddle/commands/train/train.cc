@@ -121,7 +121,9 @@ Run declare_train(CLI::App& app) {
   app.add_option("--log", o->log, "a line for each step, of JSON, or of a table in a file that ends in .csv")
       ->type_name("FILE")
       ->check(not_empty());
-  app.add_option("--curve", o->curve, "the losses as a picture")->type_name("FILE.svg")->check(not_empty());
+  app.add_option("--curve", o->curve, "the losses, means of tests, rates and norms as a picture; -: as characters")
+      ->type_name("FILE.svg|-")
+      ->check(not_empty());
   CLI::Option* const output =
       app.add_option("-o,--output", o->output, "the file with what was learned")->type_name("NET.heddle")->check(not_empty());
   app.add_flag("--no-output", o->no_output, "keep nothing of what is learned, without a warning")->excludes(output);

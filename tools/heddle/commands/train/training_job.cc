@@ -229,21 +229,21 @@ Status TrainingJob::check_files() const {
   for (const auto* const specs : {&o_.samples.data, &o_.samples.test_data})
     for (const std::string& file : files_of(*specs)) roles.reads(file);
   if (!o_.log.empty()) HEDDLE_CHECK(roles.writes("--log", o_.log));
-  if (!o_.curve.empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
+  if (!o_.curve_file().empty()) HEDDLE_CHECK(roles.writes("--curve", o_.curve));
   if (!o_.output.empty()) HEDDLE_CHECK(writes_net(roles, o_.output));
   HEDDLE_CHECK(check_no_checkpoint("--log", o_.log));
-  HEDDLE_CHECK(check_no_checkpoint("--curve", o_.curve));
+  HEDDLE_CHECK(check_no_checkpoint("--curve", o_.curve_file()));
   HEDDLE_CHECK(check_no_checkpoint("-o", o_.output));
   if (!o_.output.empty()) HEDDLE_CHECK(check_no_checkpoint("-o", std::filesystem::path(o_.output).replace_extension(".safetensors")));
   // Fails now if they can not be written at all, rather than after the training.
-  if (!o_.curve.empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
+  if (!o_.curve_file().empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
   if (!o_.checkpoint_dir.empty()) HEDDLE_CHECK(FileReplacement::create(std::filesystem::path(o_.checkpoint_dir) / "step").status());
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }
 
 // Checks that no picture that is read would be written over. Outputs that are not there yet are none.
 Status TrainingJob::check_pictures_stay() const {
-  std::vector<std::pair<const char*, std::filesystem::path>> outputs = {{"--log", o_.log}, {"--curve", o_.curve}, {"-o", o_.output}};
+  std::vector<std::pair<const char*, std::filesystem::path>> outputs = {{"--log", o_.log}, {"--curve", o_.curve_file()}, {"-o", o_.output}};
   if (!o_.output.empty()) outputs.emplace_back("-o", std::filesystem::path(o_.output).replace_extension(".safetensors"));
   for (const auto& [option, file] : outputs) {
     std::error_code error;

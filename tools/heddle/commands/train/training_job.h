@@ -11,7 +11,7 @@
 
 #include "commands/train/bad_sample_warnings.h"
 #include "commands/train/data/training_data.h"
-#include "commands/train/loss_curve.h"
+#include "commands/train/training_curves.h"
 #include "commands/train/training_log.h"
 #include "heddle/trainer.h"
 #include "heddle/training.h"
@@ -43,6 +43,8 @@ struct TrainArguments {
   std::string best;  // NAME=min or NAME=max
   int patience = 0;
   bool resume = false, no_output = false, verbose = false;
+  // Returns the file of the curves; none where they go to the terminal.
+  std::string curve_file() const { return curve == "-" ? std::string() : curve; }
   // Options of the command line's contract that are not supported yet: for mixed precision.
   std::string accumulate, precision;
 };
@@ -97,7 +99,7 @@ class TrainingJob {
   void note_host_steps();
   void say_collectives() const;
   Status save_nets_with_variables();
-  Status save_curve();
+  Status draw_curves();
   Result<std::set<std::string>> not_finite() const;
   // Called by the trainer.
   Status take_step(const TrainingStep& step);
@@ -124,8 +126,8 @@ class TrainingJob {
   BadSampleWarnings bad_samples_;
   int64_t batch_ = 0, samples_ = 0, between_ = 1;       // steps between two lines for people
   std::set<std::string> infinite_at_first_;             // variables, as masks may be infinite
-  Losses losses_;                                       // of the steps that were made here
-  LossLines picture_;                                   // with those of an earlier training that its log has
+  Series losses_;                                       // of the steps that were made here
+  TrainingCurves curves_;                               // with those of an earlier training that its log has
   std::vector<std::pair<std::string, double>> tested_;  // of the last evaluation
   bool stopped_early_ = false;
   double seconds_ = 0;

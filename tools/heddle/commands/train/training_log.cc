@@ -17,19 +17,25 @@ namespace {
 
 constexpr int64_t max_log_bytes = int64_t{1} << 32;
 
-// Adds a loss that is there, and a number.
-void add(const Json& line, const std::string& key, int64_t step, Losses* losses) {
-  if (const auto found = line.find(key); found != line.end() && found->is_number()) losses->add(step, found->get<double>());
+constexpr std::string_view test_prefix = "test_";
+
+// Adds what of a line of a log is there, and a number.
+void add(const Json& line, int64_t step, TrainingCurves* curves) {
+  const std::pair<const char*, Series*> series[] = {
+      {"loss", &curves->loss}, {"learning_rate", &curves->learning_rate}, {"gradient_norm", &curves->gradient_norm}};
+  for (const auto& [key, numbers] : series)
+    if (const auto found = line.find(key); found != line.end() && found->is_number()) numbers->add(step, found->get<double>());
+  for (const auto& [key, value] : line.items())
+    if (key.starts_with(test_prefix) && value.is_number()) curves->add_test(key.substr(test_prefix.size()), step, value.get<double>());
 }
 
 // Returns how much of a log of JSON is of the first `steps` steps: whole lines, up to the first that is of a later one or no line of a log.
-size_t json_to_keep(std::string_view text, int64_t steps, const std::string& loss, LossLines* losses) {
+size_t json_to_keep(std::string_view text, int64_t steps, TrainingCurves* curves) {
   size_t kept = 0;
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', kept)) {
     const Json line = Json::parse(text.substr(kept, end - kept), nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer() || line["step"].get<int64_t>() > steps) break;
-    add(line, "loss", line["step"].get<int64_t>(), &losses->steps);
-    add(line, "test_" + loss, line["step"].get<int64_t>(), &losses->tests);
+    add(line, line["step"].get<int64_t>(), curves);
     kept = end + 1;
   }
   return kept;
@@ -40,11 +46,11 @@ size_t json_to_keep(std::string_view text, int64_t steps, const std::string& los
 TrainingLog::TrainingLog(std::string file, const std::vector<std::string>& means)
     : file_(std::move(file)), is_table_(is_table(file_)), table_(means) {}
 
-Result<size_t> TrainingLog::bytes_to_keep(std::string_view text, int64_t steps, const std::string& loss, LossLines* losses) {
-  return is_table_ ? table_.continue_after(steps, text, loss, losses) : Result<size_t>(json_to_keep(text, steps, loss, losses));
+Result<size_t> TrainingLog::bytes_to_keep(std::string_view text, int64_t steps, TrainingCurves* curves) {
+  return is_table_ ? table_.continue_after(steps, text, curves) : Result<size_t>(json_to_keep(text, steps, curves));
 }
 
-Status TrainingLog::open(int64_t steps, const std::string& loss, LossLines* losses) {
+Status TrainingLog::open(int64_t steps, TrainingCurves* curves) {
   if (file_.empty()) return {};
   // Opening a pipe without a reader would block.
   std::error_code error;
@@ -54,7 +60,7 @@ Status TrainingLog::open(int64_t steps, const std::string& loss, LossLines* loss
   if (steps > 0 && std::filesystem::is_regular_file(file_, error)) {
     HEDDLE_TRY(const FileBytes bytes, read_file(file_, max_log_bytes));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data.get()), bytes.size);
-    HEDDLE_TRY(kept, bytes_to_keep(text, steps, loss, losses), fmt::format("while --log {} was continued", quoted(file_)));
+    HEDDLE_TRY(kept, bytes_to_keep(text, steps, curves), fmt::format("while --log {} was continued", quoted(file_)));
     HEDDLE_TRY(FileReplacement shorter, FileReplacement::create(file_));
     HEDDLE_CHECK(shorter.write(text.substr(0, kept)));
     HEDDLE_CHECK(shorter.commit());

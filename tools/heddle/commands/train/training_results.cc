@@ -30,13 +30,13 @@ Status TrainingJob::open_log() {
     HEDDLE_TRY(means, trainer_->test_means());
   }
   log_.emplace(o_.log, means);
-  return log_->open(trainer_->steps(), o_.loss, &picture_);
+  return log_->open(trainer_->steps(), &curves_);
 }
 
 Status TrainingJob::take_step(const TrainingStep& step) {
   seconds_ += static_cast<double>(step.run_ns) / 1e9;
   losses_.add(step.step, step.loss);
-  picture_.steps.add(step.step, step.loss);
+  curves_.add(step);
   show(step);
   // The training ends with an error that has these numbers.
   if (!std::isfinite(step.loss) || !std::isfinite(step.gradient_norm.value_or(0))) return {};
@@ -49,11 +49,9 @@ Status TrainingJob::take_step(const TrainingStep& step) {
 Status TrainingJob::take_evaluation(const Evaluation& evaluation) {
   tested_ = evaluation.means;
   std::string text;
-  for (const auto& [name, value] : tested_) {
-    text += fmt::format(", test {} {:.4g}", printable(name), value);
-    if (name == o_.loss) picture_.tests.add(evaluation.step, value);
-  }
-  const double loss = losses_.empty() && from_ ? from_->loss : losses_.last().loss;  // a test that the interruption was before
+  for (const auto& [name, value] : tested_) text += fmt::format(", test {} {:.4g}", printable(name), value);
+  curves_.add(evaluation);
+  const double loss = losses_.empty() && from_ ? from_->loss : losses_.last().value;  // a test that the interruption was before
   report_.say(fmt::format("step {}: loss {:.4g}{}", evaluation.step, loss, text));
   return log_ ? log_->write(evaluation, (evaluation.step - 1) / steps_of_epoch() + 1) : Status();
 }
@@ -111,14 +109,19 @@ void TrainingJob::say_collectives() const {
 
 Status TrainingJob::save() {
   Status saved = o_.output.empty() ? Status() : save_nets_with_variables();
-  Status drawn = o_.curve.empty() ? Status() : save_curve();
+  Status drawn = o_.curve.empty() ? Status() : draw_curves();
   return saved.ok() ? drawn : saved;
 }
 
 // A picture of an earlier part of the training is worth more than one of nothing.
-Status TrainingJob::save_curve() {
+Status TrainingJob::draw_curves() {
   std::error_code none;
-  if (!picture_.steps.empty() || !std::filesystem::exists(o_.curve, none)) return write_loss_curve(o_.curve, o_.file, picture_);
+  const LineChart chart = training_chart(std::filesystem::path(o_.file).filename().string(), o_.loss, curves_);
+  if (o_.curve_file().empty()) {
+    report_.say_lines(line_chart_text(chart));
+    return {};
+  }
+  if (!curves_.loss.empty() || !std::filesystem::exists(o_.curve, none)) return write_training_chart(o_.curve, chart);
   report_.say(fmt::format("{} stays as it is: no step was left to be made", quoted(o_.curve)));
   return {};
 }
@@ -156,7 +159,7 @@ void TrainingJob::describe() {
   // A training that was over before it was resumed has the numbers of its checkpoint.
   Json test, classes = Json::object(), last_loss;
   for (const auto& [name, value] : tested_.empty() && from_ ? from_->means : tested_) test[name] = number(value);
-  if (!losses_.empty() || from_) last_loss = number(losses_.empty() ? from_->loss : losses_.last().loss);
+  if (!losses_.empty() || from_) last_loss = number(losses_.empty() ? from_->loss : losses_.last().value);
   if (data_)
     for (const auto& [input, of_input] : data_->classes()) classes[input] = of_input.names();
   report_.json["train"] = {{"steps", losses_.count()},
@@ -169,7 +172,7 @@ void TrainingJob::describe() {
                            {"best", best_json()},
                            {"stopped_early", stopped_early_},
                            {"bad_samples", bad_samples_.count()},
-                           {"first_loss", losses_.empty() ? Json() : number(losses_.first().loss)},
+                           {"first_loss", losses_.empty() ? Json() : number(losses_.first().value)},
                            {"last_loss", last_loss},
                            {"seconds", seconds_},
                            {"test", test}};

@@ -1,6 +1,7 @@
 // An axis of a chart: where numbers are on it, and which of them are written at it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ChartAxis {
 // An axis for numbers from `least` to `most`, with about `count` ticks. `whole`: these are whole numbers. REQUIRES: finite numbers, least
 // <= most.
 ChartAxis linear_axis(double least, double most, int count, bool whole = false);
+// An axis for bytes from 0 to `most`, with about `count` ticks at round numbers of the unit in which they are written: "256 KiB".
+ChartAxis byte_axis(int64_t most, int count);
 // REQUIRES: 0 < least < most.
 ChartAxis logarithmic_axis(double least, double most);
 

@@ -1,9 +1,10 @@
-#include "commands/train/chart_axis.h"
+#include "charts/chart_axis.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace heddle::tool {
 namespace {
@@ -47,6 +48,23 @@ ChartAxis linear_axis(double least, double most, int count, bool whole) {
     const double value = i == 0 ? 0 : i * step;  // not -0
     axis.ticks.push_back({value, whole ? fmt::format("{:.0f}", value) : tick_text(value, step, largest)});
   }
+  return axis;
+}
+
+ChartAxis byte_axis(int64_t most, int count) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  ChartAxis axis;
+  axis.least = 0;
+  axis.most = std::max<double>(1, static_cast<double>(most));
+  double unit = 1;
+  size_t power = 0;
+  for (; axis.most >= 1024 * unit && power + 1 < std::size(units); ++power) unit *= 1024;
+  // Ticks are powers of two of the unit where there are few of it, else 1, 2 or 5 times a power of ten: a fourth of 3 MiB is 0.75 MiB.
+  const double apart =
+      axis.most / unit < 8 ? std::exp2(std::ceil(std::log2(axis.most / unit / count))) : round_up(axis.most / unit / count);
+  const double step = power == 0 ? std::max(1.0, std::ceil(apart)) : apart;
+  for (double i = 0; i * step * unit <= axis.most; ++i)
+    axis.ticks.push_back({i * step * unit, fmt::format("{:g} {}", i * step, units[power])});
   return axis;
 }
 
