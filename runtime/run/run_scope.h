@@ -29,6 +29,7 @@ class RunScope {
     control_.deadline_ticks = deadline;
     control_.holds = FairSharedMutex::held_here();
     control_.profile = settings.profile;
+    control_.tiles = settings.tiles;
     ++run_;
     state_ = {settings.seed, static_cast<uint64_t>(step), settings.trip};
   }

@@ -128,6 +128,7 @@ class ParallelEngine final : public std::enable_shared_from_this<ParallelEngine>
   bool own_tiles(Worker& w, uint32_t step) noexcept;
   TileRange::Claim claim_tiles(Worker& w, Tiles& tiles, TileEnd from) noexcept;
   bool work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileRange::Claim claim) noexcept;
+  heddle_status run_range(const Worker& w, uint32_t step, int64_t first, int64_t end) noexcept;
   bool finish_tiles(uint32_t step, uint32_t units) noexcept;
   uint32_t join_tiles(Worker& w) noexcept;
 

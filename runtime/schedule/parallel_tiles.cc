@@ -45,6 +45,15 @@ TileRange::Claim ParallelEngine::claim_tiles(Worker& w, Tiles& tiles, TileEnd fr
   return tiles.unclaimed.claim(from, [&](uint32_t unclaimed) { return fair_share(unclaimed, threads_, least); });
 }
 
+// Runs tiles [first, end), and notes when they ran where the run is profiled.
+heddle_status ParallelEngine::run_range(const Worker& w, uint32_t step, int64_t first, int64_t end) noexcept {
+  if (!control_->tiles) return call_run(steps_[step], first, end);
+  const uint64_t begin = ticks();
+  const heddle_status status = call_run(steps_[step], first, end);
+  control_->tiles->add({begin, ticks(), step, w.index, first, end - first});
+  return status;
+}
+
 // Works on `claim` and further ranges that it can claim. True: these were the last of the step, and all tiles succeeded.
 bool ParallelEngine::work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileRange::Claim claim) noexcept {
   if (claim.size() == 0) return false;
@@ -56,7 +65,7 @@ bool ParallelEngine::work_on_tiles(Worker& w, uint32_t step, TileEnd from, TileR
     units += claim.size();
     heddle_status status = HEDDLE_OK;
     const bool leave_out = stopped() || tiles.broken.load(std::memory_order_relaxed) != 0;
-    if (!leave_out) status = call_run(s, claim.begin * tiles.unit, std::min(claim.end * tiles.unit, s.tiles));
+    if (!leave_out) status = run_range(w, step, claim.begin * tiles.unit, std::min(claim.end * tiles.unit, s.tiles));
     if (!leave_out && status == HEDDLE_OK) continue;
     const bool first = tiles.broken.exchange(1, std::memory_order_relaxed) == 0;
     if (status != HEDDLE_OK && first) fail(step, status);

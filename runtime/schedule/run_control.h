@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "base/threads/fair_shared_mutex.h"
 #include "base/threads/interruption.h"
@@ -30,6 +31,22 @@ struct StepSpan {
   uint64_t workers = 0;  // bit w: worker w took part; workers from 63 on share bit 63
 };
 
+// A range of tiles of a step that one thread did in one call.
+struct RangeTime {
+  uint64_t begin = 0, end = 0;  // ticks
+  uint32_t step = 0, worker = 0;
+  int64_t first = 0, tiles = 0;
+};
+
+// Receives the ranges of tiles of a run, in no order, until it is full.
+struct RangeTimes {
+  std::span<RangeTime> spans;
+  std::atomic<size_t> offered{0};  // may exceed the size of `spans`: the rest was left out
+  void add(const RangeTime& span) noexcept {
+    if (const size_t at = offered.fetch_add(1, std::memory_order_relaxed); at < spans.size()) spans[at] = span;
+  }
+};
+
 // How a run continues that leaves its thread when only asynchronous steps are left: `go_on` is called once, on any thread, each time that
 // there is something to do. It must return quickly and arrange one resume() on a thread that may work. Null: the run stays on its thread.
 struct RunLeave {
@@ -42,6 +59,7 @@ struct RunControl {
   std::atomic<uint32_t> stop{0};  // non-zero, a stop_*: start nothing new (cancelled, deadline, failure)
   uint64_t deadline_ticks = 0;    // in base/threads/clock.h ticks; 0: none. Checked between steps and tile ranges
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
+  RangeTimes* tiles = nullptr;     // only beside `profile`; null: off
   // Reports a failed step (its text was left with the step's context). Called by any executing thread, which holds no lock.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
   // Signals asynchronous steps under way, suspended runs inside steps, and devices to end, because the run was requested to stop; those of

@@ -26,6 +26,8 @@ class Observation {
 
   Profile* profile_ = nullptr;
   std::vector<StepSpan> spans_;
+  std::vector<RangeTime> tile_spans_;
+  RangeTimes tiles_;
   std::function<Status(uint32_t)> observer_;
 };
 

@@ -136,6 +136,7 @@ TEST(FittingName, IsTheLastPartsThatHaveRoom) {
   EXPECT_EQ(fitting_name("layer1.0.conv3", 1000), "layer1.0.conv3");
   EXPECT_EQ(fitting_name("layer1.0.conv3", text_width("0.conv3")), "0.conv3");
   EXPECT_EQ(fitting_name("layer1.0.conv3", text_width("conv3.")), "conv3");
+  EXPECT_EQ(fitting_name("layer1.0.downsample.0", text_width("layer...")), "layer...");
   EXPECT_EQ(fitting_name("layer1.0.convolution", text_width("layer...")), "layer...");
   EXPECT_EQ(fitting_name("layer1.0.convolution", text_width("layer")), "");
 }

@@ -1,6 +1,7 @@
 // The view of plans and runs that programs get through heddle/plan_info.h and heddle/observe.h, in runs that fail.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,45 @@ TEST(Profile, OfAFailedRunGoesAsFarAsTheRunCame) {
   }
   EXPECT_GE(ran, 1u);
   EXPECT_FALSE(profile.steps.back().ran());
+}
+
+// Every tile of a step of several is in one range, within the time of its step; a second run allocates nothing for them.
+TEST(Profile, HasTheRangesOfTilesOfEachThread) {
+  constexpr int64_t rows = 1 << 14;
+  Session session = open(runtime(3), gather_net(rows));
+  Internals::of(session).scheduler.mode = ScheduleMode::parallel;
+  auto context = session.prepare();
+  ASSERT_TRUE(context.ok()) << context.status().text();
+  const std::vector<float> data(rows * 64, 1.0F);
+  const std::vector<int64_t> indices(rows, 0);
+  ASSERT_TRUE(context->bind_input(0, data.data()).ok());
+  ASSERT_TRUE(context->bind_input(1, indices.data()).ok());
+  Profile profile;
+  RunOptions options;
+  options.profile = &profile;
+  const TileTime* kept = nullptr;
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(context->run(options).ok());
+    EXPECT_TRUE(run == 0 || profile.tiles.data() == kept) << "memory of the first run is used again";
+    kept = profile.tiles.data();
+    EXPECT_EQ(profile.tiles_left_out, 0);
+    const auto& steps = context->plan()->steps;
+    std::vector<std::vector<char>> done(steps.size());
+    for (size_t i = 0; i < steps.size(); ++i) done[i].resize(static_cast<size_t>(steps[i].tiles));
+    for (const TileTime& range : profile.tiles) {
+      ASSERT_LT(range.step, steps.size());
+      const StepTime& step = profile.steps[range.step];
+      EXPECT_LE(step.begin_ns, range.begin_ns);
+      EXPECT_LE(range.begin_ns, range.end_ns);
+      EXPECT_LE(range.end_ns, step.end_ns);
+      EXPECT_NE(step.workers >> range.worker & 1, 0U);
+      for (int64_t tile = range.first_tile; tile < range.first_tile + range.tiles; ++tile) ++done[range.step][static_cast<size_t>(tile)];
+    }
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const int64_t ranged = std::count(done[i].begin(), done[i].end(), 1);
+      EXPECT_EQ(ranged, steps[i].tiles > 1 ? steps[i].tiles : 0) << steps[i].name;
+    }
+  }
 }
 
 TEST(Profile, OfARunThatGetsNoTurnInSharedMemoryIsEmpty) {

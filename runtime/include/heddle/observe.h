@@ -28,10 +28,22 @@ struct StepTime {
   bool ran() const { return workers != 0; }
 };
 
+// Some tiles of a step of several, which one thread did in one call.
+struct TileTime {
+  size_t step = 0;                    // in the plan's steps
+  uint32_t worker = 0;                // as in StepTime::workers, but with numbers from 63 on
+  int64_t first_tile = 0, tiles = 0;  // tiles first_tile to first_tile + tiles - 1
+  int64_t begin_ns = 0, end_ns = 0;   // as in StepTime
+};
+
 // Filled in by a run with RunOptions::profile; a run that fails fills in the steps that it reached. Only the first run with a profile
 // allocates.
 struct Profile {
   std::vector<StepTime> steps;  // parallel to the plan's steps
+  // By their beginning; of runs on one thread none, as it does all tiles of a step at once. Of each step at most 16 ranges a thread have
+  // room; `tiles_left_out` counts those that had none.
+  std::vector<TileTime> tiles;
+  int64_t tiles_left_out = 0;
 };
 
 // One step that has just run, and its values. Valid during the call of the observer only.

@@ -13,7 +13,8 @@ namespace {
 constexpr double character_width = 0.61;
 
 // Classes: paper, ink and grid; what bytes are (value, gradient, output, scratch, threads, pinned, constant), stronger where `held` at the
-// peak; on: text on these; steps (forward, backward, update, copy, wait); lines (peak, bound, series0 ...).
+// peak; on: text on these; steps (forward, backward, update, copy, wait); lines (peak, bound, series0 ...); kind0 ...: colours for any
+// kinds.
 constexpr std::string_view style =
     "svg.heddle{font-family:\"DejaVu Sans Mono\",\"Liberation Mono\",Menlo,Consolas,monospace;font-size:12px;max-width:100%}"
     ".heddle .paper{fill:#fff}.heddle text{fill:#1a1a1a}.heddle .faint{fill:#5c5c5c}.heddle .title{font-size:14px;font-weight:bold}"
@@ -23,9 +24,13 @@ constexpr std::string_view style =
     ".heddle .output{fill:#aeddaa}.heddle .output.held{fill:#5bb55b}.heddle .scratch{fill:#cfcfcf}.heddle .scratch.held{fill:#9c9c9c}"
     ".heddle .threads{fill:#c3bdb0}.heddle .pinned{fill:#d5d0ea}.heddle .constant{fill:#e7dcae}.heddle .many{fill:#a6cbe8}"
     ".heddle .forward{fill:#a6cbe8}.heddle .backward{fill:#fbd0a4}.heddle .update{fill:#aeddaa}.heddle .copy{fill:#f0a3a3}"
-    ".heddle .collective{fill:#c9b3e6}.heddle .wait{fill:#ececec}.heddle .peak{stroke:#c22;stroke-width:1.5;fill:none}"
+    ".heddle .collective{fill:#c9b3e6}.heddle .wait{fill:#ececec}.heddle .fence{fill:#bdbdbd}.heddle "
+    ".peak{stroke:#c22;stroke-width:1.5;fill:none}"
     ".heddle text.peaks{fill:#c22}.heddle text.bounds{fill:#276b27}"
     ".heddle .bound{stroke:#276b27;stroke-width:1.5;stroke-dasharray:6 4;fill:none}.heddle .full{fill:#c22;fill-opacity:.08}"
+    ".heddle .kind0{fill:#a6cbe8}.heddle .kind1{fill:#fbd0a4}.heddle .kind2{fill:#aeddaa}.heddle .kind3{fill:#e8b4c8}"
+    ".heddle .kind4{fill:#d5d0ea}.heddle .kind5{fill:#e7dcae}.heddle .kind6{fill:#a9dcd6}.heddle .kind7{fill:#f0b1a1}"
+    ".heddle .kind8{fill:#c4d39a}.heddle .kind9{fill:#c8b8a6}.heddle .kind10{fill:#b9c4d0}.heddle .kind11{fill:#dfb8ec}"
     ".heddle .series0{stroke:#2f7dc0;fill:none}.heddle .series1{stroke:#e0791f;fill:none}.heddle .series2{stroke:#3f9a3f;fill:none}"
     ".heddle .thick{stroke-width:3}.heddle polyline{stroke-width:1.5;stroke-linejoin:round}.heddle .dot{stroke-width:2.5}"
     ".heddle .series3{stroke:#a04bb5;fill:none}.heddle .series4{stroke:#b5432f;fill:none}.heddle .series5{stroke:#5c6f7c;fill:none}"
@@ -90,9 +95,10 @@ std::string fitting_text(std::string_view text, double width, double size) {
 
 std::string fitting_name(std::string_view name, double width, double size) {
   constexpr std::string_view separators = "./:";
+  constexpr size_t shortest_part = 3;  // "0" says nothing
   if (text_width(name, size) <= width) return printable_line(name);
   for (size_t at = name.find_first_of(separators); at != std::string_view::npos; at = name.find_first_of(separators, at + 1))
-    if (at + 1 < name.size() && text_width(name.substr(at + 1), size) <= width) return printable_line(name.substr(at + 1));
+    if (at + shortest_part < name.size() && text_width(name.substr(at + 1), size) <= width) return printable_line(name.substr(at + 1));
   return width < text_width("xxxxx...", size) ? std::string() : fitting_text(name, width, size);
 }
 

@@ -9,8 +9,8 @@
 
 namespace heddle::tool {
 
-// The time of a run in which collectives of the host were under way, waiting for other ranks included, and that part of it in which no other
-// step was. Those on devices are not counted: the host does not see when they run.
+// The time of a run in which collectives of the host were under way, waiting for other ranks included, and that part of it in which no
+// other step was. Those on devices are not counted: the host does not see when they run.
 struct MeasuredCommunication {
   int64_t ns = 0, exposed_ns = 0;
 };

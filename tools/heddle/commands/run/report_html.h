@@ -1,10 +1,11 @@
-// One run as a page: what `run --report F.html` writes. Self-contained: no script, no font, no other file.
+// One run as a page: what `run --report F.html` writes. It loads nothing: its style and script are in it.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "commands/run/profiled_runs.h"
+#include "commands/run/roofline.h"
 #include "heddle/plan_info.h"
 
 namespace heddle::tool {
@@ -14,9 +15,11 @@ struct RunSummary {
   std::string latency;  // as latency_text gives it
   int threads = 1;
   int64_t measured_peak_bytes = 0;
+  std::optional<Roofline> roofline;  // none: it could not be measured
 };
 
-// Steps with their times, the run's timeline by worker, memory over the steps. Text from files is escaped.
+// Writes the timeline of the run, its slowest steps and why, the memory over the steps, the collectives, and a table of all steps. Text
+// from files is escaped.
 Status write_report(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, const RunSummary& summary);
 
 }  // namespace heddle::tool

@@ -232,7 +232,10 @@ Status Runner::execute() {
   const ProfiledRun shown = std::move(runs).median();
   if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, shown, runtime_->threads()));
   if (o_.report_file.empty()) return {};
-  return write_report(o_.report_file, *plan_, shown, {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes()});
+  RunSummary summary = {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes(), std::nullopt};
+  // Without these operators the report has no shares of it.
+  if (const Result<Roofline> measured = measure_roofline(*runtime_); measured.ok()) summary.roofline = *measured;
+  return write_report(o_.report_file, *plan_, shown, summary);
 }
 
 // Compares the results of the last run with the files of --expect.

@@ -9,8 +9,8 @@
 
 namespace heddle::tool {
 
-// One complete event per step and worker that took part, times in microseconds from the first step's begin; preceded by the names of all
-// `threads` workers. "otherData" names the run.
+// Writes a track for each row of charts/timeline.h, of which `threads` are workers, and in it one complete event for each step, or range of
+// tiles, that ran there; times are in microseconds from the beginning of the first step. "otherData" names the run.
 Status write_trace(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, int threads);
 
 }  // namespace heddle::tool
