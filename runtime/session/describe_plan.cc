@@ -92,6 +92,7 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   info.outputs = operands(step.outputs);
   for (uint32_t e = plan.graph.successor_begin[i]; e < plan.graph.successor_begin[i + 1]; ++e)
     info.successors.push_back(plan.graph.successors[e]);
+  for (const NestedPlan& nested : step.nested) info.subnets.push_back(describe(*nested.plan, {}, 0));
   return info;
 }
 

@@ -35,6 +35,18 @@ done
 "$heddle" model lenet --train -o "$work/learning.heddle" --quiet
 drawn plan_learning "$work/learning.heddle" --symbol N=8
 drawn plan_sim "$work/lenet.heddle" --device sim:0 --copies auto
+drawn plan_two "$work/unet.heddle" --diff "$work/lenet.heddle"
+# What draws other files than `plan --svg`.
+other() {
+  { echo '<!DOCTYPE html><body>'; cat "$work/$1.svg"; } > "$work/$1.html"
+  measure "$1"
+}
+"$heddle" plan "$work/unet.heddle" --svg-net "$work/net_unet.svg" > /dev/null
+other net_unet
+"$heddle" plan "$work/learning.heddle" --symbol N=8 --svg-net "$work/net_learning.svg" > /dev/null
+other net_learning
+"$heddle" bench "$work/lenet.heddle" --repeat 100 --threads 1,2 --svg "$work/bench.svg" --quiet
+other bench
 "$heddle" run "$work/lenet.heddle" --random 1 --repeat 5 --threads 2 --report "$work/report_lenet.html" --quiet
 measure report_lenet
 "$heddle" run "$work/lenet.heddle" --random 1 --repeat 5 --device sim:0 --copies auto --report "$work/report_sim.html" --quiet

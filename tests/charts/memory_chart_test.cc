@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -116,6 +116,18 @@ TEST(MemoryChart, OfALargeNetIsNoLargeFile) {
   EXPECT_TRUE(std::any_of(shown.begin(), shown.end(), [](const std::string& title) {
     return title.rfind("10000 buffers too small to be drawn by themselves, each of at most 4096 bytes", 0) == 0;
   }));
+}
+
+TEST(MemoryChart, OfTwoPlansHasOneScaleAndMarksWhatDiffers) {
+  const PlanInfo small = chain(4, 1000), large = chain(6, 1000000);
+  const std::string svg = memory_chart_of_two(small, large, {{"step1", StepChange::changed}}, {{"step5", StepChange::only_here}});
+  EXPECT_EQ(overlaps(svg, 1200), std::vector<std::string>());
+  for (const char* const text : {"Memory of chain", "Compared with chain", "same step in both plans", "step of this plan alone"})
+    EXPECT_TRUE(says(svg, text)) << text;
+  const std::regex axis(">1.5 MiB<");
+  EXPECT_EQ(std::distance(std::sregex_iterator(svg.begin(), svg.end(), axis), {}), 2) << "the same ticks";
+  EXPECT_NE(svg.find("class=\"changed box\"><title>step 1: step1 "), std::string::npos);
+  EXPECT_NE(svg.find("class=\"only box\"><title>step 5: step5 "), std::string::npos);
 }
 
 TEST(MemoryChart, ShowsNamesAsText) {

@@ -208,7 +208,7 @@ std::vector<Words> uses(const HostileFiles& f) {
       {"plan", net},
       {"plan", net, "--symbol", symbol},
       {"plan", net, "--symbol", symbol, "--dot"},
-      {"plan", net, "--symbol", symbol, "--svg", f.file("plan.svg")},
+      {"plan", net, "--symbol", symbol, "--svg", f.file("plan.svg"), "--svg-net", f.file("net.svg")},
       {"plan", net, "--symbol", symbol, "--diff", f.file("other.json")},
       {"plan", net, "--symbol", symbol, "--symbol", "M" + hostile + "=3", "--diff", f.file("other.json")},
       {"plan", "--buffers", f.file("buffers.csv")},
@@ -282,7 +282,7 @@ TEST(ToolHostileNames, NothingOfThemReachesTheTerminal) {
   }
   EXPECT_GE(seen.size(), 12u);
   // The files that the uses above have written: pages and traces for people, nets that keep the names as they are.
-  for (const char* file : {"trace.json", "report.html", "plan.svg", "i.json"}) EXPECT_EQ(harm_in(read_text(files / file)), "") << file;
+  for (const char* file : {"trace.json", "report.html", "plan.svg", "net.svg", "i.json"}) EXPECT_EQ(harm_in(read_text(files / file)), "") << file;
   EXPECT_EQ(Json::parse(read_text(files / "i.json"), nullptr, false)["inputs"], Json({"x" + hostile}));
   ASSERT_EQ(heddle({"convert", files.file("net.heddle"), files.file("back.json")}).status, 0);
   EXPECT_EQ(Json::parse(read_text(files / "back.json"), nullptr, false)["outputs"], Json({"y" + hostile, "../-z" + hostile}));

@@ -120,6 +120,22 @@ TEST(ToolBench, MeasuresWholeAndByOperator) {
   EXPECT_EQ(heddle({"bench", open.net(), "--shape", "x=2x3"}).status, 0);
 }
 
+TEST(ToolBench, DrawsHowOftenWhichTimeWasTaken) {
+  const NetFolder folder(two_outputs());
+  const Words words = {"bench", folder.net(), "--repeat", "50", "--threads", "1,2", "--svg", folder.file("b.svg")};
+  const Json runs = heddle_json(words)["runs"];
+  const std::string svg = read_text(folder / "b.svg");
+  for (const Json& run : runs) {
+    int64_t count = run["histogram"]["above"];
+    for (const Json& one : run["histogram"]["counts"]) count += one.get<int64_t>();
+    EXPECT_EQ(count, 50);
+    EXPECT_LE(run["histogram"]["from_ns"].get<double>(), run["latency_ns"]["min"].get<double>() + 1);
+    EXPECT_NE(svg.find(">" + run["threads"].dump() + " threads: median "), std::string::npos);
+  }
+  EXPECT_NE(heddle(words).out.find("#####"), std::string::npos);
+  EXPECT_EQ(codes(heddle_json({"bench", folder.net(), "--svg", folder.net()}, 2)), Words{"invalid-argument"}) << "the net itself";
+}
+
 TEST(ToolBench, ComparesWithAnOlderResult) {
   const NetFolder folder(two_outputs());
   write_text(folder / "old.json", heddle({"bench", folder.net(), "--json"}).out);

@@ -137,6 +137,8 @@ TEST(ToolOverwrite, PlanKeepsWhatItPlans) {
   write_text(folder / "b.csv", "id,lower,upper,size\na,0,1,8\n");
   expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--svg", folder.file("n.heddle")});
   expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--svg", folder.file("n.safetensors")});
+  expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--svg-net", folder.file("n.heddle")});
+  expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--svg", folder.file("p.svg"), "--svg-net", folder.file("p.svg")});
   expect_refused(folder.path(), {"plan", folder.file("n.heddle"), "--diff", folder.file("n.json"), "--svg", folder.file("n.json")});
   expect_refused(folder.path(), {"plan", "--buffers", folder.file("b.csv"), "-o", folder.file("b.csv")});
 }

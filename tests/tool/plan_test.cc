@@ -184,9 +184,48 @@ TEST(ToolPlan, SvgHasTheNumbersOfJson) {
   EXPECT_EQ(codes(heddle_json({"plan", folder.net(), "--svg", "/nowhere/p.svg"}, 3)), Words{"file-unwritable"});
 }
 
+TEST(ToolPlan, SvgNetShowsOperatorsCopiesAndSubnets) {
+  const NetFolder folder(convolution());
+  const std::string file = folder.file("net.svg");
+  const Json object = heddle_json({"plan", folder.net(), "--svg-net", file, "--device", "sim:0", "--copies", "auto"});
+  const std::string svg = read_text(file);
+  size_t copies = 0;
+  for (const Json& step : object["steps"]) {
+    const std::string title = "<title>step " + step["index"].dump() + ": " + step["name"].get<std::string>() + " (" +
+                              step["type"].get<std::string>() + ") by " + step["kernel"].get<std::string>() + " on " +
+                              step["device"].get<std::string>();
+    EXPECT_NE(svg.find(title), std::string::npos) << title;
+    copies += step["type"] == "Copy" ? 1 : 0;
+  }
+  EXPECT_GT(copies, 0u);
+  EXPECT_NE(svg.find("class=\"copy outlined\""), std::string::npos);
+  EXPECT_NE(svg.find("edge red"), std::string::npos);
+  EXPECT_NE(svg.find(">f32[1, 8, 1, 1]<"), std::string::npos) << "the shape of an output";
+  // A Loop of two trips, whose body is drawn in its box.
+  write_text(folder / "loop.json", R"({"heddle": 1, "name": "looping", "inputs": ["x"], "outputs": ["y"],
+    "operator_sets": [{"domain": "", "version": 17}],
+    "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4]}, {"name": "y"},
+      {"name": "trips", "kind": "constant", "dtype": "i64", "dims": [], "data": [2]},
+      {"name": "yes", "kind": "constant", "dtype": "bool", "dims": [], "data": [1]}],
+    "nodes": [{"type": "Loop", "name": "loop", "inputs": ["trips", "yes", "x"], "outputs": ["y"], "attributes": {"body": {"net":
+      {"name": "the_body", "inputs": ["i", "go", "z"], "outputs": ["go_on", "w"],
+       "values": [{"name": "i", "kind": "input", "dtype": "i64", "dims": []}, {"name": "go", "kind": "input", "dtype": "bool", "dims": []},
+         {"name": "z", "kind": "input", "dtype": "f32", "dims": [4]}, {"name": "go_on"}, {"name": "w"}],
+       "nodes": [{"type": "Identity", "name": "go_on", "inputs": ["go"], "outputs": ["go_on"]},
+         {"type": "Exp", "name": "inside", "inputs": ["z"], "outputs": ["w"]}]}}}}]})");
+  const Json looping = heddle_json({"plan", folder.file("loop.json"), "--svg-net", file});
+  const std::string drawn = read_text(file);
+  EXPECT_EQ(looping["steps"][0]["subnets"][0]["net"], "the_body");
+  EXPECT_NE(looping["steps"][0]["subnets"][0]["steps"].dump().find("inside"), std::string::npos);
+  EXPECT_NE(drawn.find(">the_body<"), std::string::npos);
+  EXPECT_NE(drawn.find(">inside<"), std::string::npos);
+}
+
 TEST(ToolPlan, DiffNamesWhatIsOther) {
   const NetFolder folder(two_outputs());
-  const Json same = heddle_json({"plan", folder.net(), "--diff", folder.net()})["diff"];
+  const Json same = heddle_json({"plan", folder.net(), "--diff", folder.net(), "--svg", folder.file("same.svg")})["diff"];
+  EXPECT_EQ(read_text(folder / "same.svg").find("class=\"only box\""), std::string::npos);
+  EXPECT_NE(read_text(folder / "same.svg").find(">Compared with two<"), std::string::npos);
   EXPECT_EQ(same["steps"], 0);
   EXPECT_TRUE(same["changed"].empty());
   write_text(folder / "other.json",
@@ -195,7 +234,12 @@ TEST(ToolPlan, DiffNamesWhatIsOther) {
   EXPECT_EQ(heddle({"plan", folder.net(), "--diff", folder.file("other.json")}).status, 3) << "the other net is wrong";
   write_text(folder / "other.json", net_text("other", R"("x")", R"("a", "c")", input("x", "4, 3"),
                                              node("Relu", R"("x")", "a") + ", " + node("Softmax", R"("a")", "c")));
-  const Json diff = heddle_json({"plan", folder.net(), "--diff", folder.file("other.json")})["diff"];
+  const Json diff = heddle_json({"plan", folder.net(), "--diff", folder.file("other.json"), "--svg", folder.file("diff.svg")})["diff"];
+  const std::string svg = read_text(folder / "diff.svg");
+  for (const char* const marked : {"only", "changed"}) {
+    const std::regex strip(std::string("class=\"") + marked + " box\"><title>step ");
+    EXPECT_EQ(std::distance(std::sregex_iterator(svg.begin(), svg.end(), strip), {}), 2) << marked << ", one in each plan";
+  }
   EXPECT_EQ(diff["steps"], 0);
   EXPECT_EQ(diff["only_in_this"], Json({"b"}));
   EXPECT_EQ(diff["only_in_other"], Json({"c"}));

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ struct PlanInfo {
     int64_t thread_scratch_bytes = 0;
     std::vector<Operand> inputs, outputs;
     std::vector<size_t> successors;  // steps that wait for this one
+    // The plans of its subnets, as the body of a Loop, for the types that are known before a run; in the order of its attributes.
+    std::vector<std::shared_ptr<const PlanInfo>> subnets;
   };
   // The memory that one context needs on one device, in bytes.
   struct Memory {

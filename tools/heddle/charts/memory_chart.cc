@@ -42,16 +42,23 @@ const char* phase_class(StepPhase phase) {
   return names[static_cast<size_t>(phase)];
 }
 
+// How a part of the picture is drawn, beside its plan.
+struct PanelStyle {
+  int64_t bytes = 0;                                           // that the axis has at least
+  const std::map<std::string, StepChange>* changes = nullptr;  // null: no other plan is compared with it
+};
+
 // The part of the picture for one device.
 class MemoryPanel {
  public:
-  MemoryPanel(Svg& svg, const PlanInfo& plan, size_t device, const std::vector<StepPhase>& phases, double top)
+  MemoryPanel(Svg& svg, const PlanInfo& plan, size_t device, const std::vector<StepPhase>& phases, double top, const PanelStyle& style)
       : svg_(svg),
         plan_(plan),
         memory_(plan.memory[device]),
         phases_(phases),
         buffers_(arena_buffers(plan, device, phases)),
-        bytes_(byte_axis(memory_.peak_bytes, 6)),
+        bytes_(byte_axis(std::max(memory_.peak_bytes, style.bytes), 6)),
+        style_(style),
         top_(top) {
     for (const ChartAxis::Tick& tick : bytes_.ticks) left_ = std::max(left_, 2 * margin + text_width(tick.text));
     right_ = chart_width - margin - text_width("lower bound");
@@ -104,35 +111,57 @@ class MemoryPanel {
     if (threads_end() > memory_.arena_bytes) explain("threads", "scratch of threads");
     if (memory_.pinned_bytes > 0) explain("pinned", "pinned, for copies");
     if (buffers_.held_bytes > 0) explain("value held", "darker: held when the arena is fullest");
+    if (!style_.changes) {
+      top_ += margin;
+      return;
+    }
+    top_ += line_height;
+    at = margin;
+    explain("same", "same step in both plans");
+    explain("changed", "another kernel, type, layout or device");
+    explain("only", "step of this plan alone");
     top_ += margin;
   }
 
-  // A strip of the steps: forward, backward and update, with their names at the pointer.
+  // The class of a step in the strip: what differs from another plan, else its phase.
+  const char* step_class(size_t i) const {
+    static constexpr std::array names = {"same", "changed", "only"};
+    if (!style_.changes) return phase_class(phases_[i]);
+    const auto found = style_.changes->find(plan_.steps[i].name);
+    return names[found == style_.changes->end() ? 0 : static_cast<size_t>(found->second)];
+  }
+
+  // A strip of the steps: forward, backward and update, or what differs, with their names at the pointer.
   void draw_steps() {
     const size_t steps = plan_.steps.size();
     const auto joined = static_cast<size_t>(std::ceil(static_cast<double>(steps) / 1500));
     for (size_t i = 0; i < steps;) {
       size_t end = i + 1;
-      while (end < steps && end < i + joined && phases_[end] == phases_[i]) ++end;
+      while (end < steps && end < i + joined && step_class(end) == step_class(i)) ++end;
       const std::string title = end == i + 1 ? step_text(plan_, i) : fmt::format("steps {}-{}: {} ...", i, end - 1, plan_.steps[i].name);
       svg_.rectangle(x(static_cast<double>(i)), top_, x(static_cast<double>(end)) - x(static_cast<double>(i)), strip_height,
-                     fmt::format("{}{}", phase_class(phases_[i]), steps <= 300 ? " box" : ""), title);
+                     fmt::format("{}{}", step_class(i), steps <= 300 ? " box" : ""), title);
       i = end;
     }
-    for (size_t i = 0; i < steps;) {
+    name_phases();
+    svg_.text(left_ - 7, top_ + 12, "steps", Anchor::end);
+    top_ += strip_height;
+    plot_top_ = top_ + 4;
+    bottom_ = plot_top_ + (memory_.peak_bytes > 0 ? 300 : 40);
+  }
+
+  void name_phases() {
+    const size_t steps = plan_.steps.size();
+    for (size_t i = 0; i < steps && !style_.changes;) {
       size_t end = i + 1;
       while (end < steps && phases_[end] == phases_[i]) ++end;
-      if (end - i == steps) break;  // there is one phase
+      if (end - i == steps) return;  // there is one phase
       const double width = x(static_cast<double>(end)) - x(static_cast<double>(i));
       const char* const name = phase_class(phases_[i]);
       if (text_width(name, small_text) + 4 < width)
         svg_.text(x(static_cast<double>(i)) + width / 2, top_ + 12, name, Anchor::middle, "on small");
       i = end;
     }
-    svg_.text(left_ - 7, top_ + 12, "steps", Anchor::end);
-    top_ += strip_height;
-    plot_top_ = top_ + 4;
-    bottom_ = plot_top_ + (memory_.peak_bytes > 0 ? 300 : 40);
   }
 
   void draw_axes() {
@@ -228,9 +257,9 @@ class MemoryPanel {
     svg_.line(left_, peak, right_, peak, "peak");
     svg_.line(left_, bound, right_, bound, "bound");
     if (memory_.peak_bytes == 0) return;
-    svg_.text(right_ + 5, peak + 4, "peak", Anchor::start, "peaks");
-    svg_.text(right_ + 5, std::max(bound + 4, peak + 4 + line_height), "lower bound", Anchor::start, "bounds");
-    top_ = bottom_ + 17;
+    const double bound_text = std::min(std::max(bound + 4, peak + 4 + line_height), bottom_);  // the axis is named below
+    svg_.text(right_ + 5, std::min(peak + 4, bound_text - line_height), "peak", Anchor::start, "peaks");
+    svg_.text(right_ + 5, bound_text, "lower bound", Anchor::start, "bounds");
   }
 
   void draw_holders() {
@@ -269,20 +298,47 @@ class MemoryPanel {
   const std::vector<StepPhase>& phases_;
   const ArenaBuffers buffers_;
   const ChartAxis bytes_;
+  const PanelStyle style_;
   double top_, left_ = text_width("steps") + 2 * margin, right_ = 0, plot_top_ = 0, bottom_ = 0;
 };
 
 }  // namespace
 
+namespace {
+
+std::string title_of(const PlanInfo& plan) {
+  return plan.net.empty() ? "the net" : plan.net;
+}
+
+// Draws a title and a part for each device; returns where the next thing goes.
+double draw_plan(Svg& svg, const PlanInfo& plan, const std::string& title, double top, const std::map<std::string, StepChange>* changes,
+                 const PlanInfo* other) {
+  const std::vector<StepPhase> phases = phases_of(plan);
+  svg.text(margin, top, fitting_text(title, chart_width - 2 * margin, 14), Anchor::start, "title");
+  top += 6;
+  for (size_t device = 0; device < plan.memory.size(); ++device) {
+    PanelStyle style = {0, changes};
+    for (size_t d = 0; other && d < other->memory.size(); ++d)
+      if (other->memory[d].device == plan.memory[device].device) style.bytes = other->memory[d].peak_bytes;
+    top = MemoryPanel(svg, plan, device, phases, top, style).draw();
+  }
+  return top;
+}
+
+}  // namespace
+
 std::string memory_chart(const PlanInfo& plan) {
   Svg svg(chart_width);
-  const std::vector<StepPhase> phases = phases_of(plan);
-  double top = 22;
-  svg.text(margin, top, fitting_text(fmt::format("Memory of {}", plan.net.empty() ? "the net" : plan.net), chart_width - 2 * margin, 14),
-           Anchor::start, "title");
-  top += 6;
-  for (size_t device = 0; device < plan.memory.size(); ++device) top = MemoryPanel(svg, plan, device, phases, top).draw();
-  return std::move(svg).finish(top, fmt::format("The memory of {} over its steps", plan.net.empty() ? "a net" : plan.net), "memory");
+  const double top = draw_plan(svg, plan, fmt::format("Memory of {}", title_of(plan)), 22, nullptr, nullptr);
+  return std::move(svg).finish(top, fmt::format("The memory of {} over its steps", title_of(plan)), "memory");
+}
+
+std::string memory_chart_of_two(const PlanInfo& plan, const PlanInfo& other, const std::map<std::string, StepChange>& changes,
+                                const std::map<std::string, StepChange>& other_changes) {
+  Svg svg(chart_width);
+  double top = draw_plan(svg, plan, fmt::format("Memory of {}", title_of(plan)), 22, &changes, &other);
+  top = draw_plan(svg, other, fmt::format("Compared with {}", title_of(other)), top + 22, &other_changes, &plan);
+  return std::move(svg).finish(top, fmt::format("The memory of {} and of {} over their steps", title_of(plan), title_of(other)), "memory");
 }
 
 }  // namespace heddle::tool

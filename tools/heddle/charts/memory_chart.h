@@ -1,6 +1,7 @@
 // The memory of a plan as a picture: which bytes of each device hold what, over the steps.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "heddle/plan_info.h"
@@ -11,5 +12,13 @@ namespace heddle::tool {
 // name; the rest of a name, its bytes and its life are shown at the pointer. Rectangles too small to be seen are drawn together, so that
 // the picture of a net of any size stays under 2 MB.
 std::string memory_chart(const PlanInfo& plan);
+
+// How a step differs from that of the same name in another plan.
+enum class StepChange { none, changed, only_here };
+
+// Returns one SVG of both plans, below each other: parts of a device have the same scale of bytes, and the strips of steps show what
+// differs. `changes`: by the name of the step, those that are not `none`, in this plan and in the other.
+std::string memory_chart_of_two(const PlanInfo& plan, const PlanInfo& other, const std::map<std::string, StepChange>& changes,
+                                const std::map<std::string, StepChange>& other_changes);
 
 }  // namespace heddle::tool

@@ -16,18 +16,21 @@ constexpr double character_width = 0.61;
 // peak; on: text on these; steps (forward, backward, update, copy, wait); lines (peak, bound, series0 ...); kind0 ...: colours for any
 // kinds.
 constexpr std::string_view style =
-    "svg.heddle{font-family:\"DejaVu Sans Mono\",\"Liberation Mono\",Menlo,Consolas,monospace;font-size:12px;max-width:100%}"
+    "svg.heddle{font-family:\"DejaVu Sans Mono\",\"Liberation Mono\",Menlo,Consolas,monospace;font-size:12px}"
     ".heddle .paper{fill:#fff}.heddle text{fill:#1a1a1a}.heddle .faint{fill:#5c5c5c}.heddle .title{font-size:14px;font-weight:bold}"
     ".heddle .small{font-size:10px}.heddle .axis{stroke:#606060}.heddle .grid{stroke:#e2e2e2}.heddle .edge{stroke:#8a8a8a;fill:none}"
     ".heddle .box{stroke:#fff;stroke-width:.6}.heddle text.on{fill:#111}.heddle .frame{fill:none;stroke:#8a8a8a}"
     ".heddle .value{fill:#a6cbe8}.heddle .value.held{fill:#4f9bd6}.heddle .gradient{fill:#fbd0a4}.heddle .gradient.held{fill:#f2953c}"
     ".heddle .output{fill:#aeddaa}.heddle .output.held{fill:#5bb55b}.heddle .scratch{fill:#cfcfcf}.heddle .scratch.held{fill:#9c9c9c}"
     ".heddle .threads{fill:#c3bdb0}.heddle .pinned{fill:#d5d0ea}.heddle .constant{fill:#e7dcae}.heddle .many{fill:#a6cbe8}"
+    ".heddle .port{fill:#f4f4f4}.heddle .outlined{stroke:#8a8a8a}.heddle .strong{font-weight:bold}.heddle "
+    ".red{stroke:#d33;stroke-width:1.5}"
     ".heddle .forward{fill:#a6cbe8}.heddle .backward{fill:#fbd0a4}.heddle .update{fill:#aeddaa}.heddle .copy{fill:#f0a3a3}"
     ".heddle .collective{fill:#c9b3e6}.heddle .wait{fill:#ececec}.heddle .fence{fill:#bdbdbd}.heddle "
     ".peak{stroke:#c22;stroke-width:1.5;fill:none}"
     ".heddle text.peaks{fill:#c22}.heddle text.bounds{fill:#276b27}"
     ".heddle .bound{stroke:#276b27;stroke-width:1.5;stroke-dasharray:6 4;fill:none}.heddle .full{fill:#c22;fill-opacity:.08}"
+    ".heddle .same{fill:#d8d8d8}.heddle .changed{fill:#f2b33c}.heddle .only{fill:#e06a6a}"
     ".heddle .kind0{fill:#a6cbe8}.heddle .kind1{fill:#fbd0a4}.heddle .kind2{fill:#aeddaa}.heddle .kind3{fill:#e8b4c8}"
     ".heddle .kind4{fill:#d5d0ea}.heddle .kind5{fill:#e7dcae}.heddle .kind6{fill:#a9dcd6}.heddle .kind7{fill:#f0b1a1}"
     ".heddle .kind8{fill:#c4d39a}.heddle .kind9{fill:#c8b8a6}.heddle .kind10{fill:#b9c4d0}.heddle .kind11{fill:#dfb8ec}"
@@ -148,11 +151,12 @@ void Svg::begin_group(std::string_view attributes) {
   body_ += attributes.empty() ? "<g>\n" : fmt::format("<g {}>\n", attributes);
 }
 
-std::string Svg::finish(double height, std::string_view name, std::string_view id) && {
+std::string Svg::finish(double height, std::string_view name, std::string_view id, bool natural) && {
+  const std::string size = natural ? fmt::format(" width=\"{}\" height=\"{}\"", coordinate(width_), coordinate(height)) : std::string();
   return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\"{0} class=\"heddle\" role=\"img\" aria-label=\"{1}\" viewBox=\"0 0 {2} {3}\">\n"
+             "<svg xmlns=\"http://www.w3.org/2000/svg\"{0}{5} class=\"heddle\" role=\"img\" aria-label=\"{1}\" viewBox=\"0 0 {2} {3}\">\n"
              "<style>{4}</style>\n<rect class=\"paper\" width=\"{2}\" height=\"{3}\"/>\n",
-             attribute("id", id), escape_xml(name), coordinate(width_), coordinate(height), style) +
+             attribute("id", id), escape_xml(name), coordinate(width_), coordinate(height), style, size) +
          std::move(body_) + "</svg>\n";
 }
 

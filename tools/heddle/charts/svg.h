@@ -48,8 +48,9 @@ class Svg {
   void begin_group(std::string_view attributes);
   void end_group() { body_ += "</g>\n"; }
 
-  // Returns the picture, `height` high. `name` says what it is to who can't see it; `id` is the element's in a page.
-  std::string finish(double height, std::string_view name, std::string_view id = {}) &&;
+  // Returns the picture, `height` high. `name` says what it is to who can't see it; `id` is the element's in a page. `natural`: a unit is a
+  // pixel, so that text of a picture of any size can be read; else the picture is as wide as its place.
+  std::string finish(double height, std::string_view name, std::string_view id = {}, bool natural = false) &&;
 
  private:
   void close(std::string_view element, std::string_view title);

@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "base/file.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "charts/histogram.h"
 #include "commands/bench_collectives.h"
 #include "commands/commands.h"
+#include "common/file_roles.h"
 #include "heddle/session.h"
 #include "options/device_options.h"
 #include "options/limit_options.h"
@@ -20,7 +23,7 @@ namespace heddle::tool {
 namespace {
 
 struct BenchArguments {
-  std::string net, compare;
+  std::string net, compare, svg;
   std::vector<int> threads = {1};
   int repeat = 20, warmup = 5;
   std::vector<std::string> files, shapes, symbols;
@@ -117,6 +120,18 @@ Json compare_runs(const Json& old, const Json& runs, const Report& report) {
   return comparison;
 }
 
+constexpr size_t few_runs = 50;  // of fewer a histogram says nothing
+
+Json histogram_json(const Histogram& histogram) {
+  return {{"from_ns", histogram.from}, {"width_ns", histogram.width}, {"counts", histogram.counts}, {"above", histogram.above}};
+}
+
+Status write_picture(const std::string& file, const std::string& svg) {
+  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
+  HEDDLE_CHECK(out.write(svg));
+  return out.commit();
+}
+
 Status bench_operators(BenchArguments& o, Report& report) {
   if (!o.net.empty()) return {Code::invalid_argument, "--collectives: a net was named too", "leave it out: collectives are measured alone"};
   o.collectives.repeat = o.repeat;
@@ -130,13 +145,22 @@ Status bench(BenchArguments& o, Report& report) {
   if (o.has_collectives) return bench_operators(o, report);
   if (o.net.empty()) return {Code::invalid_argument, "no net was named", "name a file, or measure --collectives"};
   Json runs = Json::array(), operators = Json::array(), old;
+  FileRoles roles;
+  roles.reads(o.net);
+  if (!o.compare.empty()) roles.reads(o.compare);
+  if (!o.svg.empty()) HEDDLE_CHECK(roles.writes("--svg", o.svg));
   if (!o.compare.empty()) {
     HEDDLE_TRY(old, read_result(o.compare));
   }
+  std::vector<NamedHistogram> histograms;
   for (const int threads : o.threads) {
     HEDDLE_TRY(const Measured m, measure(o, report.common, threads));
-    runs.push_back({{"threads", threads}, {"latency_ns", latency_json(m.latencies_ns)}});
-    report.say(fmt::format("{} threads: {}", threads, latency_text(m.latencies_ns)));
+    const Histogram histogram = histogram_of(m.latencies_ns);
+    const std::string text = fmt::format("{} threads: {}", threads, latency_text(m.latencies_ns));
+    histograms.push_back({text, histogram, median_ns(m.latencies_ns)});
+    runs.push_back({{"threads", threads}, {"latency_ns", latency_json(m.latencies_ns)}, {"histogram", histogram_json(histogram)}});
+    report.say(text);
+    if (m.latencies_ns.size() >= few_runs) report.say_lines(histogram_text(histogram));
     if (threads != o.threads.front()) continue;
     std::vector<std::pair<double, std::string>> lines;
     for (const auto& [s, times] : m.steps_ns) {
@@ -156,6 +180,9 @@ Status bench(BenchArguments& o, Report& report) {
   }
   report.json["runs"] = runs;
   report.json["operators"] = operators;
+  if (!o.svg.empty())
+    HEDDLE_CHECK(write_picture(
+        o.svg, histogram_svg(fmt::format("Times of the runs of {}", std::filesystem::path(o.net).filename().string()), histograms)));
   if (!o.compare.empty()) report.json["comparison"] = compare_runs(old, runs, report);
   return {};
 }
@@ -181,7 +208,9 @@ Run declare_bench(CLI::App& app) {
   o->devices.declare(app);
   o->limits.declare(app);
   app.add_option("--compare", o->compare, "an older result")->type_name("OLD.json");
-  for (const char* const of_nets : {"net", "--net", "--threads", "--input", "--shape", "--symbol", "--copies", "--streams", "--compare"})
+  app.add_option("--svg", o->svg, "how often which time was taken, as a picture")->type_name("FILE")->check(not_empty());
+  for (const char* const of_nets :
+       {"net", "--net", "--threads", "--input", "--shape", "--symbol", "--copies", "--streams", "--compare", "--svg"})
     collectives->excludes(app.get_option(of_nets));
   return [o](Report& report) { return report.finish_with(bench(*o, report)); };
 }

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text/text.h"
 #include "charts/memory_chart.h"
+#include "charts/net_chart.h"
 #include "commands/commands.h"
 #include "commands/plan/plan_arguments.h"
 #include "commands/plan/plan_diff.h"
@@ -128,8 +129,9 @@ Status plan_net(const PlanArguments& o, Report& report) {
   }
   HEDDLE_TRY(const std::vector<PredictedRanks> ranks, predict_ranks(plan, o.ranks, roles));
   if (!ranks.empty()) report.json["ranks"] = ranks_json(ranks);
+  std::shared_ptr<const PlanInfo> other;
   if (!o.diff.empty()) {
-    HEDDLE_TRY(const auto other, make_plan(o.diff, o, report, roles, used));
+    HEDDLE_TRY(other, make_plan(o.diff, o, report, roles, used));
     HEDDLE_TRY(const auto given, parse_symbols(o.symbols));
     for (const auto& symbol : given)
       if (std::find(symbols.begin(), symbols.end(), symbol.first) == symbols.end())
@@ -145,9 +147,10 @@ Status plan_net(const PlanArguments& o, Report& report) {
   }
   if (!costs.empty()) report.say(prediction_text(predicted));
   if (!ranks.empty()) report.say_lines(ranks_text(ranks));
-  if (o.svg.empty()) return {};
-  HEDDLE_CHECK(roles.writes("--svg", o.svg));
-  return write_text(o.svg, memory_chart(plan));
+  if (!o.svg.empty()) HEDDLE_CHECK(roles.writes("--svg", o.svg));
+  if (!o.svg_net.empty()) HEDDLE_CHECK(roles.writes("--svg-net", o.svg_net));
+  if (!o.svg.empty()) HEDDLE_CHECK(write_text(o.svg, other ? plan_diff_svg(plan, *other) : memory_chart(plan)));
+  return o.svg_net.empty() ? Status() : write_text(o.svg_net, net_chart(plan));
 }
 
 Run declare_plan(CLI::App& app) {
@@ -155,6 +158,7 @@ Run declare_plan(CLI::App& app) {
   auto* net = app.add_option("net", o->net, "a .heddle or .json file")->type_name("NET");
   auto* dot = app.add_flag("--dot", o->dot, "Graphviz instead of text");
   app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
+  app.add_option("--svg-net", o->svg_net, "operators and the values between them as a picture")->type_name("FILE");
   app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
   o->declare(app);
   o->commit.declare(app);

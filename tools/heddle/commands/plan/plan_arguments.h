@@ -14,7 +14,7 @@ namespace heddle::tool {
 constexpr const char* own_description = "its own";
 
 struct PlanArguments : NetOptions {
-  std::string svg, diff, buffers, capacity, output;
+  std::string svg, svg_net, diff, buffers, capacity, output;
   std::string dry;                 // empty: not requested; `own_description`; or a file
   std::vector<std::string> costs;  // of works, for a prediction
   RankOptions ranks;

@@ -29,6 +29,15 @@ Json value_json(const PlanInfo::Value& v) {
           {"size_bytes", v.bytes}};
 }
 
+Json steps_json(const PlanInfo& plan);
+
+// The plans of the step's subnets.
+Json subnets_json(const PlanInfo::Step& step) {
+  Json all = Json::array();
+  for (const auto& subnet : step.subnets) all.push_back({{"net", subnet->net}, {"steps", steps_json(*subnet)}});
+  return all;
+}
+
 Json step_json(const PlanInfo& plan, size_t i) {
   const PlanInfo::Step& s = plan.steps[i];
   Json inputs = Json::array(), outputs = Json::array();
@@ -57,7 +66,14 @@ Json step_json(const PlanInfo& plan, size_t i) {
           {"outputs", outputs},
           {"reads_at_enqueue", at_enqueue},
           {"successors", s.successors},
+          {"subnets", subnets_json(s)},
           {"tail", s.tail}};
+}
+
+Json steps_json(const PlanInfo& plan) {
+  Json steps = Json::array();
+  for (size_t i = 0; i < plan.steps.size(); ++i) steps.push_back(step_json(plan, i));
+  return steps;
 }
 
 std::string fixed(double value) {
@@ -204,12 +220,11 @@ std::string memory_order_text(const PlanInfo::MemoryOrder& order) {
 }
 
 Json plan_json(const PlanInfo& plan) {
-  Json steps = Json::array(), reorders = Json::array(), copies = Json::array();
-  for (size_t i = 0; i < plan.steps.size(); ++i) steps.push_back(step_json(plan, i));
+  Json reorders = Json::array(), copies = Json::array();
   for (const PlanInfo::Change& r : plan.reorders)
     reorders.push_back({{"value", r.value}, {"from", r.from}, {"to", r.to}, {"bytes", r.bytes}});
   for (const PlanInfo::Change& c : plan.copies) copies.push_back({{"value", c.value}, {"from", c.from}, {"to", c.to}, {"bytes", c.bytes}});
-  return {{"steps", steps},
+  return {{"steps", steps_json(plan)},
           {"devices", devices_json(plan,
                                    [](const PlanInfo::Memory& m, size_t) -> Json {
                                      return {{"peak_bytes", m.peak_bytes},

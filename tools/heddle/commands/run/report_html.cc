@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/text/text.h"
 #include "charts/memory_chart.h"
+#include "charts/net_chart.h"
 #include "charts/svg.h"
 #include "charts/timeline.h"
 #include "commands/run/report_collectives.h"
@@ -43,6 +44,7 @@ Status write_report(const std::string& file, const PlanInfo& plan, const Profile
   page += timeline_section(plan, run, summary.threads);
   page += fmt::format("<h2>The slowest steps, and why</h2>\n{}", slowest_table(plan, run, summary.roofline));
   page += fmt::format("<h2>Memory</h2>\n{}{}", memory_chart(plan), owner_table(plan));
+  page += fmt::format("<h2>Operators</h2>\n<div class=\"wide\">{}</div>\n", net_chart(plan));
   page += collectives_section(plan, run.profile);
   page += fmt::format("<h2>Steps</h2>\n<div class=\"wide\">{}</div>\n<script>{}</script></body></html>\n",
                       step_table(plan, run, summary.roofline), report_script);

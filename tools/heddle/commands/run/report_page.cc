@@ -6,7 +6,7 @@ const char* const report_style = R"css(
 body{font:14px sans-serif;margin:2em;max-width:1240px;color:#1a1a1a;background:#fff}
 table{border-collapse:collapse;margin:.5em 0}td,th{border-bottom:1px solid #ccc;padding:2px 8px;text-align:left;vertical-align:top}
 table.sorted th{cursor:pointer;white-space:nowrap}th.up::after{content:" \25b2"}th.down::after{content:" \25bc"}
-td.n{text-align:right;white-space:nowrap}p.bar{margin:.3em 0}svg{width:100%;height:auto}
+td.n{text-align:right;white-space:nowrap}p.bar{margin:.3em 0}svg:not([width]){width:100%;height:auto}
 button,input{font:inherit;padding:1px 8px}.dim{opacity:.15}.wide{overflow-x:auto}
 #timeline{touch-action:none;user-select:none}
 @media screen and (prefers-color-scheme:dark){body{color:#e8e8e8;background:#16181d}td,th{border-color:#44474f}}

@@ -1,0 +1,127 @@
+// The picture of a net: where its boxes are, with Graphviz and without.
+#include "charts/net_chart.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+
+#include "charts/drawn_boxes.h"
+#include "charts/graph_layout.h"
+#include "process/external_program.h"
+
+namespace heddle::tool {
+namespace {
+
+// A graph without cycles: each box depends on some of those before it.
+GraphLayout some_graph(size_t boxes, unsigned seed) {
+  std::mt19937 random(seed);
+  GraphLayout graph;
+  for (size_t i = 0; i < boxes; ++i) {
+    graph.boxes.push_back({20.0 + random() % 200, 20.0 + random() % 60, 0, 0});
+    for (int line = 0; i > 0 && line < static_cast<int>(random() % 3); ++line) {
+      const size_t from = random() % 4 == 0 ? random() % i : i - 1 - random() % std::min<size_t>(i, 5);
+      const auto same = [&](const GraphLine& other) { return other.from == from && other.to == i; };
+      if (std::none_of(graph.lines.begin(), graph.lines.end(), same)) graph.lines.push_back({from, i, {}});
+    }
+  }
+  return graph;
+}
+
+void expect_readable(const GraphLayout& graph) {
+  for (size_t i = 0; i < graph.boxes.size(); ++i) {
+    const GraphBox& a = graph.boxes[i];
+    EXPECT_GE(a.x - a.width / 2, -1);
+    EXPECT_LE(a.x + a.width / 2, graph.width + 1);
+    EXPECT_GE(a.y - a.height / 2, -1);
+    EXPECT_LE(a.y + a.height / 2, graph.height + 1);
+    for (size_t j = i + 1; j < graph.boxes.size(); ++j) {
+      const GraphBox& b = graph.boxes[j];
+      EXPECT_FALSE(std::abs(a.x - b.x) < (a.width + b.width) / 2 - 1 && std::abs(a.y - b.y) < (a.height + b.height) / 2 - 1)
+          << i << " " << j;
+    }
+  }
+  for (const GraphLine& line : graph.lines) {
+    EXPECT_FALSE(line.path.empty());
+    EXPECT_LT(graph.boxes[line.from].y, graph.boxes[line.to].y) << line.from << " " << line.to;
+  }
+}
+
+TEST(GraphLayout, InLayersHasNoBoxOverAnotherAndLinesGoDown) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    GraphLayout graph = some_graph(1 + seed * 2, seed), again = graph;
+    lay_out_in_layers(graph);
+    expect_readable(graph);
+    lay_out_in_layers(again);
+    for (size_t i = 0; i < graph.boxes.size(); ++i) EXPECT_EQ(graph.boxes[i].x, again.boxes[i].x);
+  }
+  GraphLayout none;
+  lay_out_in_layers(none);
+  EXPECT_EQ(none.height, 0);
+}
+
+// A chain is straight, and a line that passes a box does not go through it.
+TEST(GraphLayout, InLayersIsStraightWhereItCanBe) {
+  GraphLayout graph;
+  for (int i = 0; i < 6; ++i) graph.boxes.push_back({100.0 + 10 * i, 30, 0, 0});
+  for (size_t i = 0; i + 1 < 6; ++i) graph.lines.push_back({i, i + 1, {}});
+  lay_out_in_layers(graph);
+  for (const GraphBox& box : graph.boxes) EXPECT_NEAR(box.x, graph.boxes[0].x, 0.01);
+}
+
+TEST(GraphLayout, ByGraphvizIsAsReadable) {
+  std::string said;
+  if (!run_external({"dot", "-V"}, "", std::chrono::seconds(10), &said)) GTEST_SKIP() << "Graphviz is not installed";
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    GraphLayout graph = some_graph(20, seed);
+    ASSERT_TRUE(lay_out_by_graphviz(graph));
+    expect_readable(graph);
+  }
+}
+
+TEST(ExternalProgram, MayBeMissingFailOrTakeTooLong) {
+  using std::chrono::milliseconds;
+  std::string output;
+  EXPECT_FALSE(run_external({"heddle-has-no-such-program"}, "", milliseconds(5000), &output));
+  EXPECT_FALSE(run_external({"false"}, "input that it does not read", milliseconds(5000), &output));
+  EXPECT_FALSE(run_external({"sleep", "1000"}, "", milliseconds(50), &output));
+  const std::string large(1 << 20, 'x');
+  EXPECT_TRUE(run_external({"cat"}, large, milliseconds(60000), &output));
+  EXPECT_EQ(output, large);
+}
+
+PlanInfo long_chain(size_t steps) {
+  PlanInfo plan;
+  plan.net = "long";
+  plan.memory.resize(1);
+  plan.memory[0].device = "cpu";
+  for (size_t i = 0; i < steps; ++i) {
+    PlanInfo::Value value;
+    value.name = "v" + std::to_string(i);
+    plan.values.push_back(value);
+    PlanInfo::Step step;
+    step.name = "s" + std::to_string(i);
+    step.type = "Relu";
+    step.device = "cpu:0";
+    if (i > 0) step.inputs.push_back({i - 1, "row-major", false});
+    step.outputs.push_back({i, "row-major", false});
+    plan.steps.push_back(step);
+  }
+  plan.outputs = {steps - 1};
+  return plan;
+}
+
+TEST(NetChart, OfALargeNetHasSeveralStepsToABox) {
+  const std::string svg = net_chart(long_chain(10000));
+  EXPECT_LT(svg.size(), 1u << 20);
+  EXPECT_EQ(overlaps(svg, 1e9), std::vector<std::string>());
+  EXPECT_NE(svg.find(">steps 0 to 16<"), std::string::npos);
+  const std::string small = net_chart(long_chain(3));
+  for (const char* const text : {">s0<", ">s2<", ">v2<", ">input or output<"}) EXPECT_NE(small.find(text), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace heddle::tool

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+
+#include "charts/graph_layout.h"
+#include "charts/svg.h"
+#include "process/external_program.h"
+
+namespace heddle::tool {
+namespace {
+
+constexpr double units_per_inch = 72;
+constexpr std::chrono::seconds limit{10};
+
+std::string question(const GraphLayout& graph) {
+  std::string text =
+      "digraph {\n  graph [nodesep=0.2, ranksep=0.35];\n  node [shape=box, fixedsize=true, label=\"\"];\n  edge [arrowhead=none];\n";
+  for (size_t i = 0; i < graph.boxes.size(); ++i)
+    text += fmt::format("  b{} [width={:.4f}, height={:.4f}];\n", i, graph.boxes[i].width / units_per_inch,
+                        graph.boxes[i].height / units_per_inch);
+  for (const GraphLine& line : graph.lines) text += fmt::format("  b{} -> b{};\n", line.from, line.to);
+  return text + "}\n";
+}
+
+// Reads the answer in the format "plain": lines of a graph, its nodes and its edges, in inches, y upwards. Edges come by their tails, and
+// those of one tail in the order in which they were given.
+bool read_answer(const std::string& answer, GraphLayout& graph) {
+  std::istringstream lines(answer);
+  std::vector<char> placed(graph.boxes.size());
+  std::vector<char> drawn(graph.lines.size());
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string kind, name;
+    double scale = 0;
+    words >> kind;
+    const auto box_of = [&](std::string_view text) {
+      size_t i = SIZE_MAX;
+      return text.size() > 1 && text[0] == 'b' && std::istringstream(std::string(text.substr(1))) >> i ? i : SIZE_MAX;
+    };
+    if (kind == "graph") {
+      words >> scale >> graph.width >> graph.height;
+      graph.width *= units_per_inch;
+      graph.height *= units_per_inch;
+    } else if (kind == "node") {
+      double x = 0, y = 0;
+      words >> name >> x >> y;
+      const size_t i = box_of(name);
+      if (!words || i >= graph.boxes.size()) return false;
+      graph.boxes[i].x = x * units_per_inch;
+      graph.boxes[i].y = graph.height - y * units_per_inch;
+      placed[i] = 1;
+    } else if (kind == "edge") {
+      std::string to;
+      size_t points = 0;
+      words >> name >> to >> points;
+      size_t at = 0;
+      while (at < graph.lines.size() && (drawn[at] || graph.lines[at].from != box_of(name) || graph.lines[at].to != box_of(to))) ++at;
+      if (!words || at == graph.lines.size()) return false;
+      std::string path;
+      for (size_t p = 0; p < points; ++p) {
+        double x = 0, y = 0;
+        words >> x >> y;
+        path += fmt::format("{}{} {}",
+                            p == 0   ? "M"
+                            : p == 1 ? "C"
+                                     : " ",
+                            coordinate(x * units_per_inch), coordinate(graph.height - y * units_per_inch));
+      }
+      if (!words) return false;
+      graph.lines[at].path = path;
+      drawn[at] = 1;
+    }
+  }
+  const auto all = [](const std::vector<char>& done) { return done.end() == std::find(done.begin(), done.end(), 0); };
+  return all(placed) && all(drawn);
+}
+
+}  // namespace
+
+bool lay_out_by_graphviz(GraphLayout& graph) {
+  std::string answer;
+  if (!run_external({"dot", "-Tplain"}, question(graph), limit, &answer)) return false;
+  GraphLayout found = graph;
+  if (!read_answer(answer, found)) return false;
+  graph = std::move(found);
+  return true;
+}
+
+}  // namespace heddle::tool

@@ -1,0 +1,15 @@
+// A plan as a picture of its operators and the values between them.
+#pragma once
+
+#include <string>
+
+#include "heddle/plan_info.h"
+
+namespace heddle::tool {
+
+// Returns an SVG: a box for each step with its name, type, what is fused into it and the shapes of its outputs; in the colour of its
+// device, copies in red; the steps of a subnet in a frame within its operator's box; the net's inputs above, its outputs below. The layout
+// is Graphviz's where it is installed and does not take long. Plans of more than 600 steps have several to a box.
+std::string net_chart(const PlanInfo& plan);
+
+}  // namespace heddle::tool
