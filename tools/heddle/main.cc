@@ -123,7 +123,7 @@ Invocation parse_command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace heddle;
-  // A pipe that is closed early is reported as an error of the write, not as a signal.
+  // A pipe that is closed early is seen at the write, and ends no process: Report::finish() says how.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   const tool::Invocation invocation = tool::parse_command_line(argc, argv);

@@ -11,6 +11,7 @@
 #include "commands/bench_collectives.h"
 #include "commands/commands.h"
 #include "common/file_roles.h"
+#include "common/streams.h"
 #include "heddle/session.h"
 #include "options/device_options.h"
 #include "options/limit_options.h"
@@ -126,12 +127,6 @@ Json histogram_json(const Histogram& histogram) {
   return {{"from_ns", histogram.from}, {"width_ns", histogram.width}, {"counts", histogram.counts}, {"above", histogram.above}};
 }
 
-Status write_picture(const std::string& file, const std::string& svg) {
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(svg));
-  return out.commit();
-}
-
 Status bench_operators(BenchArguments& o, Report& report) {
   if (!o.net.empty()) return {Code::invalid_argument, "--collectives: a net was named too", "leave it out: collectives are measured alone"};
   o.collectives.repeat = o.repeat;
@@ -149,6 +144,7 @@ Status bench(BenchArguments& o, Report& report) {
   roles.reads(o.net);
   if (!o.compare.empty()) roles.reads(o.compare);
   if (!o.svg.empty()) HEDDLE_CHECK(roles.writes("--svg", o.svg));
+  if (roles.take_standard_output()) HEDDLE_CHECK(report.give_up_standard_output());
   if (!o.compare.empty()) {
     HEDDLE_TRY(old, read_result(o.compare));
   }
@@ -181,7 +177,7 @@ Status bench(BenchArguments& o, Report& report) {
   report.json["runs"] = runs;
   report.json["operators"] = operators;
   if (!o.svg.empty())
-    HEDDLE_CHECK(write_picture(
+    HEDDLE_CHECK(write_output(
         o.svg, histogram_svg(fmt::format("Times of the runs of {}", std::filesystem::path(o.net).filename().string()), histograms)));
   if (!o.compare.empty()) report.json["comparison"] = compare_runs(old, runs, report);
   return {};

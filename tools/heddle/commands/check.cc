@@ -6,6 +6,7 @@
 #include "base/text/limit_names.h"
 #include "base/text/text.h"
 #include "commands/commands.h"
+#include "common/streams.h"
 #include "heddle/session.h"
 #include "load/load.h"
 #include "options/net_options.h"
@@ -40,9 +41,16 @@ int status_of_findings(const std::vector<Diagnostic>& findings, bool readable) {
 }
 
 bool is_json(const std::string& file, const Limits& limits) {
-  const auto bytes = read_file(file, limits.file_bytes);
   constexpr int depth = 100'000;  // of brackets: parsing uses no stack
-  return bytes.ok() && JsonDocument::parse({reinterpret_cast<const char*>(bytes->data.get()), bytes->size}, depth).ok();
+  const auto parses = [](std::span<const std::byte> bytes) {
+    return JsonDocument::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, depth).ok();
+  };
+  if (is_stream(file)) {
+    const auto bytes = stream_bytes(file, limits.file_bytes, "file_bytes");
+    return bytes.ok() && parses(*bytes);
+  }
+  const auto bytes = read_file(file, limits.file_bytes);
+  return bytes.ok() && parses(bytes->span());
 }
 
 // Binds the given shapes and contents of inputs; `blobs` keeps the contents.
@@ -68,7 +76,7 @@ int check(const NetOptions& o, Report& report) {
   for (const LimitEntry& limit : limit_table()) report.json["limits"][limit.name] = options->limits.*limit.value;
   LoadOptions load;
   load.limits = options->limits;
-  Result<std::vector<Net>> nets = load_nets(o.net, load);
+  Result<std::vector<Net>> nets = load_nets_of(o.net, load);
   const auto invalid = [&](const Status& status) {
     report.fail(status);
     return status_of_findings({status.diagnostic()}, is_json(o.net, options->limits));

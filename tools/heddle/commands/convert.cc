@@ -9,6 +9,7 @@
 #include "load/load.h"
 #include "load/save.h"
 #include "options/limit_options.h"
+#include "options/net_choice.h"
 #include "weights/record_checksums.h"
 #include "weights/referenced_files.h"
 
@@ -24,7 +25,7 @@ Status convert(const std::string& from, const std::string& to, const LimitOption
   LoadOptions load;
   HEDDLE_TRY(load.limits, limits.limits());
   load.attach_weights = !same_folder;
-  HEDDLE_TRY(std::vector<Net> nets, load_nets(from, load));
+  HEDDLE_TRY(std::vector<Net> nets, load_nets_of(from, load));
   FileRoles roles;
   roles.reads(from);
   size_t operators = 0;

@@ -13,6 +13,7 @@
 #include "load/save.h"
 #include "net/averages.h"
 #include "options/limit_options.h"
+#include "options/net_choice.h"
 #include "state/checkpoint_file.h"
 #include "tensors/inputs.h"
 
@@ -44,7 +45,7 @@ Status extract(PredictorArguments& o, Report& report) {
   roles.reads(o.file);
   if (!o.checkpoint.empty()) roles.reads(o.checkpoint);
   HEDDLE_CHECK(writes_net(roles, o.output));
-  HEDDLE_TRY(std::vector<Net> nets, load_nets(o.file, load));
+  HEDDLE_TRY(std::vector<Net> nets, load_nets_of(o.file, load));
   if (!o.checkpoint.empty()) {
     HEDDLE_TRY(const std::string file, checkpoint_file(o.checkpoint));
     HEDDLE_CHECK(take_checkpoint(nets, file, load.limits));

@@ -1,6 +1,7 @@
 #include "common/command.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -32,6 +33,12 @@ Json diagnostic_json(const Diagnostic& d) {
   return {{"severity", to_string(d.severity)}, {"code", to_string(d.code)},    {"net", text_or_null(d.net)},
           {"operator", text_or_null(d.node)},  {"type", text_or_null(d.type)}, {"message", message},
           {"hint", text_or_null(d.hint)}};
+}
+
+// Whether the other end of a pipe is closed.
+bool is_reader_gone(int fd) {
+  pollfd pipe = {fd, POLLOUT, 0};
+  return ::poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR) != 0;
 }
 
 // JSON text must be UTF-8 whatever the file's names are.
@@ -80,15 +87,22 @@ int Report::fail(const Status& status) {
 void Report::say(const std::string& line) const {
   if (common.json || common.quiet) return;
   step("");  // removes progress text from the line
-  std::printf("%s\n", printable_line(line).c_str());
+  std::fprintf(text_stream(), "%s\n", printable_line(line).c_str());
 }
 
 void Report::say_lines(const std::string& text) const {
-  if (!common.json && !common.quiet) std::printf("%s\n", printable(text).c_str());
+  if (!common.json && !common.quiet) std::fprintf(text_stream(), "%s\n", printable(text).c_str());
 }
 
 void Report::print(const std::string& text) const {
-  if (!common.json) std::printf("%s\n", printable(text).c_str());
+  if (!common.json) std::fprintf(text_stream(), "%s\n", printable(text).c_str());
+}
+
+Status Report::give_up_standard_output() {
+  if (common.json)
+    return {Code::invalid_argument, "an output goes to standard output, and so does the object of --json", "name a file for one of them"};
+  text_on_stderr_ = true;
+  return {};
 }
 
 bool Report::progress() const {
@@ -120,6 +134,7 @@ int Report::finish(int exit_code) {
     std::fputs(object_text(exit_code).c_str(), stdout);
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    if (is_reader_gone(STDOUT_FILENO)) return exit_code == 0 ? 128 + SIGPIPE : exit_code;  // as `head` does: no fault of anybody
     std::fputs("error[file-unwritable]: the output could not be written; make room, or keep the reader alive\n", stderr);
     return exit_code == 0 ? 1 : exit_code;
   }

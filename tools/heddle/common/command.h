@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -71,6 +72,9 @@ class Report {
   void say_lines(const std::string& text) const;
   // Prints text that was explicitly requested (--print, --dot): --quiet does not hide it.
   void print(const std::string& text) const;
+  // Must be called before anything is printed, if an output of the command goes to standard output: text for people goes to stderr then.
+  // Errors: invalid_argument (with --json, whose object goes there).
+  Status give_up_standard_output();
   // Whether progress may be drawn: stderr is a terminal and no option forbids it.
   bool progress() const;
   void step(const std::string& text) const;
@@ -78,11 +82,12 @@ class Report {
 
  private:
   void report_one(const Diagnostic& diagnostic);
+  std::FILE* text_stream() const { return text_on_stderr_ ? stderr : stdout; }
   std::string object_text(int exit_code) const;
 
   const Command* command_;
   Json diagnostics_ = Json::array();
-  bool warned_ = false;
+  bool warned_ = false, text_on_stderr_ = false;
 };
 
 // A runtime with the common options' plugins and threads.

@@ -4,12 +4,13 @@
 #include <sys/stat.h>
 
 #include "base/text/text.h"
+#include "common/streams.h"
 
 namespace heddle::tool {
-namespace {
 
 // Returns one text for one file: its inode when it exists, else the place where it would be. Empty: a device or pipe, which stores nothing.
-std::string file_key(const std::filesystem::path& file) {
+std::string FileRoles::key_of(const std::filesystem::path& file) {
+  if (is_standard_output(file.native())) return standard_output_key;
   struct stat there = {};
   if (::stat(file.c_str(), &there) == 0) return S_ISREG(there.st_mode) ? fmt::format("inode {} {}", there.st_dev, there.st_ino) : "";
   std::error_code unknown;
@@ -17,15 +18,14 @@ std::string file_key(const std::filesystem::path& file) {
   return fmt::format("place {}", (unknown ? file : place).native());
 }
 
-}  // namespace
-
 void FileRoles::reads(const std::filesystem::path& file) {
-  const std::string key = file_key(file);
+  if (file == "-") return;
+  const std::string key = key_of(file);
   if (!key.empty()) roles_.try_emplace(key, Role{true, {}, file});
 }
 
 Status FileRoles::writes(const std::string& what, const std::filesystem::path& file) {
-  const std::string key = file_key(file);
+  const std::string key = key_of(file);
   if (key.empty()) return {};
   const auto [at, added] = roles_.try_emplace(key, Role{false, what, file});
   if (added) return {};

@@ -15,6 +15,8 @@ class FileRoles {
   void reads(const std::filesystem::path& file);
   // Must be called before anything is written. `what` names the output: "--trace". Errors: invalid_argument.
   Status writes(const std::string& what, const std::filesystem::path& file);
+  // Whether an output goes to standard output.
+  bool take_standard_output() const { return roles_.contains(standard_output_key); }
 
  private:
   struct Role {
@@ -22,6 +24,8 @@ class FileRoles {
     std::string what;  // the output that is written there
     std::filesystem::path file;
   };
+  static constexpr const char* standard_output_key = "standard output";
+  static std::string key_of(const std::filesystem::path& file);
   std::map<std::string, Role> roles_;  // by the key of the file
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text/text.h"
+#include "common/streams.h"
 
 namespace heddle::tool {
 
@@ -10,14 +11,25 @@ void NetChoice::declare(CLI::App& app) {
   app.add_option("--net", name, "which net of a file that holds several")->type_name("NAME");
 }
 
+Result<std::vector<Net>> load_nets_of(const std::string& file, const LoadOptions& options) {
+  if (!is_stream(file)) return load_nets(file, options);
+  HEDDLE_TRY(const std::span<const std::byte> bytes, stream_bytes(file, options.limits.file_bytes, "file_bytes"));
+  return load_nets_bytes(bytes, ".", options);
+}
+
 Result<Session> NetChoice::open(const Runtime& runtime, const std::string& file, const SessionOptions& options) const {
-  HEDDLE_TRY(Session session, runtime.open(file, options));
+  const auto opened = [&]() -> Result<Session> {
+    if (!is_stream(file)) return runtime.open(file, options);
+    HEDDLE_TRY(const std::span<const std::byte> bytes, stream_bytes(file, options.limits.file_bytes, "file_bytes"));
+    return runtime.open_bytes(bytes.data(), bytes.size(), ".", options);
+  };
+  HEDDLE_TRY(Session session, opened());
   if (name.empty()) return session;
   return session.net(name);
 }
 
 Result<std::vector<Net>> NetChoice::load_all(const std::string& file, const LoadOptions& options) const {
-  HEDDLE_TRY(std::vector<Net> nets, load_nets(file, options));
+  HEDDLE_TRY(std::vector<Net> nets, load_nets_of(file, options));
   if (name.empty()) return nets;
   std::vector<std::string> names;
   for (Net& net : nets) {

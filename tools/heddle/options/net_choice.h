@@ -10,6 +10,9 @@
 
 namespace heddle::tool {
 
+// Loads all nets of a file, or of a stream (common/streams.h), whose weights are searched beneath the current folder.
+Result<std::vector<Net>> load_nets_of(const std::string& file, const LoadOptions& options);
+
 struct NetChoice {
   std::string name;  // empty: none was chosen
 

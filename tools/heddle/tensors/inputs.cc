@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/random.h"
 #include "base/text/text.h"
+#include "common/streams.h"
 #include "infer/shape_operands.h"
 #include "tensors/csv.h"
 #include "tensors/picture.h"
@@ -203,11 +204,12 @@ Result<std::vector<std::shared_ptr<const Blob>>> read_inputs(const std::vector<P
   HEDDLE_TRY(const std::vector<NameValue> files, split_name_values("--input", request.files));
   for (const NameValue& given : files) {
     HEDDLE_TRY(const size_t position, position_of(inputs, "--input", given.first));
-    if (is_picture(given.second)) {
-      HEDDLE_TRY(blobs[position], picture_for_input(inputs[position], given.second, request, symbols));
+    HEDDLE_TRY(const std::string file, named_by_content(given.second, request.limits.weight_file_bytes));
+    if (is_picture(file)) {
+      HEDDLE_TRY(blobs[position], picture_for_input(inputs[position], file, request, symbols));
     } else {
-      HEDDLE_TRY(blobs[position], read_tensor(given.second, request.limits));
-      if (is_csv(given.second)) blobs[position] = csv_for_input(blobs[position], inputs[position]);
+      HEDDLE_TRY(blobs[position], read_tensor(file, request.limits));
+      if (is_csv(file)) blobs[position] = csv_for_input(blobs[position], inputs[position]);
     }
   }
   return blobs;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text/limit_names.h"
 #include "base/text/text.h"
+#include "common/streams.h"
 
 namespace heddle::tool {
 namespace {
@@ -147,9 +148,14 @@ Status write_npy(const std::string& file, const TensorView& tensor) {
   std::string prefix("\x93NUMPY\x01\x00", 8);
   prefix += static_cast<char>(header.size() & 255);
   prefix += static_cast<char>(header.size() >> 8);
+  const std::span<const std::byte> content(static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.byte_size()));
+  if (is_standard_output(file) || is_stream(file)) {
+    HEDDLE_CHECK(write_output(file, prefix + header));
+    return write_output(file, content);
+  }
   HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
   HEDDLE_CHECK(out.write(prefix + header));
-  HEDDLE_CHECK(out.write({static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.byte_size())}));
+  HEDDLE_CHECK(out.write(content));
   return out.commit();
 }
 

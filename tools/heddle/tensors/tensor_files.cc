@@ -8,6 +8,7 @@
 
 #include "base/element.h"
 #include "base/text/text.h"
+#include "common/streams.h"
 #include "onnx/tensors/tensor_proto.h"
 #include "tensors/csv.h"
 #include "tensors/npy.h"
@@ -41,7 +42,8 @@ std::string file_of_tensor(const std::string& text) {
   return text;
 }
 
-Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits) {
+Result<std::shared_ptr<const Blob>> read_tensor(const std::string& argument, const Limits& limits) {
+  HEDDLE_TRY(const std::string text, named_by_content(argument, limits.weight_file_bytes));
   const std::string file = file_of_tensor(text), part = file.size() < text.size() ? text.substr(file.size() + 1) : "";
   if (file.ends_with(".safetensors")) return read_from_safetensors(file, part, limits);
   if (file.ends_with(".csv")) return read_csv(file, part, limits);
@@ -57,7 +59,7 @@ Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const L
 
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor) {
   const std::string extension = std::filesystem::path(file).extension().string();
-  if (extension == ".npy") return write_npy(file, tensor);
+  if (extension == ".npy" || is_standard_output(file) || is_stream(file)) return write_npy(file, tensor);
   if (extension == ".safetensors") {
     const TensorToWrite one{name, tensor.dtype, tensor.shape, static_cast<const std::byte*>(tensor.data)};
     return write_safetensors(file, {&one, 1}).status();

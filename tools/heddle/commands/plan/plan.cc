@@ -14,6 +14,7 @@
 #include "commands/plan/plan_prediction.h"
 #include "commands/plan/plan_text.h"
 #include "common/file_roles.h"
+#include "common/streams.h"
 #include "heddle/session.h"
 #include "options/net_options.h"
 #include "tensors/inputs.h"
@@ -109,6 +110,7 @@ std::string commits_text(const Json& commit) {
 }
 
 Status plan_net(const PlanArguments& o, Report& report) {
+  if (is_standard_output(o.svg) || is_standard_output(o.svg_net)) HEDDLE_CHECK(report.give_up_standard_output());
   std::vector<std::string> symbols;
   std::vector<std::string>* const used = o.diff.empty() ? nullptr : &symbols;
   FileRoles roles;
@@ -149,8 +151,8 @@ Status plan_net(const PlanArguments& o, Report& report) {
   if (!ranks.empty()) report.say_lines(ranks_text(ranks));
   if (!o.svg.empty()) HEDDLE_CHECK(roles.writes("--svg", o.svg));
   if (!o.svg_net.empty()) HEDDLE_CHECK(roles.writes("--svg-net", o.svg_net));
-  if (!o.svg.empty()) HEDDLE_CHECK(write_text(o.svg, other ? plan_diff_svg(plan, *other) : memory_chart(plan)));
-  return o.svg_net.empty() ? Status() : write_text(o.svg_net, net_chart(plan));
+  if (!o.svg.empty()) HEDDLE_CHECK(write_output(o.svg, other ? plan_diff_svg(plan, *other) : memory_chart(plan)));
+  return o.svg_net.empty() ? Status() : write_output(o.svg_net, net_chart(plan));
 }
 
 Run declare_plan(CLI::App& app) {

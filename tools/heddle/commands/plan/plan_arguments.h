@@ -26,7 +26,4 @@ struct PlanArguments : NetOptions {
 // `plan --buffers`: the offset planner alone, on a table of buffers.
 Status plan_buffers(const PlanArguments& o, Report& report);
 
-// Replaces `file` by the text.
-Status write_text(const std::string& file, const std::string& text);
-
 }  // namespace heddle::tool

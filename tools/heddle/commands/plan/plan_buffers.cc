@@ -1,26 +1,21 @@
 // plan --buffers: the offset planner alone, on a table of buffers.
 #include <fmt/format.h>
 
-#include "base/file.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
 #include "commands/plan/plan_arguments.h"
 #include "common/file_roles.h"
+#include "common/streams.h"
 #include "memory/buffers_csv.h"
 
 namespace heddle::tool {
-
-Status write_text(const std::string& file, const std::string& text) {
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(text));
-  return out.commit();
-}
 
 Status plan_buffers(const PlanArguments& o, Report& report) {
   HEDDLE_TRY(const Limits limits, o.limits.limits());
   FileRoles roles;
   roles.reads(o.buffers);
   if (!o.output.empty()) HEDDLE_CHECK(roles.writes("-o", o.output));
+  if (roles.take_standard_output()) HEDDLE_CHECK(report.give_up_standard_output());
   HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
   offsets::PackOptions options;
   if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))
@@ -37,7 +32,7 @@ Status plan_buffers(const PlanArguments& o, Report& report) {
   report.json["lower_bound_bytes"] = solution.lower_bound;
   report.json["optimal"] = solution.optimal;
   const std::string text = format_buffers_csv(table, solution);
-  if (!o.output.empty()) HEDDLE_CHECK(write_text(o.output, text));
+  if (!o.output.empty()) HEDDLE_CHECK(write_output(o.output, text));
   report.say(fmt::format("peak {} bytes, lower bound {}{}, by {}", solution.height, solution.lower_bound,
                          solution.optimal ? ", optimal" : "", solution.method));
   if (o.output.empty()) report.say_lines(text);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/file.h"
 #include "base/text/text.h"
 #include "charts/memory_chart.h"
 #include "charts/net_chart.h"
@@ -11,6 +10,7 @@
 #include "commands/run/report_collectives.h"
 #include "commands/run/report_page.h"
 #include "commands/run/report_tables.h"
+#include "common/streams.h"
 
 namespace heddle::tool {
 namespace {
@@ -48,9 +48,7 @@ Status write_report(const std::string& file, const PlanInfo& plan, const Profile
   page += collectives_section(plan, run.profile);
   page += fmt::format("<h2>Steps</h2>\n<div class=\"wide\">{}</div>\n<script>{}</script></body></html>\n",
                       step_table(plan, run, summary.roofline), report_script);
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(page));
-  return out.commit();
+  return write_output(file, page);
 }
 
 }  // namespace heddle::tool

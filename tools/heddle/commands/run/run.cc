@@ -169,7 +169,7 @@ Status Runner::check_files() {
   }
   if (!o_.trace.empty()) HEDDLE_CHECK(roles_.writes("--trace", o_.trace));
   if (!o_.report_file.empty()) HEDDLE_CHECK(roles_.writes("--report", o_.report_file));
-  return {};
+  return roles_.take_standard_output() ? report_.give_up_standard_output() : Status();
 }
 
 // Called after each step of a traced run.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/file.h"
 #include "base/text/text.h"
 #include "charts/timeline.h"
+#include "common/streams.h"
 
 namespace heddle::tool {
 
@@ -49,9 +49,7 @@ Status write_trace(const std::string& file, const PlanInfo& plan, const Profiled
   const std::string text = fmt::format(
       "{{\"displayTimeUnit\": \"ns\", \"otherData\": {{\"run\": {}, \"runs\": {}, \"latency_ns\": {}}}, \"traceEvents\": [\n{}\n]}}\n",
       run.number, run.runs, static_cast<int64_t>(run.ns), join(events, ",\n"));
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(text));
-  return out.commit();
+  return write_output(file, text);
 }
 
 }  // namespace heddle::tool

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/file.h"
+#include "common/streams.h"
 
 namespace heddle::tool {
 namespace {
@@ -81,9 +81,7 @@ LineChart training_chart(const std::string& title, const std::string& loss, cons
 }
 
 Status write_training_chart(const std::string& file, const LineChart& chart) {
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(line_chart_svg(chart)));
-  return out.commit();
+  return write_output(file, line_chart_svg(chart));
 }
 
 }  // namespace heddle::tool

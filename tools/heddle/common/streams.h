@@ -1,0 +1,32 @@
+// Streams on the command line: "-", and files that are pipes or devices, such as /dev/stdin and what a shell's <(...) names. A stream is
+// read once and kept, so that a command may look at it as often as at a file. Not synchronised: for the thread that reads the command line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heddle/status.h"
+
+namespace heddle::tool {
+
+// Returns whether the argument names no file that stays: "-", or something that exists and is neither a regular file nor a folder.
+bool is_stream(const std::string& file);
+
+// Returns all bytes of a stream until its end. Errors: file_unreadable (it can't be read, or is a terminal); limit_exceeded (more than
+// `limit_bytes`, the limit of that name).
+Result<std::span<const std::byte>> stream_bytes(const std::string& file, int64_t limit_bytes, const char* limit_name);
+
+// Returns the argument where its name says what kind of tensor or picture it holds: .npy, .pb, .safetensors[:TENSOR], .csv[:COLUMNS], .jpg,
+// .png. Else, for a stream or a file without such a name, returns the name of a copy that has it, by content. Errors: those of
+// stream_bytes and of reading a file; invalid_argument (the content is of no kind that is known).
+Result<std::string> named_by_content(const std::string& argument, int64_t limit_bytes);
+
+// Writes what a command makes: a file is replaced as a whole, a stream receives the bytes; "-" is standard output. Errors: file_unwritable.
+Status write_output(const std::string& file, std::span<const std::byte> bytes);
+Status write_output(const std::string& file, std::string_view text);
+
+// Returns whether an output goes to standard output, where then nothing else may.
+bool is_standard_output(const std::string& file);
+
+}  // namespace heddle::tool
