@@ -7,7 +7,7 @@ if(NOT status EQUAL 0)
 endif()
 foreach(pattern "include/heddle/op.h" "include/heddle/op/builder.h" "include/heddle/abi.h" "include/heddle/session.h" "include/heddle/training.h" "include/heddle/trainer.h" "lib*/libheddle.so.0"
                 "lib*/heddle/plugins/cpu.so" "lib*/cmake/heddle/heddle-config.cmake" "lib*/cmake/heddle/heddle_plugin.map"
-                "lib*/pkgconfig/heddle.pc" "lib*/pkgconfig/heddle-plugin.pc" "bin/heddle")
+                "lib*/pkgconfig/heddle.pc" "lib*/pkgconfig/heddle-plugin.pc" "bin/heddle" "share/man/man1/heddle-run.1" "share/bash-completion/completions/heddle" "share/doc/heddle/command_line.md")
   file(GLOB found "${PREFIX}/${pattern}" "${PREFIX}/lib/*/${pattern}")
   if(NOT found)
     message(SEND_ERROR "the installation has no ${pattern}")

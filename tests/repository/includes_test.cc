@@ -120,6 +120,8 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/plan/plan_buffers.cc", {"base", "memory"}},  // the offset planner alone: no net is run
     {"tools/heddle/commands/plan", {"base"}},
     {"tools/heddle/commands/bench.cc", {"base"}},
+    {"tools/heddle/commands/completion.cc", {"base"}},
+    {"tools/heddle/commands/manual.cc", {"base"}},
     {"tools/heddle/commands/bench_collectives.cc", {"base", "net"}},
     {"tools/heddle/commands/train", {"base", "net", "state", "train"}},
     {"tools/heddle/commands/predictor.cc", {"base", "derive", "load", "net", "state"}},

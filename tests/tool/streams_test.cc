@@ -29,7 +29,7 @@ class ToolStreams : public ::testing::Test {
   NetFolder folder;
 };
 
-// The same bits by a file, by "-", by /dev/stdin from a pipe and from a file, and by a pipe with a name.
+// A file, "-", /dev/stdin from a pipe and from a file, and a pipe with a name give the same bits.
 TEST_F(ToolStreams, CarryTensors) {
   const Outcome outcome = shell(folder, R"($heddle run net.json --input x=x.npy --output b=ref.npy --quiet
     cat x.npy | $heddle run net.json --input x=- --output b=- | cmp - ref.npy || exit 11
@@ -88,7 +88,7 @@ TEST_F(ToolStreams, ThatAreWrongAreSaidToBe) {
   says("$heddle run net.json --input x=/nowhere/pipe", 3, "file-not-found");
 }
 
-// As with `head`: whoever has read enough hears nothing of it.
+// A reader that has enough, as `head`, hears nothing of it.
 TEST_F(ToolStreams, ThatAreClosedEarlyEndTheToolQuietly) {
   const Outcome outcome = shell(folder, R"($heddle plan net.json --json | true
     echo ${PIPESTATUS[0]}; (sleep 0.2; $heddle plan net.json) | true; echo ${PIPESTATUS[0]})");

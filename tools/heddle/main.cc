@@ -8,31 +8,12 @@
 
 #include "base/text/text.h"
 #include "commands/commands.h"
+#include "common/application.h"
 #include "process/interrupt.h"
 #include "version.h"
 
 namespace heddle::tool {
 namespace {
-
-// `app` has its own options already; a command that takes --threads in its own way keeps it.
-void add_common_options(CLI::App& app, CommonOptions& common) {
-  app.add_option("--plugin", common.plugins, "load this plugin (repeatable)")->type_name("FILE.so");
-  app.add_option("--plugin-dir", common.plugin_folders, "load every plugin of this folder")->type_name("DIR");
-  if (!app.get_option_no_throw("--threads"))
-    app.add_option("--threads", common.threads, "threads of a run (default: what affinity and cgroup allow)")
-        ->type_name("N")
-        ->check(CLI::Range(1, max_threads));
-  app.add_flag("--json", common.json, "one JSON object on stdout");
-  app.add_flag("--quiet", common.quiet, "no text but errors");
-  app.add_flag("--no-progress", common.no_progress, "no progress on stderr");
-  app.add_flag("--werror", common.warnings_are_errors, "warnings fail the command (exit 1)");
-}
-
-// A repeatable option takes one value each time: the next argument may be a file of the command's own.
-void one_value_each(CLI::App& app) {
-  for (CLI::Option* option : app.get_options())
-    if (!option->get_positional()) option->allow_extra_args(false);
-}
 
 // Whether the command line requests JSON, also when it does not parse.
 bool wants_json(int argc, char** argv) {
@@ -71,9 +52,47 @@ Report unparsed_report(int argc, char** argv) {
   return report;
 }
 
-int wrong_usage(const CLI::ParseError& error, const std::string& command, Report report) {
-  return report.finish(report.fail(
-      Status(Code::unknown_option, error.what(), command.empty() ? "see heddle --help" : fmt::format("see heddle {} --help", command))));
+// Returns the command of `app` that the command line selects, with the command that it is of; else `app`.
+const CLI::App& selected(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    const auto inner = at->get_subcommands([&](const CLI::App* one) { return one->get_name() == argv[i]; });
+    if (inner.empty()) break;
+    at = inner[0];
+  }
+  return *at;
+}
+
+// Returns what the first word of the command line that is none of the tool's may have been meant to be; empty: there is no such word, or
+// nothing is like it.
+std::string meant(const CLI::App& app, int argc, char** argv) {
+  const CLI::App& command = selected(app, argc, argv);
+  std::vector<std::string> names;
+  for (const CLI::App* inner : command.get_subcommands({})) names.push_back(inner->get_name());
+  int first = 1;
+  for (const CLI::App* at = &command; at != &app; at = at->get_parent()) ++first;
+  if (!names.empty() && first < argc && argv[first][0] != '-') return suggestion(argv[first], names);
+  names.clear();
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames())
+      if (!option->get_group().empty()) names.push_back("--" + name);  // those without a group are not in the help
+  for (int i = first; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (word.starts_with("--") && word.size() > 2 && std::find(names.begin(), names.end(), word) == names.end())
+      return suggestion(word, names);
+  }
+  return {};
+}
+
+int wrong_usage(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv, Report report) {
+  const CLI::App& command = selected(app, argc, argv);
+  std::string path;
+  int words = 1;
+  for (const CLI::App* at = &command; at != &app; at = at->get_parent(), ++words) path = fmt::format(" {}{}", at->get_name(), path);
+  const std::string guess = meant(app, argc, argv), page = fmt::format("see heddle{} --help", path);
+  const bool is_no_command = !command.get_subcommands({}).empty() && words < argc && argv[words][0] != '-';
+  const std::string message = is_no_command ? fmt::format("there is no command {}", quoted(argv[words])) : error.what();
+  return report.finish(report.fail(Status(Code::unknown_option, message, guess.empty() ? page : fmt::format("{} {}", guess, page))));
 }
 
 // The command that the command line requests.
@@ -86,34 +105,20 @@ struct Invocation {
 Invocation parse_command_line(int argc, char** argv) {
   const Report unparsed = unparsed_report(argc, argv);
   handle_interrupts();
-  CLI::App app("heddle runs dataflow nets of operators that come from plugins.", "heddle");
-  app.set_version_flag("--version", version_text());
-  app.require_subcommand(1);
-  app.footer("Exit status: 0 done; 1 run, check or comparison failed; 2 wrong usage; 3 a file, operator or plugin; 4 memory or a limit.");
   Invocation invocation;
-  std::string chosen;
-  for (const Command* command : commands) {
-    CLI::App* sub = app.add_subcommand(command->name, command->description);
-    sub->footer(fmt::format("Example: {}", command->example));
-    auto report = std::make_shared<Report>(command);
-    const Run run = command->declare(*sub);
-    const std::vector<CLI::App*> inner = sub->get_subcommands({});
-    for (CLI::App* one : inner.empty() ? std::vector<CLI::App*>{sub} : inner) {
-      add_common_options(*one, report->common);
-      one_value_each(*one);
-    }
-    sub->preparse_callback([&chosen, name = command->name](size_t) { chosen = name; });
-    sub->callback([=, &invocation] {
-      report->begin(form_of(*command, argc, argv));
+  CLI::App app;
+  declare_application(app, [&](const Command& command, CLI::App& declared, const std::shared_ptr<Report>& report, const Run& run) {
+    declared.callback([=, &command, &invocation] {
+      report->begin(form_of(command, argc, argv));
       invocation = {report, run, 0};
     });
-  }
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
     return {nullptr, {}, app.exit(e)};
   } catch (const CLI::ParseError& e) {
-    return {nullptr, {}, wrong_usage(e, chosen, unparsed)};
+    return {nullptr, {}, wrong_usage(e, app, argc, argv, unparsed)};
   }
   return invocation;
 }

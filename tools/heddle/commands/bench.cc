@@ -11,7 +11,7 @@
 #include "commands/bench_collectives.h"
 #include "commands/commands.h"
 #include "common/file_roles.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 #include "heddle/session.h"
 #include "options/device_options.h"
 #include "options/limit_options.h"

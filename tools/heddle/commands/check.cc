@@ -6,7 +6,7 @@
 #include "base/text/limit_names.h"
 #include "base/text/text.h"
 #include "commands/commands.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 #include "heddle/session.h"
 #include "load/load.h"
 #include "options/net_options.h"

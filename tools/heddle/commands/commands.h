@@ -17,7 +17,9 @@
   COMMAND(predictor)             \
   COMMAND(bench)                 \
   COMMAND(plugin)                \
-  COMMAND(devices)
+  COMMAND(devices)               \
+  COMMAND(completion)            \
+  COMMAND(manual)
 
 namespace heddle::tool {
 

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/text/text.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 namespace heddle::tool {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text/text.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 namespace heddle::tool {
 

@@ -10,7 +10,7 @@
 
 namespace heddle::tool {
 
-// Loads all nets of a file, or of a stream (common/streams.h), whose weights are searched beneath the current folder.
+// Loads all nets of a file, or of a stream (common/standard_streams.h), whose weights are searched beneath the current folder.
 Result<std::vector<Net>> load_nets_of(const std::string& file, const LoadOptions& options);
 
 struct NetChoice {

@@ -9,7 +9,7 @@
 #include "base/half.h"
 #include "base/random.h"
 #include "base/text/text.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 #include "infer/shape_operands.h"
 #include "tensors/csv.h"
 #include "tensors/picture.h"

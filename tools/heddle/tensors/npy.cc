@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/text/limit_names.h"
 #include "base/text/text.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 namespace heddle::tool {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/element.h"
 #include "base/text/text.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 #include "onnx/tensors/tensor_proto.h"
 #include "tensors/csv.h"
 #include "tensors/npy.h"

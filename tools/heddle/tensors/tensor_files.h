@@ -12,8 +12,9 @@ namespace heddle::tool {
 
 // Returns the file in an argument of read_tensor.
 std::string file_of_tensor(const std::string& text);
-// Reads by the file's extension, else, a stream too (common/streams.h), by its content; weight_file_bytes and tensor_bytes limit the size. "weights.safetensors:fc1" names one tensor; without a
-// name the file must hold exactly one. "points.csv:x,y" names two columns (tensors/csv.h).
+// Reads by the file's extension, else, a stream too (common/standard_streams.h), by its content; weight_file_bytes and tensor_bytes limit
+// the size. "weights.safetensors:fc1" names one tensor; without a name the file must hold exactly one. "points.csv:x,y" names two columns
+// (tensors/csv.h).
 Result<std::shared_ptr<const Blob>> read_tensor(const std::string& text, const Limits& limits = {});
 // Writes .npy or .safetensors (tensor named `name`), replaced as a whole; to a stream .npy.
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor);

@@ -14,7 +14,7 @@
 #include "commands/plan/plan_prediction.h"
 #include "commands/plan/plan_text.h"
 #include "common/file_roles.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 #include "heddle/session.h"
 #include "options/net_options.h"
 #include "tensors/inputs.h"

@@ -5,7 +5,7 @@
 #include "base/threads/clock.h"
 #include "commands/plan/plan_arguments.h"
 #include "common/file_roles.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 #include "memory/buffers_csv.h"
 
 namespace heddle::tool {

@@ -10,7 +10,7 @@
 #include "commands/run/report_collectives.h"
 #include "commands/run/report_page.h"
 #include "commands/run/report_tables.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 namespace heddle::tool {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/text/text.h"
 #include "charts/timeline.h"
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 namespace heddle::tool {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 namespace heddle::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/streams.h"
+#include "common/standard_streams.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
