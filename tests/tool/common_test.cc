@@ -174,6 +174,20 @@ TEST(ToolCommon, ProgressIsForTerminalsOnly) {
   }
 }
 
+// Long work says how far it has come, how fast it goes, and how long it will take.
+TEST(ToolCommon, ProgressHasCountRateAndTimeLeft) {
+  const NetFolder folder(two_outputs());
+  const std::regex of_runs("run [0-9]+ of [0-9]+, [0-9]+/s, [0-9]+ s left");
+  std::string net = folder.net();
+  const Outcome run = Tool({"run", net, "--random", "1", "--repeat", "400000", "--threads", "1"}).on_terminal().run();
+  EXPECT_TRUE(std::regex_search(run.err, of_runs)) << run.err.substr(0, 500);
+  const Outcome bench = Tool({"bench", net, "--repeat", "400000"}).on_terminal().run();
+  EXPECT_TRUE(std::regex_search(bench.err, of_runs)) << bench.err.substr(0, 500);
+  const Outcome check = Tool({"plugin", "check", example_plugin}).on_terminal().run();
+  EXPECT_NE(check.err.find("operator 0 of "), std::string::npos) << check.err.substr(0, 500);
+  EXPECT_EQ(Tool({"run", net, "--random", "1", "--repeat", "400000"}).run().err, "") << "nothing where stderr is no terminal";
+}
+
 TEST(ToolCommon, ColoursAreForTerminalsWithoutNoColor) {
   HEDDLE_NEEDS_TERMINAL();
   const Words wrong = {"check", "/nowhere/net.json", "--no-progress"};

@@ -11,6 +11,7 @@
 #include "commands/bench_collectives.h"
 #include "commands/commands.h"
 #include "common/file_roles.h"
+#include "common/progress.h"
 #include "common/standard_streams.h"
 #include "heddle/session.h"
 #include "options/device_options.h"
@@ -41,8 +42,8 @@ struct Measured {
   std::shared_ptr<const PlanInfo> plan;
 };
 
-Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, int threads) {
-  CommonOptions c = common;
+Result<Measured> measure(const BenchArguments& o, const Report& report, int threads) {
+  CommonOptions c = report.common;
   c.threads = threads;
   HEDDLE_TRY(const Runtime runtime, make_runtime(c));
   SessionOptions options;
@@ -63,8 +64,13 @@ Result<Measured> measure(const BenchArguments& o, const CommonOptions& common, i
   const InterruptibleRun interruptible(context);
   Measured m;
   m.plan = context.plan();
-  for (int i = 0; i < o.warmup; ++i) HEDDLE_CHECK(context.run());
+  Progress progress(report, fmt::format("{} threads: run", threads), o.warmup + o.repeat);
+  for (int i = 0; i < o.warmup; ++i) {
+    progress.reached(i);
+    HEDDLE_CHECK(context.run());
+  }
   for (int i = 0; i < o.repeat; ++i) {
+    progress.reached(o.warmup + i);
     const uint64_t begin = ticks();
     HEDDLE_CHECK(context.run());
     m.latencies_ns.push_back(ticks_to_ns(ticks() - begin));
@@ -150,7 +156,7 @@ Status bench(BenchArguments& o, Report& report) {
   }
   std::vector<NamedHistogram> histograms;
   for (const int threads : o.threads) {
-    HEDDLE_TRY(const Measured m, measure(o, report.common, threads));
+    HEDDLE_TRY(const Measured m, measure(o, report, threads));
     const Histogram histogram = histogram_of(m.latencies_ns);
     const std::string text = fmt::format("{} threads: {}", threads, latency_text(m.latencies_ns));
     histograms.push_back({text, histogram, median_ns(m.latencies_ns)});

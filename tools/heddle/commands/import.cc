@@ -70,7 +70,9 @@ Status import_model(const ImportArguments& o, Report& report) {
   import.files_read = &external;
   trainable::WeightRequest weights = o.weights;
   import.initializers = &weights.initializers;
+  report.step(fmt::format("reading {}", o.model));
   HEDDLE_TRY(Net net, import_onnx(o.model, import));
+  report.step(fmt::format("{} operators: checking and writing", net.nodes.size()));
   FileRoles of_data;  // known only after the import
   for (const std::filesystem::path& file : external) of_data.reads(file);
   HEDDLE_CHECK(writes_net(of_data, o.output));

@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/file.h"
@@ -60,16 +63,43 @@ bool says_its_kind(const std::string& argument) {
   return false;
 }
 
+// The other end of a pipe that was opened without waiting for it.
+class Writer {
+ public:
+  explicit Writer(int pipe) : pipe_(pipe) {}
+  // Must be called when the pipe is at its end: whether that is so because its writer has ended. One that has not come yet has half a
+  // second.
+  bool has_ended(bool nothing_yet) {
+    using std::chrono::milliseconds;
+    if (came_ || !nothing_yet || std::chrono::steady_clock::now() - begun_ > milliseconds(500)) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+    return false;
+  }
+  // Must be called when the pipe is empty and has a writer.
+  void await() {
+    came_ = true;
+    pollfd data = {pipe_, POLLIN, 0};
+    ::poll(&data, 1, 100);
+  }
+  bool came() const { return came_; }
+
+ private:
+  const int pipe_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  bool came_ = false;
+};
+
 Result<std::vector<std::byte>> read_to_the_end(const std::string& file, int64_t limit_bytes, const char* limit_name) {
   const bool is_input = file == "-";
   FileDescriptor opened;
-  if (!is_input) opened = FileDescriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!is_input) opened = FileDescriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   const int from = is_input ? STDIN_FILENO : opened.get();
   if (from < 0) return Status(Code::file_unreadable, fmt::format("can't open {}: {}", name_of(file), errno_text(errno)));
   if (::isatty(from) != 0)
     return Status(Code::file_unreadable, fmt::format("{} is a terminal", name_of(file)), "give it a pipe or a file: heddle ... - < FILE");
   constexpr size_t step = size_t{1} << 20;
   std::vector<std::byte> bytes;
+  Writer writer(from);
   for (;;) {
     const size_t done = bytes.size();
     if (static_cast<int64_t>(done) > limit_bytes)
@@ -80,8 +110,13 @@ Result<std::vector<std::byte>> read_to_the_end(const std::string& file, int64_t 
     const int error = errno;
     bytes.resize(done + static_cast<size_t>(std::max<ssize_t>(n, 0)));
     HEDDLE_CHECK(interruption());
-    if (n == 0) return bytes;
-    if (n < 0 && error != EINTR) return Status(Code::file_unreadable, fmt::format("can't read {}: {}", name_of(file), errno_text(error)));
+    if (n == 0 && (is_input || writer.has_ended(bytes.empty()))) {
+      if (is_input || !bytes.empty() || writer.came()) return bytes;
+      return Status(Code::file_unreadable, fmt::format("{} is a pipe to which no program writes", name_of(file)), "start its writer first");
+    }
+    if (n < 0 && error == EAGAIN) writer.await();
+    if (n < 0 && error != EINTR && error != EAGAIN)
+      return Status(Code::file_unreadable, fmt::format("can't read {}: {}", name_of(file), errno_text(error)));
   }
 }
 
@@ -96,7 +131,8 @@ std::filesystem::path copies() {
 bool is_stream(const std::string& file) {
   if (file == "-") return true;
   struct stat there = {};
-  return ::stat(file.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+  if (::stat(file.c_str(), &there) != 0) return false;
+  return S_ISFIFO(there.st_mode) || S_ISSOCK(there.st_mode) || (file == "/dev/stdin" && !S_ISREG(there.st_mode));
 }
 
 Result<std::span<const std::byte>> stream_bytes(const std::string& file, int64_t limit_bytes, const char* limit_name) {
@@ -132,12 +168,17 @@ Result<std::string> named_by_content(const std::string& argument, int64_t limit_
   return copy;
 }
 
+bool takes_bytes_as_they_come(const std::string& file) {
+  struct stat there = {};
+  return is_standard_output(file) || (::stat(file.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode));
+}
+
 bool is_standard_output(const std::string& file) {
   return file == "-" || file == "/dev/stdout" || file == "/dev/fd/1" || file == "/proc/self/fd/1";
 }
 
 Status write_output(const std::string& file, std::span<const std::byte> bytes) {
-  if (!is_stream(file) && !is_standard_output(file)) {
+  if (!takes_bytes_as_they_come(file)) {
     HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
     HEDDLE_CHECK(out.write(bytes));
     return out.commit();

@@ -10,11 +10,11 @@
 
 namespace heddle::tool {
 
-// Returns whether the argument names no file that stays: "-", or something that exists and is neither a regular file nor a folder.
+// Returns whether the argument that is read names no file that stays: "-", or a pipe or socket. Other devices have no end.
 bool is_stream(const std::string& file);
 
-// Returns all bytes of a stream until its end. Errors: file_unreadable (it can't be read, or is a terminal); limit_exceeded (more than
-// `limit_bytes`, the limit of that name).
+// Returns all bytes of a stream until its end. Errors: file_unreadable (it can't be read, is a terminal, or a pipe whose writer has not
+// come within half a second); limit_exceeded (more than `limit_bytes`, the limit of that name).
 Result<std::span<const std::byte>> stream_bytes(const std::string& file, int64_t limit_bytes, const char* limit_name);
 
 // Returns the argument where its name says what kind of tensor or picture it holds: .npy, .pb, .safetensors[:TENSOR], .csv[:COLUMNS], .jpg,
@@ -25,6 +25,9 @@ Result<std::string> named_by_content(const std::string& argument, int64_t limit_
 // Writes what a command makes: a file is replaced as a whole, a stream receives the bytes; "-" is standard output. Errors: file_unwritable.
 Status write_output(const std::string& file, std::span<const std::byte> bytes);
 Status write_output(const std::string& file, std::string_view text);
+
+// Returns whether the argument that is written is a stream: standard output, a pipe or a device.
+bool takes_bytes_as_they_come(const std::string& file);
 
 // Returns whether an output goes to standard output, where then nothing else may.
 bool is_standard_output(const std::string& file);

@@ -149,7 +149,7 @@ Status write_npy(const std::string& file, const TensorView& tensor) {
   prefix += static_cast<char>(header.size() & 255);
   prefix += static_cast<char>(header.size() >> 8);
   const std::span<const std::byte> content(static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.byte_size()));
-  if (is_standard_output(file) || is_stream(file)) {
+  if (takes_bytes_as_they_come(file)) {
     HEDDLE_CHECK(write_output(file, prefix + header));
     return write_output(file, content);
   }

@@ -59,7 +59,7 @@ Result<std::shared_ptr<const Blob>> read_tensor(const std::string& argument, con
 
 Status write_tensor(const std::string& file, const std::string& name, const TensorView& tensor) {
   const std::string extension = std::filesystem::path(file).extension().string();
-  if (extension == ".npy" || is_standard_output(file) || is_stream(file)) return write_npy(file, tensor);
+  if (extension == ".npy" || takes_bytes_as_they_come(file)) return write_npy(file, tensor);
   if (extension == ".safetensors") {
     const TensorToWrite one{name, tensor.dtype, tensor.shape, static_cast<const std::byte*>(tensor.data)};
     return write_safetensors(file, {&one, 1}).status();

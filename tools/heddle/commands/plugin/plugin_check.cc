@@ -17,6 +17,7 @@
 #include "commands/plugin/check/watch/watched_run.h"
 #include "commands/plugin/plugin_commands.h"
 #include "commands/plugin/session_host.h"
+#include "common/progress.h"
 #include "device/device_manager.h"
 #include "options/option_flags.h"
 #include "plugin/registry.h"
@@ -311,8 +312,11 @@ int PluginSuite::run() {
   const auto path = std::filesystem::canonical(o_.file, error);
   for (const auto& plugin : snapshot->plugins()) {
     if (plugin->library->path() != path) continue;
+    Progress progress(report_, "operator", o_.only.empty() ? static_cast<int64_t>(plugin->operators.size()) : 1);
+    int64_t done = 0;
     for (const OperatorSchema& schema : plugin->operators) {
       if (!o_.only.empty() && o_.only != schema.name) continue;
+      progress.reached(done++, schema.name);
       if (const Status checked = check_operator(snapshot, *plugin, schema); !checked.ok()) return report_.fail(checked);
     }
     check_rules(*plugin);

@@ -14,6 +14,7 @@
 #include "commands/run/report_html.h"
 #include "commands/run/trace.h"
 #include "common/file_roles.h"
+#include "common/progress.h"
 #include "heddle/session.h"
 #include "options/device_options.h"
 #include "options/limit_options.h"
@@ -215,7 +216,9 @@ Status Runner::execute() {
   report_.step("running");
   const bool profiled = !o_.trace.empty() || !o_.report_file.empty();
   ProfiledRuns runs(o_.repeat, plan_->steps.size());
+  Progress progress(report_, "run", o_.warmup + o_.repeat);
   for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
+    progress.reached(i);
     options.profile = i >= o_.warmup && profiled ? runs.profile() : nullptr;
     double ns = 0;
     {

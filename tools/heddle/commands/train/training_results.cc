@@ -10,18 +10,9 @@
 #include "base/text/text.h"
 #include "base/threads/clock.h"
 #include "commands/train/training_job.h"
+#include "common/progress.h"
 
 namespace heddle::tool {
-namespace {
-
-// "2 h 5 min", "12 s"
-std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
-  if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-  return whole >= 60 ? fmt::format("{} min {} s", whole / 60, whole % 60) : fmt::format("{} s", whole);
-}
-
-}  // namespace
 
 Status TrainingJob::open_log() {
   if (o_.log.empty()) return {};
@@ -71,7 +62,7 @@ void TrainingJob::show(const TrainingStep& step) {
                            place_.size > 1 ? fmt::format("{} ranks, ", place_.size) : std::string(), step.loss,
                            static_cast<double>(pace_.samples) * 1e9 / since_ns,
                            waits >= 0.05 ? fmt::format(", {:.0f}% of it waiting for data", 100 * waits) : "",
-                           duration_text(each_ns * static_cast<double>(trainer_->total_steps() - step.step) / 1e9)));
+                           time_left_text(each_ns * static_cast<double>(trainer_->total_steps() - step.step) / 1e9)));
   shown_ = now;
   pace_ = {};
 }

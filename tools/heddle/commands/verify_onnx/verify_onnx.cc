@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "commands/commands.h"
 #include "commands/verify_onnx/onnx_folder.h"
+#include "common/progress.h"
 #include "options/device_options.h"
 #include "options/limit_options.h"
 #include "process/child_process.h"
@@ -69,7 +70,11 @@ Status status_of(const std::string& text) {
 class FolderSuite {
  public:
   FolderSuite(const VerifyArguments& o, Report& report, SessionOptions options, std::vector<fs::path> folders)
-      : o_(o), report_(report), options_(std::move(options)), folders_(std::move(folders)) {}
+      : o_(o),
+        report_(report),
+        options_(std::move(options)),
+        folders_(std::move(folders)),
+        progress_(report, "folder", static_cast<int64_t>(folders_.size())) {}
   int run();
 
  private:
@@ -83,6 +88,7 @@ class FolderSuite {
   const SessionOptions options_;
   std::vector<fs::path> folders_;
   size_t next_ = 0;  // the folder whose verdict is awaited
+  Progress progress_;
   const ScratchFolder scratch_;
   std::map<std::string, int> totals_ = {{"pass", 0}, {"pass-statistical", 0}, {"fail", 0}, {"unsupported", 0}};
   Json table_ = Json::object();
@@ -130,7 +136,7 @@ Status FolderSuite::check_in_child(const ChildProcess::Clock::duration& timeout)
   if (event == Event::late) return {Code::plugin_invalid, "the plugins were not loaded within the --timeout"};
   if (!message.empty()) return status_of(message);
   while (next_ < folders_.size()) {
-    report_.step(folders_[next_].filename().string());
+    progress_.reached(static_cast<int64_t>(next_), folders_[next_].filename().string());
     event = child.next(ChildProcess::Clock::now() + timeout, &message);
     if (event == Event::interrupted) return interruption();
     const Json verdict = event == Event::message ? Json::parse(message, nullptr, false) : Json();
