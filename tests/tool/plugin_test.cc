@@ -274,6 +274,17 @@ TEST(ToolPlugin, NewWritesAProject) {
   EXPECT_EQ(Tool({"plugin", "new", "../mine"}).in(folder.path()).run().status, 2);
 }
 
+TEST(ToolPlugin, NewRefusesNamesOfWhatIsThere) {
+  const TemporaryFolder folder;
+  for (const char* const name : {"cpu", "sim", "cuda", "image", "nccl", "heddle"}) {
+    const Outcome outcome = Tool({"plugin", "new", name}).in(folder.path()).run();
+    EXPECT_EQ(outcome.status, 2) << name;
+    EXPECT_NE(outcome.err.find("is the name of "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(std::string("my_") + name), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder / name));
+  }
+}
+
 // Whether it builds and works is tested by package.new_plugin_cuda.
 TEST(ToolPlugin, NewWithCudaWritesAKernelForGpus) {
   const TemporaryFolder folder;

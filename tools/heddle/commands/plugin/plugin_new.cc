@@ -16,6 +16,19 @@ bool is_name(const std::string& name) {
   return name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
 }
 
+// Checks that nothing that Heddle brings is called so: two plugins of one name, or a plugin like a kind of device, are taken for each
+// other.
+Status check_is_free(const std::string& name, const Report& report) {
+  std::string taken = name == "heddle" || name == "runtime" || name == "onnx" ? "Heddle's own parts" : "";
+  HEDDLE_TRY(const Runtime runtime, make_runtime(report.common));
+  for (const PluginInfo& plugin : runtime.plugins())
+    if (plugin.name == name) taken = fmt::format("the plugin {}", quoted(plugin.path));
+  for (const char* const kind : {"cpu", "sim", "cuda", "nccl", "gloo"})  // also where they were not built
+    if (name == kind && taken.empty()) taken = "a plugin of Heddle's";
+  if (taken.empty()) return {};
+  return {Code::invalid_argument, fmt::format("{} is the name of {}", quoted(name), taken), fmt::format("choose another: my_{}", name)};
+}
+
 Status write_text(const std::filesystem::path& file, const std::string& text) {
   HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
   HEDDLE_CHECK(out.write(text));
@@ -26,6 +39,7 @@ Status write_project(const std::string& name, bool cuda, Report& report) {
   if (!is_name(name))
     return {Code::invalid_argument, fmt::format("{} is no name for a plugin", quoted(name)),
             "use letters, digits and _, beginning with a letter"};
+  HEDDLE_CHECK(check_is_free(name, report));
   std::error_code error;
   if (std::filesystem::exists(name, error))
     return {Code::invalid_argument, fmt::format("{} exists already", quoted(name)), "choose another name or another folder"};
