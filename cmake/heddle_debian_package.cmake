@@ -1,0 +1,13 @@
+# `cpack` in a build folder makes a Debian package of what `cmake --install` copies: dependencies are those of its libraries and plugins.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME heddle)
+set(CPACK_PACKAGE_CONTACT "Heddle <heddle@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs and trains neural networks that are described as dataflow graphs: the tool, the library,\n its plugins, and the headers for those who write plugins or embed it.")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/lib")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+include(CPack)
