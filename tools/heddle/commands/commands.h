@@ -17,6 +17,7 @@
   COMMAND(predictor)             \
   COMMAND(bench)                 \
   COMMAND(plugin)                \
+  COMMAND(op)                    \
   COMMAND(devices)               \
   COMMAND(completion)            \
   COMMAND(manual)
