@@ -251,6 +251,10 @@ std::vector<Words> uses(const HostileFiles& f) {
       {"plugin", "run", "Relu", "--attribute", "a=" + hostile},
       {"plugin", "run", "Relu", "--input", f.file("odd.npy")},
       {"plugin", hostile},
+      {"op", hostile},
+      {"op", "--search", hostile},
+      {"completion", hostile},
+      {"manual", hostile},
       {"devices", hostile},
       {"devices"},
       {hostile},
@@ -282,7 +286,8 @@ TEST(ToolHostileNames, NothingOfThemReachesTheTerminal) {
   }
   EXPECT_GE(seen.size(), 12u);
   // The files that the uses above have written: pages and traces for people, nets that keep the names as they are.
-  for (const char* file : {"trace.json", "report.html", "plan.svg", "net.svg", "i.json"}) EXPECT_EQ(harm_in(read_text(files / file)), "") << file;
+  for (const char* file : {"trace.json", "report.html", "plan.svg", "net.svg", "i.json"})
+    EXPECT_EQ(harm_in(read_text(files / file)), "") << file;
   EXPECT_EQ(Json::parse(read_text(files / "i.json"), nullptr, false)["inputs"], Json({"x" + hostile}));
   ASSERT_EQ(heddle({"convert", files.file("net.heddle"), files.file("back.json")}).status, 0);
   EXPECT_EQ(Json::parse(read_text(files / "back.json"), nullptr, false)["outputs"], Json({"y" + hostile, "../-z" + hostile}));
