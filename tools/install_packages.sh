@@ -12,6 +12,7 @@ packages=(
   libdnnl-dev ocl-icd-opencl-dev                                       # the CPU plugin; find_package(dnnl) asks for OpenCL's loader
   libgloo-dev libhiredis-dev libpmix-dev                               # the gloo plugin: connections; Redis and PMIx, where processes meet
   libgtest-dev libonnx-testdata redis-server openmpi-bin               # the tests
+  dpkg-dev file                                                        # cpack, which makes the .deb
   "$@"
 )
 
