@@ -218,7 +218,10 @@ bool Execution::agree() noexcept {
   if (known && agreed.ok()) return true;
   uint32_t step = plan_->graph.tail_begin;  // the last one with a communicator
   while (step > 0 && !plan_->steps[step - 1].uses_communicator()) --step;
-  if (step > 0) failures_.report(step - 1, HEDDLE_ERROR_DEVICE, known ? agreed.diagnostic().message : std::string_view());
+  // A run that was asked to stop has left the others by itself.
+  const uint32_t stop = scope_.stop_reason();
+  const heddle_status status = stop == stop_cancelled || stop == stop_deadline ? HEDDLE_ERROR_CANCELLED : HEDDLE_ERROR_DEVICE;
+  if (step > 0) failures_.report(step - 1, status, known ? agreed.diagnostic().message : std::string_view());
   request_stop(scope_.control().stop, stop_failed);
   return false;
 }

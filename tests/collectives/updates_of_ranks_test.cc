@@ -132,6 +132,8 @@ TEST_P(UpdatesOfRanks, AreMadeByAllOrNoneWhenOneIsCancelled) {
     other.join();
     EXPECT_EQ(ranks[0]->w(), ranks[1]->w()) << ranks[0]->status.text() << "\n" << ranks[1]->status.text();
     EXPECT_EQ(ranks[0]->status.ok(), ranks[0]->w() != before) << ranks[0]->status.text();
+    const bool is_alone = GetParam().kind != "gloo" && GetParam().kind != "nccl";  // their plugins may still connect for an earlier run
+    EXPECT_TRUE(ranks[0]->status.ok() || !is_alone || ranks[0]->status.code() == Code::cancelled) << ranks[0]->status.text();
   }
   expect_update_after_cancel(ranks);
 }
