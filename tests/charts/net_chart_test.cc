@@ -123,5 +123,22 @@ TEST(NetChart, OfALargeNetHasSeveralStepsToABox) {
   for (const char* const text : {">s0<", ">s2<", ">v2<", ">input or output<"}) EXPECT_NE(small.find(text), std::string::npos) << text;
 }
 
+// The third step reads a view, which no step makes: it hangs on the step that wrote the bytes, also where several steps share a box.
+TEST(NetChart, LeadsViewsFromWhatWroteTheirBytes) {
+  PlanInfo plan = long_chain(3);
+  for (PlanInfo::Value& value : plan.values) value.place = PlanInfo::Place::arena;
+  for (uint32_t i = 0; i < 3; ++i) plan.values[i].buffer = i;
+  plan.values.push_back(plan.values[1]);
+  plan.values.back().name = "view";
+  plan.steps[2].inputs[0].value = 3;
+  const std::string svg = net_chart(plan);
+  const auto lines = [&] {
+    size_t count = 0;
+    for (size_t at = svg.find("class=\"edge\""); at != std::string::npos; at = svg.find("class=\"edge\"", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(lines(), 3u) << "two between steps, one to the output";
+}
+
 }  // namespace
 }  // namespace heddle::tool

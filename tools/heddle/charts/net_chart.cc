@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/device_name.h"
@@ -82,34 +84,28 @@ class Builder {
 
   // One step, or several together in a box.
   void add_steps(size_t begin, size_t end) {
-    const PlanInfo::Step& first = plan_.steps[begin];
     const size_t box = add(end == begin + 1 ? box_of(begin) : box_of(begin, end));
     for (size_t i = begin; i < end; ++i) {
       for (const PlanInfo::Operand& operand : plan_.steps[i].inputs) {
-        const auto from = operand.value ? producer_.find(*operand.value) : producer_.end();
-        if (from != producer_.end() && from->second != box) lines_.emplace(from->second, box);
+        const std::optional<size_t> from = operand.value ? source_of(*operand.value) : std::nullopt;
+        if (from && *from != box) lines_.emplace(*from, box);
       }
-      for (const PlanInfo::Operand& operand : plan_.steps[i].outputs)
-        if (operand.value) producer_[*operand.value] = box;
+      for (const PlanInfo::Operand& operand : plan_.steps[i].outputs) {
+        if (!operand.value) continue;
+        const PlanInfo::Value& value = plan_.values[*operand.value];
+        producer_[*operand.value] = box;
+        if (value.place == PlanInfo::Place::arena) last_writer_[{value.device, value.buffer}] = box;
+      }
     }
-    // A view has the bytes of another value, and no step that makes it: it comes from whoever wrote them last.
-    for (const PlanInfo::Operand& operand : first.inputs)
-      if (operand.value && producer_.count(*operand.value) == 0) add_view(*operand.value, box);
   }
 
-  void add_view(size_t value, size_t box) {
-    const PlanInfo::Value& view = plan_.values[value];
-    if (view.place != PlanInfo::Place::arena) return;
-    for (size_t i = plan_.values.size(); i-- > 0;) {
-      const PlanInfo::Value& other = plan_.values[i];
-      const auto from = producer_.find(i);
-      if (i == value || other.place != PlanInfo::Place::arena || other.buffer != view.buffer || other.device != view.device ||
-          from == producer_.end() || from->second == box)
-        continue;
-      lines_.emplace(from->second, box);
-      producer_[value] = from->second;
-      return;
-    }
+  // Returns the box that a value comes from. No step makes a view: it comes from the step that last wrote the buffer whose bytes it has.
+  std::optional<size_t> source_of(size_t index) const {
+    if (const auto found = producer_.find(index); found != producer_.end()) return found->second;
+    const PlanInfo::Value& value = plan_.values[index];
+    const auto writer = last_writer_.find({value.device, value.buffer});
+    if (value.place != PlanInfo::Place::arena || writer == last_writer_.end()) return std::nullopt;
+    return writer->second;
   }
 
   Box box_of(size_t i) const {
@@ -141,9 +137,9 @@ class Builder {
   void add_outputs() {
     for (const size_t output : plan_.outputs) {
       const PlanInfo::Value& value = plan_.values[output];
-      const auto from = producer_.find(output);
+      const std::optional<size_t> from = source_of(output);
       const size_t box = add({{value.name, value_text(value)}, "port", fmt::format("output {} {}", value.name, value_text(value)), {}});
-      if (from != producer_.end()) lines_.emplace(from->second, box);
+      if (from) lines_.emplace(*from, box);
     }
   }
 
@@ -170,7 +166,8 @@ class Builder {
 
   const PlanInfo& plan_;
   NetPicture made_;
-  std::map<size_t, size_t> producer_;  // of a value: the box
+  std::map<size_t, size_t> producer_;                          // of a value: the box
+  std::map<std::pair<size_t, uint32_t>, size_t> last_writer_;  // of a buffer of a device: the box
   std::set<std::pair<size_t, size_t>> lines_;
 };
 
