@@ -72,6 +72,7 @@ TEST(MemoryChart, HasNoTextOverAnother) {
       const std::string svg = memory_chart(chain(steps, 100000, suffix));
       EXPECT_EQ(overlaps(svg, 1200), std::vector<std::string>()) << steps << suffix;
     }
+  EXPECT_EQ(overlaps(memory_chart(chain(9, 100352)), 1200), std::vector<std::string>()) << "a peak of 200 KiB has a tick";
 }
 
 TEST(MemoryChart, TellsThePartsOfATraining) {

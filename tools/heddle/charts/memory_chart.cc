@@ -146,7 +146,7 @@ class MemoryPanel {
     name_phases();
     svg_.text(left_ - 7, top_ + 12, "steps", Anchor::end);
     top_ += strip_height;
-    plot_top_ = top_ + 4;
+    plot_top_ = top_ + 10;  // a tick at the top has room below the steps' name
     bottom_ = plot_top_ + (memory_.peak_bytes > 0 ? 300 : 40);
   }
 

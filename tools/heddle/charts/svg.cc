@@ -12,7 +12,7 @@ namespace {
 // DejaVu Sans Mono is among the widest: 0.602.
 constexpr double character_width = 0.61;
 
-// Classes: paper, ink and grid; what bytes are (value, gradient, output, scratch, threads, pinned, constant), stronger where `held` at the
+// Classes: paper, ink and grid; what bytes are (value, gradient, output, scratch, threads, pinned), stronger where `held` at the
 // peak; on: text on these; steps (forward, backward, update, copy, wait); lines (peak, bound, series0 ...); kind0 ...: colours for any
 // kinds.
 constexpr std::string_view style =
@@ -22,7 +22,7 @@ constexpr std::string_view style =
     ".heddle .box{stroke:#fff;stroke-width:.6}.heddle text.on{fill:#111}.heddle .frame{fill:none;stroke:#8a8a8a}"
     ".heddle .value{fill:#a6cbe8}.heddle .value.held{fill:#4f9bd6}.heddle .gradient{fill:#fbd0a4}.heddle .gradient.held{fill:#f2953c}"
     ".heddle .output{fill:#aeddaa}.heddle .output.held{fill:#5bb55b}.heddle .scratch{fill:#cfcfcf}.heddle .scratch.held{fill:#9c9c9c}"
-    ".heddle .threads{fill:#c3bdb0}.heddle .pinned{fill:#d5d0ea}.heddle .constant{fill:#e7dcae}.heddle .many{fill:#a6cbe8}"
+    ".heddle .threads{fill:#c3bdb0}.heddle .pinned{fill:#d5d0ea}"
     ".heddle .port{fill:#f4f4f4}.heddle .outlined{stroke:#8a8a8a}.heddle .strong{font-weight:bold}.heddle "
     ".red{stroke:#d33;stroke-width:1.5}"
     ".heddle .forward{fill:#a6cbe8}.heddle .backward{fill:#fbd0a4}.heddle .update{fill:#aeddaa}.heddle .copy{fill:#f0a3a3}"
