@@ -15,7 +15,8 @@ struct RunSummary {
   std::string latency;  // as latency_text gives it
   int threads = 1;
   int64_t measured_peak_bytes = 0;
-  std::optional<Roofline> roofline;  // none: it could not be measured
+  std::optional<Roofline> roofline;
+  std::string without_roofline;  // why it could not be measured
 };
 
 // Writes the timeline of the run, its slowest steps and why, the memory over the steps, the collectives, and a table of all steps. Text

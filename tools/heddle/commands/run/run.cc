@@ -235,9 +235,12 @@ Status Runner::execute() {
   const ProfiledRun shown = std::move(runs).median();
   if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, shown, runtime_->threads()));
   if (o_.report_file.empty()) return {};
-  RunSummary summary = {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes(), std::nullopt};
-  // Without these operators the report has no shares of it.
-  if (const Result<Roofline> measured = measure_roofline(*runtime_); measured.ok()) summary.roofline = *measured;
+  RunSummary summary = {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes(), std::nullopt, {}};
+  const Result<Roofline> measured = measure_roofline(*runtime_);
+  if (measured.ok())
+    summary.roofline = *measured;
+  else
+    summary.without_roofline = measured.status().text();  // its operators may come from plugins that are not loaded
   return write_report(o_.report_file, *plan_, shown, summary);
 }
 
