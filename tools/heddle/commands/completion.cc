@@ -52,20 +52,33 @@ std::string in_quotes(const std::string& text) {
   return out;
 }
 
+// Returns the commands that have commands, as a pattern of a shell.
+std::string groups_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app))
+    if (!commands_of(*command).empty()) names.push_back(command->get_name());
+  return join(names, "|");
+}
+
 std::string bash_completion(const CLI::App& app) {
-  std::string out =
+  std::string out = fmt::format(
       "# Completion of heddle for bash, made by `heddle completion bash`.\n"
-      "_heddle() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} line=${COMP_WORDS[1]-} words\n"
-      "  [[ $COMP_CWORD -gt 2 && $line == plugin ]] && line=\"plugin ${COMP_WORDS[2]}\"\n"
+      "_heddle() {{\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} line=${{COMP_WORDS[1]-}} words files=\n"
+      "  case $line in\n"
+      "    {}) [[ $COMP_CWORD -gt 2 ]] && line=\"$line ${{COMP_WORDS[2]}}\" ;;\n"
+      "  esac\n"
       "  [[ $COMP_CWORD -le 1 ]] && line=\n"
-      "  case $line in\n";
+      "  case $line in\n",
+      groups_of(app));
   out += fmt::format("    '') words='{}' ;;\n", join(words_after(app), " "));
-  for (const Line& line : lines_of(app)) out += fmt::format("    '{}') words='{}' ;;\n", line.words, join(words_after(*line.app), " "));
+  for (const Line& line : lines_of(app))
+    out += fmt::format("    '{}') words='{}'{} ;;\n", line.words, join(words_after(*line.app), " "),
+                       commands_of(*line.app).empty() ? " files=1" : "");
   return out +
          "    *) words= ;;\n"
          "  esac\n"
-         "  if [[ $word == -* || -z $line || $line == plugin ]]; then\n"
+         "  if [[ $word == -* || -z $files ]]; then\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
          "  else\n"
          "    compopt -o filenames 2>/dev/null\n"
@@ -84,7 +97,8 @@ std::string zsh_completion(const CLI::App& app) {
   };
   std::string out =
       "#compdef heddle\n# Completion of heddle for zsh, made by `heddle completion zsh`.\n_heddle() {\n  local line=$words[2]\n";
-  out += "  [[ $line == plugin && $CURRENT -gt 3 ]] && line=\"plugin $words[3]\"\n  [[ $CURRENT -le 2 ]] && line=\n  case $line in\n";
+  out += fmt::format("  case $line in\n    {}) [[ $CURRENT -gt 3 ]] && line=\"$line $words[3]\" ;;\n  esac\n", groups_of(app));
+  out += "  [[ $CURRENT -le 2 ]] && line=\n  case $line in\n";
   const auto commands_case = [&](const CLI::App& of) {
     std::string text = "      local -a commands=(";
     for (const CLI::App* command : commands_of(of))
