@@ -20,7 +20,7 @@ struct RunSettings {
   int64_t deadline_ns = 0;      // from asked_ticks on; 0: none; negative: it has passed
   uint64_t asked_ticks = 0;     // when the run was requested, in base/threads/clock.h ticks; 0: when it begins
   StepSpan* profile = nullptr;  // one per step; null: off
-  RangeTimes* tiles = nullptr;   // only beside `profile`
+  RangeTimes* tiles = nullptr;  // only beside `profile`
   // Set before cancel() is called, so that a cancellation counts even if it comes before the run begins. Null: only runs under way are
   // cancelled.
   const std::atomic<bool>* cancelled = nullptr;

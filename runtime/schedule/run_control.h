@@ -59,7 +59,7 @@ struct RunControl {
   std::atomic<uint32_t> stop{0};  // non-zero, a stop_*: start nothing new (cancelled, deadline, failure)
   uint64_t deadline_ticks = 0;    // in base/threads/clock.h ticks; 0: none. Checked between steps and tile ranges
   StepSpan* profile = nullptr;    // one per step, written as steps run; null: off
-  RangeTimes* tiles = nullptr;     // only beside `profile`; null: off
+  RangeTimes* tiles = nullptr;    // only beside `profile`; null: off
   // Reports a failed step (its text was left with the step's context). Called by any executing thread, which holds no lock.
   void (*failed)(void* user, uint32_t step, heddle_status status) = nullptr;
   // Signals asynchronous steps under way, suspended runs inside steps, and devices to end, because the run was requested to stop; those of

@@ -46,7 +46,8 @@ class RankConnections {
   virtual Status idle() = 0;
   // [any thread] Ends a wait in idle(), or the next one.
   virtual void wake() = 0;
-  // [any thread] Ends wait() if its connection has broken and it was not told so. Call it now and then while wait() waits; it returns at once.
+  // [any thread] Ends wait() if its connection has broken and it was not told so. Call it now and then while wait() waits; it returns at
+  // once.
   virtual void look() = 0;
   // [any thread] Makes waits fail, now and from now on. Returns at once; other ranks are not told before close().
   virtual void abort() = 0;
