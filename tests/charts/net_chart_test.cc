@@ -87,6 +87,7 @@ TEST(ExternalProgram, MayBeMissingFailOrTakeTooLong) {
   std::string output;
   EXPECT_FALSE(run_external({"heddle-has-no-such-program"}, "", milliseconds(5000), &output));
   EXPECT_FALSE(run_external({"false"}, "input that it does not read", milliseconds(5000), &output));
+  EXPECT_TRUE(run_external({"true"}, std::string(8 << 20, 'x'), milliseconds(60000), &output));  // this process gets no SIGPIPE
   EXPECT_FALSE(run_external({"sleep", "1000"}, "", milliseconds(50), &output));
   const std::string large(1 << 20, 'x');
   EXPECT_TRUE(run_external({"cat"}, large, milliseconds(60000), &output));

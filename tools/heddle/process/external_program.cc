@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,14 +21,22 @@ using Clock = std::chrono::steady_clock;
 
 struct Pipe {
   FileDescriptor read, write;
-  static bool make(Pipe* made) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    made->read = FileDescriptor(ends[0]);
-    made->write = FileDescriptor(ends[1]);
-    return true;
-  }
 };
+
+bool make_output_pipe(Pipe* made) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  *made = {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  return true;
+}
+
+// A socket: a write to it can ask for no SIGPIPE, which would end a process that does not ignore the signal when the child reads no more.
+bool make_input_pipe(Pipe* made) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+  *made = {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  return true;
+}
 
 bool spawn(const std::vector<std::string>& words, int input, int output, pid_t* child) {
   std::vector<char*> arguments;
@@ -54,7 +63,6 @@ bool spawn(const std::vector<std::string>& words, int input, int output, pid_t* 
 // Writes the input and reads the output as the child is ready for them, until it has closed its output. False: too late.
 bool converse(Pipe& to, Pipe& from, const std::string& input, Clock::time_point deadline, std::string* output) {
   size_t written = 0;
-  ::fcntl(to.write.get(), F_SETFL, O_NONBLOCK);
   for (;;) {
     if (written == input.size() && to.write.valid()) to.write = FileDescriptor();
     pollfd waits[] = {{from.read.get(), POLLIN, 0}, {to.write.valid() ? to.write.get() : -1, POLLOUT, 0}};
@@ -62,7 +70,7 @@ bool converse(Pipe& to, Pipe& from, const std::string& input, Clock::time_point 
     if (left <= 0) return false;
     if (::poll(waits, 2, static_cast<int>(left)) < 0 && errno != EINTR) return false;
     if (waits[1].revents != 0) {
-      const ssize_t n = ::write(to.write.get(), input.data() + written, input.size() - written);
+      const ssize_t n = ::send(to.write.get(), input.data() + written, input.size() - written, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && errno != EAGAIN && errno != EINTR) written = input.size();  // it reads no more
       if (n > 0) written += static_cast<size_t>(n);
     }
@@ -81,7 +89,7 @@ bool run_external(const std::vector<std::string>& words, const std::string& inpu
   const Clock::time_point deadline = Clock::now() + limit;
   Pipe to, from;
   pid_t child = -1;
-  if (!Pipe::make(&to) || !Pipe::make(&from) || !spawn(words, to.read.get(), from.write.get(), &child)) return false;
+  if (!make_input_pipe(&to) || !make_output_pipe(&from) || !spawn(words, to.read.get(), from.write.get(), &child)) return false;
   to.read = FileDescriptor();
   from.write = FileDescriptor();
   output->clear();
