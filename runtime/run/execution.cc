@@ -220,7 +220,8 @@ bool Execution::agree() noexcept {
   while (step > 0 && !plan_->steps[step - 1].uses_communicator()) --step;
   // A run that was asked to stop has left the others by itself.
   const uint32_t stop = scope_.stop_reason();
-  const heddle_status status = stop == stop_cancelled || stop == stop_deadline ? HEDDLE_ERROR_CANCELLED : HEDDLE_ERROR_DEVICE;
+  const bool asked = stop == stop_cancelled || stop == stop_deadline || told_from_outside();
+  const heddle_status status = asked ? HEDDLE_ERROR_CANCELLED : HEDDLE_ERROR_DEVICE;
   if (step > 0) failures_.report(step - 1, status, known ? agreed.diagnostic().message : std::string_view());
   request_stop(scope_.control().stop, stop_failed);
   return false;
