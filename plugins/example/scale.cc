@@ -14,7 +14,8 @@ static Status scale(In<float> x, const Factor& factor, Out<float> y) {
 
 HEDDLE_PLUGIN("example", "1.0", plugin) {
   plugin.add(Op("Scale", "example")
-                 .doc("y = factor * x, any shape")
+                 .doc("Multiplies each element with factor.")
+                 .formula("y = factor x")
                  .in("x")
                  .out("y", same_as("x"))
                  .attribute("factor", 1.0)

@@ -29,9 +29,10 @@ Status change_image(In<uint8_t> image, In<float> factors, Out<uint8_t> changed) 
 
 void add_image_color(Builder& plugin) {
   plugin.add(Op("ImageColor", "heddle")
-                 .doc("a picture with other colours. factors: of brightness, contrast and saturation, in this order; 1 changes nothing, 0 "
-                      "makes the picture black, uniformly grey, or grey. To the bit what Pillow's ImageEnhance makes, and torchvision's "
-                      "ColorJitter with it")
+                 .doc("Changes the colours of a picture: factors holds those of brightness, contrast and saturation; 1 changes nothing, 0 "
+                      "makes the picture black, uniformly grey, or grey. The result is to the bit that of Pillow's ImageEnhance, and of "
+                      "torchvision's ColorJitter with it.")
+                 .shapes("changed has the dims of image")
                  .in("image", dtypes<uint8_t>(), nullptr)
                  .not_differentiable()
                  .in("factors", dtypes<float>(), nullptr)

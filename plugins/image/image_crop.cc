@@ -49,8 +49,9 @@ Status crop_image(In<uint8_t> image, OptionalIn<float> position, const Size& siz
 
 void add_image_crop(Builder& plugin) {
   plugin.add(Op("ImageCrop", "heddle")
-                 .doc("a part of a picture, of this height and width. position: where it is, each number from 0, at the top or left, to 1; "
-                      "all places are equally likely if it is uniformly random. Without it: the middle")
+                 .doc("Cuts a part of the size `size` out of a picture. position says where, down and across, each from 0 at the top or "
+                      "left to 1: all places are equally likely if it is uniformly random. Without it the part is the middle.")
+                 .shapes("part is [size[0], size[1], channels]")
                  .in("image", dtypes<uint8_t>(), nullptr)
                  .not_differentiable()
                  .optional("position", dtypes<float>(), nullptr)

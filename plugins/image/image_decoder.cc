@@ -59,8 +59,9 @@ Status decode_image(In<uint8_t> stream, const Format& format, Out<uint8_t> image
 
 void add_image_decoder(Builder& plugin) {
   plugin.add(Op("ImageDecoder", "", 20)
-                 .doc("the pixels of a JPEG or PNG file, upright (EXIF's orientation is applied), transparency dropped. A file that is "
-                      "damaged or cut off is an error")
+                 .doc("Decodes a JPEG or PNG file to pixels, upright (EXIF's orientation is applied) and without transparency. A file that "
+                      "is damaged or cut off is an error.")
+                 .shapes("image is [height, width, channels]")
                  .in("encoded_stream", dtypes<uint8_t>(), nullptr)
                  .not_differentiable()
                  .out_as("image", HEDDLE_U8)

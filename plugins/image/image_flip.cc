@@ -27,7 +27,8 @@ Status flip_image(In<uint8_t> image, OptionalIn<bool> decision, Out<uint8_t> fli
 
 void add_image_flip(Builder& plugin) {
   plugin.add(Op("ImageFlip", "heddle")
-                 .doc("a picture with left and right exchanged; where decision is given and false, as it is")
+                 .doc("Exchanges left and right of a picture, unless decision is given and false.")
+                 .shapes("flipped has the dims of image")
                  .in("image", dtypes<uint8_t>(), nullptr)
                  .not_differentiable()
                  .optional("decision", dtypes<bool>(), nullptr)

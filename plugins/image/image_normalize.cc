@@ -70,8 +70,10 @@ class Normalize {
 void add_image_normalize(Builder& plugin) {
   plugin.add(
       Op("ImageNormalize", "heddle")
-          .doc("(image * scale - mean) / deviation, channels first: f32 [channels, height, width]. mean and deviation: a number for "
-               "each channel, or one for all; 0 and 1 where they are not given")
+          .doc("Turns a picture into f32 numbers with the channels first. mean and deviation hold a number for each channel, or one for "
+               "all; without them they are 0 and 1.")
+          .formula("numbers = (image scale - mean) / deviation")
+          .shapes("[height, width, channels] becomes [channels, height, width]")
           .in("image", dtypes<uint8_t>(), nullptr)
           .not_differentiable()
           .out_as("numbers", HEDDLE_F32)

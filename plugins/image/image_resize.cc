@@ -66,8 +66,9 @@ class Resize {
 
 void add_image_resize(Builder& plugin) {
   plugin.add(Op("ImageResize", "heddle")
-                 .doc("a picture of another size, bilinear with antialiasing: to the bit what Pillow's resize(BILINEAR) makes. size: "
-                      "height and width; or shorter: the extent of the shorter side, the other in proportion, rounded down")
+                 .doc("Resizes a picture, bilinear with antialiasing: to the bit what Pillow's resize(BILINEAR) makes. Either size gives "
+                      "height and width, or shorter gives the shorter side, and the other follows in proportion, rounded down.")
+                 .shapes("resized is [height, width, channels]")
                  .in("image", dtypes<uint8_t>(), nullptr)
                  .not_differentiable()
                  .out_as("resized", HEDDLE_U8)

@@ -50,11 +50,10 @@ KINDS = {
 
 def operators_by_file(root):
     table = {}
-    for line in (root / "docs/operators.md").read_text().splitlines():
-        row = re.match(r"\| (\w+) \| `([^`]+)` \|", line)
+    for line in (root / "docs/operators/README.md").read_text().splitlines():
+        row = re.match(r"\| \[(?:\w+::)?(\w+)\]\(.*\| `plugins/cpu/([^`]+)` \|$", line)
         if row:
-            for file in row.group(2).split(", "):
-                table.setdefault(file, []).append(row.group(1))
+            table.setdefault(row.group(2), []).append(row.group(1))
     return table
 
 

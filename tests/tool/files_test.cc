@@ -219,7 +219,7 @@ TEST(ToolInspect, ShowsKernelsForOperatorsOfOthers) {
   for (const char* line : {", devices bare\n", "  Relu 14, an operator of \"cpu\"\n    kernel    bare:relu on bare, X: f32\n",
                            "    kernel    bare:accumulate on bare, variable: f32, value: f32, apply: bool\n    kernel    bare:count on "
                            "bare, variable: i64, value: i64, apply: bool\n",
-                           "    gradient  none\n    kernel    bare:shift on bare, x: f32, k: f32, table: f32\n"})
+                           "    gradient  none\n", "    kernel    bare:shift on bare, x: f32, k: f32, table: f32\n"})
     EXPECT_NE(said.find(line), std::string::npos) << line << "is not in\n" << said;
   const Json relu = heddle_json({"inspect", test_plugin("bare"), "--operator", "Relu"})["plugin"];
   EXPECT_EQ(relu["kernels"], Json::array({kernels["bare:relu"]}));

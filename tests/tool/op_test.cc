@@ -1,5 +1,7 @@
 // heddle op: the reference of operators.
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <set>
 
 #include "tool_runner.h"
@@ -44,6 +46,46 @@ TEST(ToolOp, FindsOperatorsByTheirTexts) {
   EXPECT_TRUE(names({"op", "--search", "nothing is called like this"}).empty());
   const std::string list = heddle({"op"}).out;
   EXPECT_EQ(static_cast<size_t>(std::count(list.begin(), list.end(), '\n')), heddle_json({"op"})["operators"].size());
+}
+
+// A reference says what each does, in sentences, how dims follow, and where it is declared, and gives an example.
+TEST(ToolOp, KnowsEveryOperatorOfOurPlugins) {
+  const Json object = heddle_json({"op"});
+  for (const Json& one : object["operators"]) {
+    const std::string name = one["name"], doc = one["doc"];
+    EXPECT_TRUE(doc.size() > 15 && std::isupper(static_cast<unsigned char>(doc[0])) && doc.back() == '.') << name << ": " << doc;
+    EXPECT_TRUE(one["shapes"].is_string()) << name;
+    EXPECT_FALSE(one["examples"].empty()) << name;
+    ASSERT_TRUE(one["file"].is_string()) << name;
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(HEDDLE_SOURCE_DIR) / one["file"].get<std::string>())) << name;
+    EXPECT_FALSE(one["devices"].empty()) << name;
+  }
+}
+
+// docs/operators is what the tool makes of the plugins that every build has.
+TEST(ToolOp, WritesThePagesOfTheDocumentation) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path made = folder / "pages", documented = HEDDLE_SOURCE_DIR "/docs/operators";
+  ASSERT_EQ(heddle({"op", "--of", "cpu", "--of", "image", "--pages", made.string()}).status, 0);
+  std::set<std::string> names, expected;
+  for (const auto& entry : std::filesystem::directory_iterator(made)) names.insert(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(documented)) expected.insert(entry.path().filename().string());
+  EXPECT_EQ(names, expected);
+  for (const std::string& name : names)
+    EXPECT_TRUE(read_text(made / name) == read_text(documented / name))
+        << "docs/operators/" << name << " is another: run heddle op --of cpu --of image --pages docs/operators";
+}
+
+TEST(ToolOp, WritesPagesOfAnAuthorsPlugin) {
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(heddle({"op", "--of", "example", "--pages", folder.path().string(), "--plugin", example_plugin}).status, 0);
+  const std::string index = read_text(folder / "README.md"), page = read_text(folder / "example.md");
+  EXPECT_NE(index.find("| [example::Scale](example.md#examplescale) |"), std::string::npos) << index;
+  for (const char* const part :
+       {"## example::Scale", "| input | `", "| shapes | ", "| devices |  | cpu (kernels of the plugin example) |", "```text"})
+    EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
+  EXPECT_EQ(codes(heddle_json({"op", "--of", "nothing", "--pages", folder.path().string()}, 2)), Words{"unknown-name"});
+  EXPECT_EQ(codes(heddle_json({"op", "--pages", example_plugin}, 3)), Words{"file-unwritable"});
 }
 
 // Operators of an author's plugin are among them.

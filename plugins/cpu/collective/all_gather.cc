@@ -131,18 +131,20 @@ Status all_to_all_gradient(GradientContext& g) {
 
 void add_all_gather(Builder& plugin) {
   plugin.add(
-      collective<AllGather>(Op("AllGather", "heddle")
-                                .doc("Each output has the rows of that input of all participants of the communicator, of which there "
-                                     "are size, in their order")
-                                .variadic("x")
-                                .variadic_out("y")
-                                .required("size", HEDDLE_ATTRIBUTE_INT)
-                                .infer(infer_all_gather)
-                                .gradient<all_gather_gradient>())
+      collective<AllGather>(
+          Op("AllGather", "heddle")
+              .doc("Gives each participant of the communicator the rows of all, in the order of participants. `size` is their number.")
+              .shapes("each output has the dims of its input, with `size` times the rows")
+              .variadic("x")
+              .variadic_out("y")
+              .required("size", HEDDLE_ATTRIBUTE_INT)
+              .infer(infer_all_gather)
+              .gradient<all_gather_gradient>())
           .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant"));
   plugin.add(collective<ReduceScatter>(Op("ReduceScatter", "heddle")
-                                           .doc("The sum, mean, min, max or prod of each input of all participants of the communicator, of "
-                                                "which there are size: each has one of as many blocks of its rows, in their order")
+                                           .doc("Combines each input over all participants of the communicator by sum, mean, min, max or "
+                                                "prod, and gives each participant one of `size` equal blocks of rows, in their order.")
+                                           .shapes("each output has the dims of its input, with the rows divided by `size`")
                                            .variadic("x", reduced_dtypes)
                                            .variadic_out("y", reduced_dtypes)
                                            .attribute("reduction", "sum")
@@ -151,16 +153,16 @@ void add_all_gather(Builder& plugin) {
                                            .gradient<reduce_scatter_gradient>())
                  .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant")
                  .example("f64[2] = 1 2; communicator=\"world\", size=1, reduction=\"mean\" -> f64[2] = 1 2", "one participant"));
-  plugin.add(
-      collective<AllToAll>(Op("AllToAll", "heddle")
-                               .doc("Sends one of as many equal blocks of each input's rows to each participant of the communicator, "
-                                    "of which there are size. Each output has the blocks that came, in the order of participants")
-                               .variadic("x")
-                               .variadic_out("y")
-                               .required("size", HEDDLE_ATTRIBUTE_INT)
-                               .infer(infer_all_to_all)
-                               .gradient<all_to_all_gradient>())
-          .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant"));
+  plugin.add(collective<AllToAll>(Op("AllToAll", "heddle")
+                                      .doc("Sends one of `size` equal blocks of each input's rows to each participant of the communicator. "
+                                           "Each output has the blocks that came, in the order of participants.")
+                                      .shapes("each output has the dims of its input")
+                                      .variadic("x")
+                                      .variadic_out("y")
+                                      .required("size", HEDDLE_ATTRIBUTE_INT)
+                                      .infer(infer_all_to_all)
+                                      .gradient<all_to_all_gradient>())
+                 .example("f32[2,1] = 1 2; communicator=\"world\", size=1 -> f32[2,1] = 1 2", "one participant"));
 }
 
 }  // namespace heddle::cpu

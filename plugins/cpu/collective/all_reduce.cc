@@ -74,22 +74,23 @@ Status reduce_gradient(GradientContext& g) {
 }  // namespace
 
 void add_all_reduce(Builder& plugin) {
-  plugin.add(collective<AllReduce>(
-                 Op("AllReduce", "heddle")
-                     .doc("Each output is the sum, mean, min, max or prod of that input of all participants of the communicator, "
-                          "the same bits on all. Elements are combined in a tree: those of participant 0 with those of 1, of 2 "
-                          "with those of 3, then pairs with pairs")
-                     .variadic("x", reduced_dtypes)
-                     .variadic_out("y", reduced_dtypes)
-                     .in_place("y", "x")
-                     .attribute("reduction", "sum")
-                     .infer(infer_same)
-                     .gradient<all_reduce_gradient>())
+  plugin.add(collective<AllReduce>(Op("AllReduce", "heddle")
+                                       .doc("Combines each input over all participants of the communicator by sum, mean, min, max or prod, "
+                                            "and gives all of them the same bits. Elements are combined in a tree: those of participant 0 "
+                                            "with those of 1, of 2 with those of 3, then pairs with pairs.")
+                                       .shapes("each output has the dims of its input")
+                                       .variadic("x", reduced_dtypes)
+                                       .variadic_out("y", reduced_dtypes)
+                                       .in_place("y", "x")
+                                       .attribute("reduction", "sum")
+                                       .infer(infer_same)
+                                       .gradient<all_reduce_gradient>())
                  .example("f32[3] = 1 2 3, f32[] = 4; communicator=\"world\" -> f32[3] = 1 2 3, f32[] = 4", "one participant")
                  .example("f64[2] = 1 2; communicator=\"world\", reduction=\"mean\" -> f64[2] = 1 2", "one participant"));
   plugin.add(collective<Reduce>(Op("Reduce", "heddle")
-                                    .doc("Each output is the sum, mean, min, max or prod of that input of all participants of the "
-                                         "communicator on the participant root, and zeros on the others")
+                                    .doc("Combines each input over all participants of the communicator by sum, mean, min, max or prod. "
+                                         "The participant `root` gets the result, and the others zeros.")
+                                    .shapes("each output has the dims of its input")
                                     .variadic("x", reduced_dtypes)
                                     .variadic_out("y", reduced_dtypes)
                                     .in_place("y", "x")

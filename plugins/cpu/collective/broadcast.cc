@@ -51,7 +51,8 @@ Status barrier_gradient(GradientContext& g) {
 
 void add_broadcast(Builder& plugin) {
   plugin.add(collective<Broadcast>(Op("Broadcast", "heddle")
-                                       .doc("Each output is that input of the participant root of the communicator")
+                                       .doc("Gives each participant of the communicator the inputs of the participant `root`.")
+                                       .shapes("each output has the dims of its input")
                                        .variadic("x")
                                        .variadic_out("y")
                                        .in_place("y", "x")
@@ -60,7 +61,8 @@ void add_broadcast(Builder& plugin) {
                                        .gradient<broadcast_gradient>())
                  .example("i64[2] = 1 9007199254740993; communicator=\"world\", root=0 -> i64[2] = 1 9007199254740993", "one participant"));
   plugin.add(collective<Barrier>(Op("Barrier", "heddle")
-                                     .doc("The outputs are the inputs, once all participants of the communicator have theirs")
+                                     .doc("Gives the inputs once all participants of the communicator have theirs.")
+                                     .shapes("each output has the dims of its input")
                                      .variadic("x")
                                      .variadic_out("y")
                                      .in_place("y", "x")

@@ -59,9 +59,10 @@ class Shard {
 
 void add_shard(Builder& plugin) {
   plugin.add(Op("Shard", "heddle")
-                 .doc("The rows of x, along axis 0, that are part `part` of `parts`. Parts are as equal as may be, and the first ones have "
-                      "one row more; each has one row at least. communicator: ranks have batches of their own, as parts of one, which "
-                      "random numbers are drawn by")
+                 .doc("Takes part `part` of `parts` of the rows of x. Parts are as equal as possible, and the first ones have one row "
+                      "more; each has one row at least. With a communicator, ranks have batches of their own, as parts of one, which "
+                      "random numbers are drawn by.")
+                 .shapes("y has the dims of x, with the rows of the part")
                  .in("x")
                  .not_differentiable()
                  .out("y")

@@ -90,7 +90,8 @@ class If {
 
 void add_if(Builder& plugin) {
   plugin.add(Op("If", "", 16)
-                 .doc("the outputs of then_branch or else_branch; inputs after cond are what the branches take")
+                 .doc("Runs then_branch or else_branch, as cond says. The inputs after cond are what the branches take from outside.")
+                 .shapes("outputs have the dims of the branch's outputs; where the two branches differ, the run knows them")
                  .in("cond", dtypes<bool>(), nullptr)
                  .on_host()
                  .any_number("captures")

@@ -383,37 +383,41 @@ class Loop {
 }  // namespace
 
 void add_loop(Builder& plugin) {
-  plugin.add(Op("Loop", "", 16)
-                 .doc("body run M times or until cond is false; `captured` trailing inputs are what the body takes from outside")
-                 .shape_operand("M", dtypes<int64_t>(), true)
-                 .optional("cond", dtypes<bool>(), nullptr)
-                 .on_host()
-                 .any_number("values")
-                 .variadic_out("outputs", any_dtype, nullptr)
-                 .subnet("body", SubnetPorts().own_inputs(2).inputs_from(2).own_outputs(1))
-                 .subnets(declare_loop_body)
-                 .attribute("captured", 0)
-                 .infer(infer_loop)
-                 .cpu<Loop>()
-                 .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES)
-                 .example(R"(i64[] = 3, -, i32[2] = 1 -2;
+  plugin.add(
+      Op("Loop", "", 16)
+          .doc("Runs body M times, or until the condition that body gives is false. The last `captured` inputs are what body takes from "
+               "outside; the others are carried from trip to trip.")
+          .shapes(
+              "carried values have the dims that body gives them; values that are collected get the number of trips as their first axis")
+          .shape_operand("M", dtypes<int64_t>(), true)
+          .optional("cond", dtypes<bool>(), nullptr)
+          .on_host()
+          .any_number("values")
+          .variadic_out("outputs", any_dtype, nullptr)
+          .subnet("body", SubnetPorts().own_inputs(2).inputs_from(2).own_outputs(1))
+          .subnets(declare_loop_body)
+          .attribute("captured", 0)
+          .infer(infer_loop)
+          .cpu<Loop>()
+          .kernel_flags(HEDDLE_KERNEL_DYNAMIC_OUTPUTS | HEDDLE_KERNEL_RESUMES)
+          .example(R"(i64[] = 3, -, i32[2] = 1 -2;
     body={"inputs": ["i", "c", "x"], "outputs": ["c", "y", "x"], "nodes": [
       {"type": "Concat", "inputs": ["x", "x"], "outputs": ["two"], "attributes": {"axis": {"int": 0}}},
       {"type": "Slice", "inputs": ["two", "from", "to"], "outputs": ["y"]}],
      "values": [{"name": "from", "kind": "constant", "dtype": "i64", "dims": [1], "data": [1]},
       {"name": "to", "kind": "constant", "dtype": "i64", "dims": [1], "data": [3]}]}
     -> i32[2] = -2 1, i32[3,2] = 1 -2 -2 1 1 -2)",
-                          "by hand")
-                 .example(R"(-, bool[] = 1, i32[] = 1, i32[] = 20; captured=1,
+                   "by hand")
+          .example(R"(-, bool[] = 1, i32[] = 1, i32[] = 20; captured=1,
     body={"inputs": ["i", "c", "x", "limit"], "outputs": ["more", "y", "i"], "nodes": [
       {"type": "Add", "inputs": ["x", "x"], "outputs": ["y"]},
       {"type": "Less", "inputs": ["y", "limit"], "outputs": ["more"]}]}
     -> i32[] = 32, i64[5] = 0 1 2 3 4)",
-                          "by hand")
-                 .example(R"(i64[] = 0, bool[] = 1, i32[2] = 7 8;
+                   "by hand")
+          .example(R"(i64[] = 0, bool[] = 1, i32[2] = 7 8;
     body={"inputs": ["i", "c", "x"], "outputs": ["c", "y"], "nodes": [{"type": "Neg", "inputs": ["x"], "outputs": ["y"]}]}
     -> i32[2] = 7 8)",
-                          "by hand"));
+                   "by hand"));
 }
 
 }  // namespace heddle::cpu

@@ -368,7 +368,9 @@ class Scan {
 void add_scan(Builder& plugin) {
   plugin.add(
       Op("Scan", "", 16)
-          .doc("body run over slices; inputs are states, scanned values and `captured` values from outside")
+          .doc("Runs body for each slice of the scanned inputs, and carries states from trip to trip. The inputs are states, scanned "
+               "values and `captured` values from outside.")
+          .shapes("states have their own dims; collected outputs get the number of trips as the axis that scan_output_axes says")
           .any_number("values")
           .variadic_out("outputs", any_dtype, nullptr)
           .subnet("body", SubnetPorts())

@@ -86,9 +86,9 @@ void conv_transpose_cost(CostContext& context) {
   context.set_flops(2 * context.elements(0) * filter_elements(context) + bias_additions(context));
 }
 
-Op conv_operator(const char* name, const char* doc) {
+Op conv_operator(const char* name) {
   Op op(name, "", 11);
-  op.doc(doc).in("X", conv_dtypes).in("W", conv_dtypes).optional("B", conv_dtypes).out("Y");
+  op.in("X", conv_dtypes).in("W", conv_dtypes).optional("B", conv_dtypes).out("Y");
   op.attribute("auto_pad", "NOTSET").attribute("group", 1);
   op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("kernel_shape", HEDDLE_ATTRIBUTE_INTS);
   op.maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
@@ -100,8 +100,12 @@ Op conv_operator(const char* name, const char* doc) {
 void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> f32 = {dtypes<float>(), dtypes<float>(), dtypes<float>()};
   const std::vector<heddle_dtype_set> narrow(3, dtypes<f16, bf16>()), f64(3, dtypes<double>());
-  Op conv =
-      conv_operator("Conv", "cross-correlation with the filters W, 1 to 3 spatial dimensions, groups, strides, dilations and padding");
+  Op conv = conv_operator("Conv")
+                .doc("Slides filters over 1 to 3 spatial axes (a cross-correlation), with groups, strides, dilations and padding.")
+                .formula("Y[n, m, p] = B[m] + sum over c, k of X[n, c, p stride + k dilation - pad] W[m, c, k]")
+                .shapes(
+                    "X is [N, C, ...], W is [M, C / group, kernel...]; Y is [N, M, ...], for each spatial axis floor((extent + pads - "
+                    "dilation (kernel - 1) - 1) / stride) + 1");
   conv.infer(infer_conv).cost<conv_cost>().gradient<conv_gradient>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<NarrowConvolution<ConvKind::forward>>(narrow).kernel_name("cpu:conv_float_tiles");
@@ -119,7 +123,12 @@ void add_conv(Builder& plugin) {
       .example("f32[1,1,5] = -4 -3 3 -4 3, f32[1,1,2] = -4 -3; auto_pad=\"SAME_UPPER\", strides=[2] -> f32[1,1,3] = 25 0 -12",
                "ONNX Runtime");
   plugin.add(conv);
-  Op transposed = conv_operator("ConvTranspose", "the transpose of a convolution with the filters W");
+  Op transposed = conv_operator("ConvTranspose")
+                      .doc("Spreads each element of X over a window by the filters: the transpose of Conv, as decoders use it.")
+                      .formula("Y[n, m, p stride + k dilation - pad] += X[n, c, p] W[c, m, k]")
+                      .shapes(
+                          "X is [N, C, ...], W is [C, M / group, kernel...]; Y is [N, M, ...], for each spatial axis stride (extent - 1) + "
+                          "output_padding + dilation (kernel - 1) + 1 - pads, or what output_shape says");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
   transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>().gradient<conv_transpose_gradient>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);

@@ -187,12 +187,10 @@ void add_conv_gradient(Builder& plugin) {
     op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("kernel_shape", HEDDLE_ATTRIBUTE_INTS);
     op.maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
   };
-  Op data = Op("ConvDataGradient", "heddle");
-  data.doc("the gradient of Conv's X: dY spread over the windows of an X of that shape, with the filters W")
-      .in("dY", conv_dtypes)
-      .in("W", conv_dtypes)
-      .shape_operand("shape")
-      .out("dX");
+  Op data = Op("ConvDataGradient", "heddle")
+                .doc("Computes the gradient of Conv's X: dY is spread over the windows by the filters W.")
+                .shapes("dX has the dims that shape holds");
+  data.in("dY", conv_dtypes).in("W", conv_dtypes).shape_operand("shape").out("dX");
   add_attributes(data);
   data.infer(infer_data_gradient).cost<data_gradient_cost>().gradient<data_gradient_gradient>();
   data.cpu<ConvDataGradient>(f32).kernel_name("cpu:conv_data_gradient").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
@@ -208,12 +206,10 @@ void add_conv_gradient(Builder& plugin) {
       "f32[1,1,5] = 0 13 0 22 0",
       "by hand");
   plugin.add(data);
-  Op filter = Op("ConvFilterGradient", "heddle");
-  filter.doc("the gradient of Conv's W, of that shape: for each tap, the sum of the products of what it sees of X with dY")
-      .in("X", conv_dtypes)
-      .in("dY", conv_dtypes)
-      .shape_operand("shape")
-      .out("dW");
+  Op filter = Op("ConvFilterGradient", "heddle")
+                  .doc("Computes the gradient of Conv's W: for each tap, the sum of the products of what it sees of X with dY.")
+                  .shapes("dW has the dims that shape holds");
+  filter.in("X", conv_dtypes).in("dY", conv_dtypes).shape_operand("shape").out("dW");
   add_attributes(filter);
   filter.infer(infer_filter_gradient).cost<filter_gradient_cost>().gradient<filter_gradient_gradient>();
   filter.cpu<ConvFilterGradient>(f32).kernel_name("cpu:conv_filter_gradient");

@@ -85,7 +85,8 @@ Status grid_sample_gradient(GradientContext& g) {
 
 void add_grid_sample(Builder& plugin) {
   plugin.add(Op("GridSample", "", 20)
-                 .doc("the input interpolated at the positions of a grid")
+                 .doc("Reads X at the positions that grid holds, from -1 to 1 along each axis, and interpolates.")
+                 .shapes("X is [N, C, ...], grid is [N, extents..., spatial axes]; Y is [N, C, extents...]")
                  .in("X", float_dtypes)
                  .in("grid", float_dtypes, nullptr)
                  .out("Y", {}, float_dtypes)

@@ -208,23 +208,26 @@ void add_grid_sample_gradient(Builder& plugin) {
     op.attribute("mode", "linear").attribute("padding_mode", "zeros").attribute("align_corners", 0);
     return op;
   };
-  plugin.add(with_options(Op("GridSampleInputGradient", "heddle")
-                              .doc("what arrives at samples, added to what they were interpolated from: the gradient of GridSample by X")
-                              .in("dY", float_dtypes)
-                              .shape_operand("shape")
-                              .in("grid", float_dtypes, nullptr)
-                              .out("dX", {}, float_dtypes)
-                              .infer(infer_input_gradient)
-                              .cpu<GridSampleInputGradient>())
-                 .example("f32[1,1,1,2] = 4 8, i64[4] = 1 1 2 2, f32[1,1,2,2] = 0 0 -0.5 0.5 -> f32[1,1,2,2] = 1 1 9 1", "by hand")
-                 .example("f32[1,1,3] = 1 2 4, i64[3] = 1 1 2, f32[1,3,1] = -3 0.5 3; padding_mode=\"border\", mode=\"nearest\" -> "
-                          "f32[1,1,2] = 1 6",
-                          "by hand")
-                 .example("f32[1,1,2] = 1 2, i64[3] = 1 1 3, f32[1,2,1] = 0.5 2; align_corners=1, padding_mode=\"reflection\" -> "
-                          "f32[1,1,3] = 0 2.5 0.5",
-                          "by hand"));
+  plugin.add(
+      with_options(Op("GridSampleInputGradient", "heddle")
+                       .doc("Adds what arrives at samples to what they were interpolated from. It is the gradient of GridSample by X.")
+                       .shapes("dX has the dims that shape holds")
+                       .in("dY", float_dtypes)
+                       .shape_operand("shape")
+                       .in("grid", float_dtypes, nullptr)
+                       .out("dX", {}, float_dtypes)
+                       .infer(infer_input_gradient)
+                       .cpu<GridSampleInputGradient>())
+          .example("f32[1,1,1,2] = 4 8, i64[4] = 1 1 2 2, f32[1,1,2,2] = 0 0 -0.5 0.5 -> f32[1,1,2,2] = 1 1 9 1", "by hand")
+          .example("f32[1,1,3] = 1 2 4, i64[3] = 1 1 2, f32[1,3,1] = -3 0.5 3; padding_mode=\"border\", mode=\"nearest\" -> "
+                   "f32[1,1,2] = 1 6",
+                   "by hand")
+          .example("f32[1,1,2] = 1 2, i64[3] = 1 1 3, f32[1,2,1] = 0.5 2; align_corners=1, padding_mode=\"reflection\" -> "
+                   "f32[1,1,3] = 0 2.5 0.5",
+                   "by hand"));
   plugin.add(with_options(Op("GridSampleGridGradient", "heddle")
-                              .doc("how samples change with their positions: the gradient of GridSample by grid")
+                              .doc("Computes how samples change with their positions. It is the gradient of GridSample by grid.")
+                              .shapes("dgrid has the dims of grid")
                               .in("dY", float_dtypes)
                               .in("X", float_dtypes)
                               .in("grid", float_dtypes, "U")

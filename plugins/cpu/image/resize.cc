@@ -251,7 +251,8 @@ Status resize_gradient(GradientContext& g) {
 void add_resize(Builder& plugin) {
   plugin.add(
       Op("Resize", "", 19)
-          .doc("interpolation to other extents: nearest, linear or cubic")
+          .doc("Interpolates to other extents, given by scales or by sizes: nearest, linear or cubic, with or without antialiasing.")
+          .shapes("Y has the extents that sizes holds, or floor(extent of X times its scale)")
           .in("X")
           .optional("roi", float_dtypes, nullptr)
           .not_differentiable()

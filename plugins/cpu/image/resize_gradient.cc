@@ -268,46 +268,48 @@ Status resize_gradient_gradient(GradientContext& g) {
 }  // namespace
 
 void add_resize_gradient(Builder& plugin) {
-  plugin.add(Op("ResizeGradient", "heddle")
-                 .doc("what Resize read, with the weights that it was read with: the gradient of Resize")
-                 .in("dY", float_dtypes)
-                 .shape_operand("shape")
-                 .optional("roi", float_dtypes, nullptr)
-                 .not_differentiable()
-                 .optional("scales", dtypes<float>(), nullptr)
-                 .on_host()
-                 .not_differentiable()
-                 .optional("sizes", dtypes<int64_t>(), nullptr)
-                 .on_host()
-                 .out("dX", {}, float_dtypes)
-                 .attribute("antialias", 0)
-                 .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
-                 .attribute("coordinate_transformation_mode", "half_pixel")
-                 .attribute("cubic_coeff_a", -0.75)
-                 .attribute("exclude_outside", 0)
-                 .attribute("extrapolation_value", 0.0)
-                 .attribute("keep_aspect_ratio_policy", "stretch")
-                 .attribute("mode", "nearest")
-                 .attribute("nearest_mode", "round_prefer_floor")
-                 .infer(infer_resize_gradient)
-                 .gradient<resize_gradient_gradient>()
-                 .cpu<ResizeGradient>()
-                 .example("f32[1,4,2] = 1 2 3 4 5 6 7 8, i64[3] = 1 2 2, -, f32[3] = 1 2 1 -> f32[1,2,2] = 4 6 12 14", "by hand")
-                 .example("f32[1,7] = 1 2 3 4 5 6 7, i64[2] = 1 4, -, -, i64[2] = 1 7; mode=\"linear\", "
-                          "coordinate_transformation_mode=\"align_corners\" -> f32[1,4] = 2 6 10 10",
-                          "by hand")
-                 .example("f32[1,3] = 1 2 4, i64[2] = 1 4, f32[4] = 0 0.25 1 1.25, -, i64[2] = 1 3; mode=\"linear\", "
-                          "coordinate_transformation_mode=\"tf_crop_and_resize\", extrapolation_value=9.0 -> f32[1,4] = 0.25 0.75 1.5 0.5",
-                          "by hand")
-                 .example("f32[2,2] = 1 2 3 4, i64[2] = 2 1, -, -, i64[1] = 2; axes=[1] -> f32[2,1] = 3 7", "by hand")
-                 .example("f32[3] = 1 2 4, i64[1] = 2, -, f32[1] = 1.5; nearest_mode=\"ceil\", "
-                          "coordinate_transformation_mode=\"asymmetric\" -> f32[2] = 1 6",
-                          "by hand")
-                 .example("f32[2,2] = 1 2 3 4, i64[2] = 1 1, -, -, i64[2] = 2 3; keep_aspect_ratio_policy=\"not_larger\" -> f32[1,1] = 10",
-                          "by hand")
-                 .example("f32[1] = 4, i64[1] = 2, -, f32[1] = 0.5; mode=\"linear\", antialias=1 -> f32[2] = 2 2", "by hand")
-                 .example("f32[2] = 1 2, i64[1] = 1, -, f32[1] = 2; mode=\"cubic\", exclude_outside=1, cubic_coeff_a=-0.5 -> f32[1] = 3",
-                          "by hand"));
+  plugin.add(
+      Op("ResizeGradient", "heddle")
+          .doc("Adds each element of dY to what Resize read for it, with the weights that it read with. It is the gradient of Resize.")
+          .shapes("dX has the dims that shape holds")
+          .in("dY", float_dtypes)
+          .shape_operand("shape")
+          .optional("roi", float_dtypes, nullptr)
+          .not_differentiable()
+          .optional("scales", dtypes<float>(), nullptr)
+          .on_host()
+          .not_differentiable()
+          .optional("sizes", dtypes<int64_t>(), nullptr)
+          .on_host()
+          .out("dX", {}, float_dtypes)
+          .attribute("antialias", 0)
+          .maybe("axes", HEDDLE_ATTRIBUTE_INTS)
+          .attribute("coordinate_transformation_mode", "half_pixel")
+          .attribute("cubic_coeff_a", -0.75)
+          .attribute("exclude_outside", 0)
+          .attribute("extrapolation_value", 0.0)
+          .attribute("keep_aspect_ratio_policy", "stretch")
+          .attribute("mode", "nearest")
+          .attribute("nearest_mode", "round_prefer_floor")
+          .infer(infer_resize_gradient)
+          .gradient<resize_gradient_gradient>()
+          .cpu<ResizeGradient>()
+          .example("f32[1,4,2] = 1 2 3 4 5 6 7 8, i64[3] = 1 2 2, -, f32[3] = 1 2 1 -> f32[1,2,2] = 4 6 12 14", "by hand")
+          .example("f32[1,7] = 1 2 3 4 5 6 7, i64[2] = 1 4, -, -, i64[2] = 1 7; mode=\"linear\", "
+                   "coordinate_transformation_mode=\"align_corners\" -> f32[1,4] = 2 6 10 10",
+                   "by hand")
+          .example("f32[1,3] = 1 2 4, i64[2] = 1 4, f32[4] = 0 0.25 1 1.25, -, i64[2] = 1 3; mode=\"linear\", "
+                   "coordinate_transformation_mode=\"tf_crop_and_resize\", extrapolation_value=9.0 -> f32[1,4] = 0.25 0.75 1.5 0.5",
+                   "by hand")
+          .example("f32[2,2] = 1 2 3 4, i64[2] = 2 1, -, -, i64[1] = 2; axes=[1] -> f32[2,1] = 3 7", "by hand")
+          .example("f32[3] = 1 2 4, i64[1] = 2, -, f32[1] = 1.5; nearest_mode=\"ceil\", "
+                   "coordinate_transformation_mode=\"asymmetric\" -> f32[2] = 1 6",
+                   "by hand")
+          .example("f32[2,2] = 1 2 3 4, i64[2] = 1 1, -, -, i64[2] = 2 3; keep_aspect_ratio_policy=\"not_larger\" -> f32[1,1] = 10",
+                   "by hand")
+          .example("f32[1] = 4, i64[1] = 2, -, f32[1] = 0.5; mode=\"linear\", antialias=1 -> f32[2] = 2 2", "by hand")
+          .example("f32[2] = 1 2, i64[1] = 1, -, f32[1] = 2; mode=\"cubic\", exclude_outside=1, cubic_coeff_a=-0.5 -> f32[1] = 3",
+                   "by hand"));
 }
 
 }  // namespace heddle::cpu

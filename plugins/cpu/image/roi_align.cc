@@ -129,7 +129,8 @@ Status roi_align_gradient(GradientContext& g) {
 
 void add_roi_align(Builder& plugin) {
   plugin.add(Op("RoiAlign", "", 16)
-                 .doc("regions of feature maps, pooled to one size from bilinear samples")
+                 .doc("Pools regions of feature maps to one size, from samples between pixels (He et al. 2017).")
+                 .shapes("X is [N, C, H, W], rois is [regions, 4]; Y is [regions, C, output_height, output_width]")
                  .in("X", float_dtypes)
                  .in("rois", float_dtypes)
                  .not_differentiable()

@@ -167,7 +167,8 @@ class RoiAlignGradient {
 void add_roi_align_gradient(Builder& plugin) {
   plugin.add(
       Op("RoiAlignGradient", "heddle")
-          .doc("what arrives at pooled regions, added to the pixels they were pooled from: the gradient of RoiAlign by X")
+          .doc("Adds what arrives at pooled regions to the pixels that they were pooled from. It is the gradient of RoiAlign by X.")
+          .shapes("dX has the dims that shape holds")
           .in("dY", float_dtypes)
           .shape_operand("shape")
           .in("rois", float_dtypes)

@@ -240,9 +240,9 @@ void declare_sums(Op& declared) {
 }
 
 template <const BagOperator& op>
-Op lengths_operator(const char* name, const char* doc) {
+Op lengths_operator(const char* name) {
   Op declared(name, "heddle");
-  declared.doc(doc).in("data", float_dtypes);
+  declared.in("data", float_dtypes);
   if (op.weights != no_port) declared.in("weights", float_dtypes);
   declared.in("indices", index_dtypes, nullptr).indexes("data", 0).in("lengths", index_dtypes, nullptr);
   declare_sums<op>(declared);
@@ -254,10 +254,12 @@ Op lengths_operator(const char* name, const char* doc) {
 void add_embedding_bag(Builder& plugin) {
   Op op("EmbeddingBag", "heddle");
   op.doc(
-        "the sum or mean of rows of the table for each bag of indices: each row of indices is one, or one begins at each of offsets, as "
-        "torch.nn.functional.embedding_bag has it. An empty bag gives zeros; indices do not count from the end. bags: the bag of each "
-        "index; lengths: how many each has")
-      .in("table", float_dtypes)
+        "Adds or averages rows of a table for each bag of indices. A row of indices is a bag; or, where indices has one axis, a bag begins "
+        "at each of offsets, as torch.nn.functional.embedding_bag has it. An empty bag gives zeros. Indices do not count from the end. "
+        "bags gets the bag of each index, lengths how many each bag has.")
+      .formula("output[b] = sum over indices i of bag b of weights[i] table[indices[i]]")
+      .shapes("output has a row of the table's for each bag; bags has an entry for each index, lengths for each bag");
+  op.in("table", float_dtypes)
       .in("indices", index_dtypes, nullptr)
       .indexes("table", 0)
       .optional("offsets", index_dtypes, nullptr)
@@ -272,17 +274,23 @@ void add_embedding_bag(Builder& plugin) {
                  .example("f32[4,2] = 1 2 3 4 5 6 7 8, i32[2,2] = 3 1 1 0 -> f32[2,2] = 10 12 4 6, i32[4] = 0 0 1 1", "PyTorch")
                  .example("f32[4,2] = 1 2 3 4 5 6 7 8, i32[2,2] = 3 1 1 0, -, f32[2,2] = 1 2 0.5 -1 -> f32[2,2] = 13 16 0.5 0", "PyTorch"));
   plugin.add(
-      lengths_operator<lengths_sum>("SparseLengthsSum",
-                                    "the sum of the rows of data that each bag of indices names, as many as lengths says; zeros for none")
+      lengths_operator<lengths_sum>("SparseLengthsSum")
+          .doc("Adds the rows of data that each bag of indices names. A bag has as many indices as its element of lengths says; an empty "
+               "one gives zeros.")
+          .shapes("output has a row of the table's for each bag; bags has an entry for each index")
           .example("f32[4,2] = 1 2 3 4 5 6 7 8, i64[4] = 3 1 1 0, i32[3] = 2 0 2 -> f32[3,2] = 10 12 0 0 4 6, i32[4] = 0 0 2 2", "Caffe2")
           .example("f32[4] = 1 2 3 4, i32[2] = 3 1, i64[1] = 2 -> f32[1] = 6", "by hand"));
   plugin.add(
-      lengths_operator<lengths_mean>("SparseLengthsMean",
-                                     "the mean of the rows of data that each bag of indices names, as many as lengths says; zeros for none")
+      lengths_operator<lengths_mean>("SparseLengthsMean")
+          .doc("Averages the rows of data that each bag of indices names. A bag has as many indices as its element of lengths says; an "
+               "empty one gives zeros.")
+          .shapes("output has a row of the table's for each bag; bags has an entry for each index")
           .example("f32[4,2] = 1 2 3 4 5 6 7 8, i64[4] = 3 1 1 0, i32[3] = 2 0 2 -> f32[3,2] = 5 6 0 0 2 3, i32[4] = 0 0 2 2", "Caffe2")
           .example("f32[4] = 1 2 3 4, i32[2] = 3 1, i64[1] = 2 -> f32[1] = 3", "by hand"));
-  plugin.add(lengths_operator<lengths_weighted_sum>("SparseLengthsWeightedSum",
-                                                    "SparseLengthsSum of rows that are multiplied with a weight for each index")
+  plugin.add(lengths_operator<lengths_weighted_sum>("SparseLengthsWeightedSum")
+                 .doc("Adds the rows of data that each bag of indices names, each multiplied with the weight of its index. A bag has as "
+                      "many indices as its element of lengths says; an empty one gives zeros.")
+                 .shapes("output has a row of the table's for each bag; bags has an entry for each index")
                  .example("f32[4,2] = 1 2 3 4 5 6 7 8, f32[4] = 1 2 0.5 -1, i64[4] = 3 1 1 0, i32[3] = 2 0 2 -> f32[3,2] = 13 16 0 0 "
                           "0.5 0, i32[4] = 0 0 2 2",
                           "by hand")

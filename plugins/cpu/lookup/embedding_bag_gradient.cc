@@ -151,21 +151,25 @@ class BagWeightsGradient {
 }  // namespace
 
 void add_embedding_bag_gradient(Builder& plugin) {
-  plugin.add(
-      Op("BagRows", "heddle")
-          .doc("for each lookup the row of values of its bag, times its weight: the gradient of EmbeddingBag by the rows of the table")
-          .in("values", float_dtypes)
-          .in("bags", index_dtypes, nullptr)
-          .indexes("values", 0)
-          .optional("weights", float_dtypes)
-          .out("rows", {}, float_dtypes)
-          .infer(infer_bag_rows)
-          .cpu<BagRows>()
-          .example("f32[2,2] = 1 2 3 4, i32[3] = 0 0 1 -> f32[3,2] = 1 2 1 2 3 4", "by hand")
-          .example("f32[2,2] = 1 2 3 4, i64[3] = 0 0 1, f32[3] = 2 0.5 -1 -> f32[3,2] = 2 4 0.5 1 -3 -4", "by hand"));
+  plugin.add(Op("BagRows", "heddle")
+                 .doc("Gives each lookup the row of values of its bag, times its weight. It is the gradient of EmbeddingBag by the rows of "
+                      "the table.")
+                 .formula("rows[i] = weights[i] values[bags[i]]")
+                 .shapes("rows has the dims of values, with the extent of bags on axis 0")
+                 .in("values", float_dtypes)
+                 .in("bags", index_dtypes, nullptr)
+                 .indexes("values", 0)
+                 .optional("weights", float_dtypes)
+                 .out("rows", {}, float_dtypes)
+                 .infer(infer_bag_rows)
+                 .cpu<BagRows>()
+                 .example("f32[2,2] = 1 2 3 4, i32[3] = 0 0 1 -> f32[3,2] = 1 2 1 2 3 4", "by hand")
+                 .example("f32[2,2] = 1 2 3 4, i64[3] = 0 0 1, f32[3] = 2 0.5 -1 -> f32[3,2] = 2 4 0.5 1 -3 -4", "by hand"));
   plugin.add(Op("BagWeightsGradient", "heddle")
-                 .doc("for each lookup the product of its row of the table with what arrived for its bag: the gradient of EmbeddingBag by "
-                      "the weights of lookups")
+                 .doc("Gives each lookup the product of its row of the table with what arrived for its bag. It is the gradient of "
+                      "EmbeddingBag by the weights of lookups.")
+                 .formula("dweights[i] = sum(table[indices[i]] dY[bags[i]])")
+                 .shapes("dweights has the dims of indices")
                  .in("table", float_dtypes)
                  .in("indices", index_dtypes, nullptr)
                  .indexes("table", 0)

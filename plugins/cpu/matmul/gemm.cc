@@ -192,7 +192,9 @@ void add_gemm(Builder& plugin) {
   const std::vector<heddle_dtype_set> halves(3, dtypes<f16, bf16>());
   const std::vector<heddle_dtype_set> others(3, gemm_dtypes & ~dtypes<float, f16, bf16>());
   Op op("Gemm", "", 13);
-  op.doc("alpha A B + beta C, A and B transposed where transA and transB say so, C broadcast to the result");
+  op.doc("Multiplies two matrices, each transposed if its attribute says so, and adds a tensor that broadcasts to the product.")
+      .formula("Y = alpha A' B' + beta C")
+      .shapes("A' is [M, K], B' is [K, N]; Y is [M, N]");
   op.in("A", gemm_dtypes).in("B", gemm_dtypes).optional("C", gemm_dtypes).out("Y");
   op.attribute("alpha", 1.0).attribute("beta", 1.0).attribute("transA", 0).attribute("transB", 0);
   op.infer(infer_gemm).cost<gemm_cost>().gradient<gemm_gradient>();

@@ -167,9 +167,12 @@ void add_matmul(Builder& plugin) {
   const std::vector<heddle_dtype_set> halves(2, dtypes<f16, bf16>());
   const std::vector<heddle_dtype_set> others(2, matmul_dtypes & ~dtypes<float, f16, bf16>());
   Op op("MatMul", "", 13);
-  op.doc("NumPy's matrix product: the last two dimensions are matrices, those before broadcast")
-      .in("A", matmul_dtypes)
-      .in("B", matmul_dtypes);
+  op.doc(
+        "Multiplies matrices as NumPy does: the last two axes are matrices, and those before broadcast. A vector is a row on the left and "
+        "a column on the right.")
+      .formula("Y = A B")
+      .shapes("A is [..., M, K], B is [..., K, N]; Y is [..., M, N], without M or N where A or B is a vector");
+  op.in("A", matmul_dtypes).in("B", matmul_dtypes);
   op.out("Y").infer(infer_matmul).cost<matmul_cost>().gradient<matmul_gradient>();
   op.cpu<FusedMatMul>(f32).kernel_name("cpu:matmul");
   op.cpu<TiledMatMul>(halves).kernel_name("cpu:matmul_float_tiles");

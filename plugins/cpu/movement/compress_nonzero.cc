@@ -182,7 +182,8 @@ class NonZero {
 
 void add_compress_nonzero(Builder& plugin) {
   plugin.add(Op("Compress", "", 11)
-                 .doc("the slices along axis, or elements without axis, whose condition is true")
+                 .doc("Keeps the slices along an axis whose condition is true or, without an axis, such elements of the flattened input.")
+                 .shapes("output has the dims of input, and on the axis as many as conditions are true; without an axis it has one axis")
                  .in("input")
                  .in("condition", dtypes<bool>(), nullptr)
                  .out("output")
@@ -194,7 +195,8 @@ void add_compress_nonzero(Builder& plugin) {
                  .example("f32[2,3] = 1 2 3 4 5 6, bool[2] = 0 1; axis=-1 -> f32[2,1] = 2 5", "ONNX Runtime")
                  .example("i32[2,3] = 1 0 0 1 0 1, bool[5] = 1 0 0 1 1 -> i32[3] = 1 1 0", "ONNX Runtime"));
   plugin.add(Op("NonZero", "", 13)
-                 .doc("the coordinates of all non-zero elements, [rank, count]")
+                 .doc("Finds the coordinates of all elements that are not zero, in row-major order.")
+                 .shapes("Y is [rank of X, count]")
                  .in("X")
                  .out_as("Y", HEDDLE_I64)
                  .infer(infer_non_zero)

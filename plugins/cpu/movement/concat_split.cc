@@ -228,7 +228,8 @@ Status split_gradient(GradientContext& g) {
 
 void add_concat_split(Builder& plugin) {
   plugin.add(Op("Concat", "", 13)
-                 .doc("the inputs one after the other along axis")
+                 .doc("Puts tensors one after the other along an axis.")
+                 .shapes("concat_result has the dims of the inputs, which are equal but for the axis; there the extents add up")
                  .variadic("inputs")
                  .out("concat_result")
                  .required("axis", HEDDLE_ATTRIBUTE_INT)
@@ -238,7 +239,9 @@ void add_concat_split(Builder& plugin) {
                  .example("f32[2,1] = 1 2, f32[2,2] = 3 4 5 6; axis=1 -> f32[2,3] = 1 3 4 2 5 6", "ONNX Runtime")
                  .example("i32[1,3] = 1 0 1, i32[2,3] = 0 0 1 1 1 0; axis=-2 -> i32[3,3] = 1 0 1 0 0 1 1 1 0", "ONNX Runtime"));
   plugin.add(Op("Split", "", 18)
-                 .doc("parts of the input along axis: extents from split, else equal ones")
+                 .doc("Divides a tensor along an axis into parts with the extents that split holds, or into equal ones. The last of these "
+                      "may be smaller.")
+                 .shapes("each output has the dims of input, and on the axis its element of split")
                  .in("input")
                  .shape_operand("split", dtypes<int64_t>(), true)
                  .variadic_out("outputs")

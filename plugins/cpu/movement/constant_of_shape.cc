@@ -64,7 +64,8 @@ class ConstantOfShape {
 
 void add_constant_of_shape(Builder& plugin) {
   plugin.add(Op("ConstantOfShape", "", 9)
-                 .doc("a tensor of one repeated value")
+                 .doc("Makes a tensor of one repeated value, which is 0 in f32 if none is given.")
+                 .shapes("output has the dims that input holds")
                  .shape_operand("input")
                  .out("output", {}, any_dtype, nullptr)
                  .maybe("value", HEDDLE_ATTRIBUTE_TENSOR)

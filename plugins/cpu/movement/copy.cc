@@ -31,7 +31,7 @@ class Copy {
 
 void add_copy(Builder& plugin) {
   plugin.add(Op("Copy", "heddle")
-                 .doc("the input on this operator's device")
+                 .doc("Copies the input to the memory of this operator's device. The runtime inserts it between devices.")
                  .in("x")
                  .out("y", same_as("x"))
                  .gradient("Copy", {"dy"}, {"dx"})

@@ -82,7 +82,8 @@ Status depth_to_space_gradient(GradientContext& g) {
 
 void add_depth_to_space(Builder& plugin) {
   plugin.add(Op("DepthToSpace", "", 13)
-                 .doc("blocks of channels become blocks of pixels")
+                 .doc("Turns blocks of channels into blocks of pixels.")
+                 .shapes("[N, C, H, W] becomes [N, C / blocksize^2, H blocksize, W blocksize]")
                  .in("input")
                  .out("output")
                  .required("blocksize", HEDDLE_ATTRIBUTE_INT)
@@ -93,7 +94,8 @@ void add_depth_to_space(Builder& plugin) {
                  .example("f32[1,4,1,2] = 1 2 3 4 5 6 7 8; blocksize=2 -> f32[1,1,2,4] = 1 3 2 4 5 7 6 8", "ONNX Runtime")
                  .example("f32[1,8,1,1] = 1 2 3 4 5 6 7 8; blocksize=2, mode=\"CRD\" -> f32[1,2,2,2] = 1 2 3 4 5 6 7 8", "ONNX Runtime"));
   plugin.add(Op("SpaceToDepth", "", 13)
-                 .doc("blocks of pixels become channels")
+                 .doc("Turns blocks of pixels into channels.")
+                 .shapes("[N, C, H, W] becomes [N, C blocksize^2, H / blocksize, W / blocksize]")
                  .in("input")
                  .out("output")
                  .required("blocksize", HEDDLE_ATTRIBUTE_INT)

@@ -87,7 +87,8 @@ Status tile_gradient(GradientContext& g) {
 
 void add_expand_tile(Builder& plugin) {
   plugin.add(Op("Expand", "", 13)
-                 .doc("the input broadcast together with shape")
+                 .doc("Repeats a tensor along axes of extent 1, as broadcasting does.")
+                 .shapes("output has the dims to which input and a tensor of dims `shape` broadcast")
                  .in("input")
                  .shape_operand("shape")
                  .out("output")
@@ -98,7 +99,8 @@ void add_expand_tile(Builder& plugin) {
                  .example("f32[3,1] = 1 2 3, i64[2] = 3 2 -> f32[3,2] = 1 1 2 2 3 3", "ONNX Runtime")
                  .example("i32[1,3] = 1 0 1, i64[3] = 2 1 3 -> i32[2,1,3] = 1 0 1 1 0 1", "ONNX Runtime"));
   plugin.add(Op("Tile", "", 13)
-                 .doc("the input repeated along every axis")
+                 .doc("Repeats a tensor along each axis as often as repeats says.")
+                 .shapes("output has for each axis the extent of input times its element of repeats")
                  .in("input")
                  .shape_operand("repeats")
                  .out("output")

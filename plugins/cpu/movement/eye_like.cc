@@ -60,7 +60,8 @@ class EyeLike {
 
 void add_eye_like(Builder& plugin) {
   plugin.add(Op("EyeLike", "", 9)
-                 .doc("ones on the k-th diagonal, zeros elsewhere")
+                 .doc("Makes a matrix of zeros with ones on the k-th diagonal.")
+                 .shapes("output has the dims of input, a matrix")
                  .in("input", any_dtype, nullptr)
                  .not_differentiable()
                  .out("output", {}, any_dtype, nullptr)

@@ -308,7 +308,9 @@ Status gather_nd_gradient(GradientContext& g) {
 
 void add_gather(Builder& plugin) {
   plugin.add(Op("Gather", "", 13)
-                 .doc("rows of data along axis, in the order of indices")
+                 .doc("Takes the slices of data at indices along an axis. Negative indices count from the end.")
+                 .formula("output[..., i..., ...] = data[..., indices[i...], ...]")
+                 .shapes("output has the dims of data, with those of indices in place of the axis")
                  .in("data")
                  .in("indices", index_dtypes, nullptr)
                  .indexes("data", -1)
@@ -321,7 +323,9 @@ void add_gather(Builder& plugin) {
                  .example("f32[2,3] = 1 2 3 4 5 6, i32[1,2] = 2 0; axis=1 -> f32[2,1,2] = 3 1 6 4", "ONNX Runtime")
                  .example("i32[3] = 1 0 1, i64[] = 1 -> i32[] = 0", "ONNX Runtime"));
   plugin.add(Op("GatherElements", "", 13)
-                 .doc("one element of data for each index, which replaces its own position along axis")
+                 .doc("Takes one element of data for each index, which replaces its own position along the axis.")
+                 .formula("output[i][j] = data[indices[i][j]][j], for axis 0")
+                 .shapes("output has the dims of indices")
                  .in("data")
                  .in("indices", index_dtypes, nullptr)
                  .indexes("data", -1)
@@ -333,7 +337,8 @@ void add_gather(Builder& plugin) {
                  .example("f32[2,2] = 1 2 3 4, i64[2,2] = 0 0 1 0; axis=1 -> f32[2,2] = 1 1 4 3", "ONNX Runtime")
                  .example("i32[3,2] = 1 0 0 1 1 1, i32[2,2] = 1 2 -1 0 -> i32[2,2] = 0 1 1 0", "ONNX Runtime"));
   plugin.add(Op("GatherND", "", 13)
-                 .doc("slices of data at the index tuples of the last dimension of indices")
+                 .doc("Takes slices of data at the tuples that the last axis of indices holds.")
+                 .shapes("output has the dims of indices without the last, then those of data after the axes that a tuple covers")
                  .in("data")
                  .in("indices", dtypes<int64_t>(), nullptr)
                  .out("output")

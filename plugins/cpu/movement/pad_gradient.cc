@@ -204,7 +204,8 @@ Status pad_gradient_gradient(GradientContext& g) {
 void add_pad_gradient(Builder& plugin) {
   plugin.add(
       Op("PadGradient", "heddle")
-          .doc("what Pad made copies of, summed over the copies: the gradient of Pad")
+          .doc("Adds up what Pad made copies of. It is the gradient of Pad.")
+          .shapes("dX has the dims that shape holds")
           .in("dY", float_dtypes)
           .shape_operand("shape")
           .in("pads", dtypes<int64_t>(), nullptr)

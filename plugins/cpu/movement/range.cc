@@ -70,7 +70,9 @@ class Range {
 
 void add_range(Builder& plugin) {
   plugin.add(Op("Range", "", 11)
-                 .doc("start, start + delta, ... before limit")
+                 .doc("Counts from start in steps of delta, up to but without limit.")
+                 .formula("output[i] = start + i delta")
+                 .shapes("output is [max(0, ceil((limit - start) / delta))]")
                  .shape_operand("start", range_dtypes)
                  .shape_operand("limit", range_dtypes)
                  .shape_operand("delta", range_dtypes)

@@ -30,7 +30,8 @@ class Reorder : public CopyKernel {
 
 void add_reorder(Builder& plugin) {
   plugin.add(Op("Reorder", "heddle", 1)
-                 .doc("the input in the physical layout of the output's view")
+                 .doc("Copies the input to another physical layout. The runtime inserts it between kernels of different layouts.")
+                 .shapes("y has the dims of x")
                  .in("x")
                  .out("y")
                  .infer(infer_reorder)

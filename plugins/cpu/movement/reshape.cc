@@ -135,7 +135,9 @@ Status shape_back(GradientContext& g) {
 
 void add_reshape(Builder& plugin) {
   plugin.add(Op("Reshape", "", 14)
-                 .doc("the same elements under another shape; 0 copies a dimension, -1 is inferred")
+                 .doc("Gives the same elements other dims. In shape, 0 takes an extent from data (with allowzero 1 it is 0), and one -1 "
+                      "stands for what is left.")
+                 .shapes("reshaped has the dims that shape holds")
                  .in("data")
                  .shape_operand("shape")
                  .out("reshaped")
@@ -149,7 +151,8 @@ void add_reshape(Builder& plugin) {
                  .example("i32[2,1,2] = 1 0 0 1, i64[2] = 0 2 -> i32[2,2] = 1 0 0 1", "ONNX Runtime")
                  .example("f32[0,3], i64[2] = 3 0; allowzero=1 -> f32[3,0]", "ONNX Runtime"));
   plugin.add(Op("Flatten", "", 13)
-                 .doc("a matrix of the dimensions before axis and those from it on")
+                 .doc("Gives the same elements as a matrix.")
+                 .shapes("output is [product of the dims before axis, product of the others]")
                  .in("input")
                  .out("output")
                  .in_place("output", "input")
@@ -161,7 +164,8 @@ void add_reshape(Builder& plugin) {
                  .example("f32[2,1,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 4 5 6", "ONNX Runtime")
                  .example("i32[2,2,1] = 1 0 0 1; axis=-1 -> i32[4,1] = 1 0 0 1", "ONNX Runtime"));
   plugin.add(Op("Squeeze", "", 13)
-                 .doc("without the axes given, or without all dimensions of one element")
+                 .doc("Removes axes of extent 1: those in axes, or all.")
+                 .shapes("squeezed has the dims of data without these axes")
                  .in("data")
                  .shape_operand("axes", dtypes<int64_t>(), true)
                  .out("squeezed")
@@ -173,7 +177,8 @@ void add_reshape(Builder& plugin) {
                  .example("f32[1,3,1] = 1 2 3 -> f32[3] = 1 2 3", "ONNX Runtime")
                  .example("i32[1,2,1] = 1 0, i64[1] = -1 -> i32[1,2] = 1 0", "ONNX Runtime"));
   plugin.add(Op("Unsqueeze", "", 13)
-                 .doc("with dimensions of one element at the axes of the output")
+                 .doc("Inserts axes of extent 1, which axes numbers in the result.")
+                 .shapes("expanded has the dims of data, with 1 at each of axes")
                  .in("data")
                  .shape_operand("axes")
                  .out("expanded")
@@ -185,7 +190,8 @@ void add_reshape(Builder& plugin) {
                  .example("f32[3] = 1 2 3, i64[2] = 0 -1 -> f32[1,3,1] = 1 2 3", "ONNX Runtime")
                  .example("i32[2,1] = 1 0, i64[1] = 1 -> i32[2,1,1] = 1 0", "ONNX Runtime"));
   plugin.add(Op("Identity", "", 16)
-                 .doc("the input")
+                 .doc("Gives the input.")
+                 .formula("output = input")
                  .in("input")
                  .out("output", same_as("input"))
                  .in_place("output", "input")
@@ -195,13 +201,20 @@ void add_reshape(Builder& plugin) {
                  .example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "ONNX Runtime")
                  .example("i32[1,2] = 1 0 -> i32[1,2] = 1 0", "ONNX Runtime"));
   // Forward they are Identity; runtime/derive defines their gradients.
-  const auto view = [](Op op, const char* doc) {
-    op.doc(doc).in("input").not_differentiable().out("output", same_as("input")).in_place("output", "input").traits(view_traits);
+  const auto view = [](const char* name, const char* doc) {
+    Op op(name, "heddle");
+    op.doc(doc)
+        .formula("output = input")
+        .in("input")
+        .not_differentiable()
+        .out("output", same_as("input"))
+        .in_place("output", "input")
+        .traits(view_traits);
     op.cpu<ViewCopy>().example("f32[3] = 1 -2 3 -> f32[3] = 1 -2 3", "by hand");
     return op;
   };
-  plugin.add(view(Op("StopGradient", "heddle"), "the input, through which no gradient goes"));
-  plugin.add(view(Op("ZeroGradient", "heddle"), "the input, to which it gives a gradient of zeros, whether anything reads it or not"));
+  plugin.add(view("StopGradient", "Gives the input, and lets no gradient through."));
+  plugin.add(view("ZeroGradient", "Gives the input, and a gradient of zeros to it, whether anything reads the output or not."));
 }
 
 }  // namespace heddle::cpu

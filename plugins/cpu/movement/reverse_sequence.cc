@@ -44,8 +44,7 @@ class ReverseSequence {
     for (int64_t unit = range.first; unit < range.last; ++unit) {
       const int64_t batch = time_axis_ == 0 ? unit % batches : unit / times, time = time_axis_ == 0 ? unit / batches : unit % times;
       const int64_t length = lengths[batch];
-      if (length < 0 || length > times)
-        return outside_range("sequence_lens[" + std::to_string(batch) + "]", length, 0, times);
+      if (length < 0 || length > times) return outside_range("sequence_lens[" + std::to_string(batch) + "]", length, 0, times);
       const int64_t from = time < length ? length - 1 - time : time;
       copy_cancellable(static_cast<char*>(context.outputs[0]->data) + time * time_stride + batch * batch_stride,
                        static_cast<const char*>(x.data) + from * time_stride + batch * batch_stride, slice, poll);
@@ -63,7 +62,8 @@ class ReverseSequence {
 
 void add_reverse_sequence(Builder& plugin) {
   plugin.add(Op("ReverseSequence", "", 10)
-                 .doc("the first sequence_lens[b] steps of every batch entry reversed")
+                 .doc("Reverses the first sequence_lens[b] steps of batch entry b, and leaves the others where they are.")
+                 .shapes("Y has the dims of input")
                  .in("input")
                  .in("sequence_lens", dtypes<int64_t>(), nullptr)
                  .out("Y")

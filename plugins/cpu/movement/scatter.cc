@@ -285,7 +285,10 @@ Status scatter_nd_gradient(GradientContext& g) {
 
 void add_scatter(Builder& plugin) {
   plugin.add(Op("ScatterElements", "", 18)
-                 .doc("data with updates written or combined at indices along axis, in index order")
+                 .doc("Writes updates into a copy of data, each at its index along the axis, or combines them as `reduction` says, in the "
+                      "order of indices.")
+                 .formula("output[indices[i][j]][j] = updates[i][j], for axis 0")
+                 .shapes("output has the dims of data; updates has those of indices")
                  .in("data")
                  .in("indices", index_dtypes, nullptr)
                  .indexes("data", -1)
@@ -304,7 +307,9 @@ void add_scatter(Builder& plugin) {
                  .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"max\" -> f32[3] = 2 4 3", "ONNX Runtime")
                  .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"min\" -> f32[3] = 1 1 3", "ONNX Runtime"));
   plugin.add(Op("ScatterND", "", 18)
-                 .doc("data with slices of updates written or combined at index tuples, in index order")
+                 .doc("Writes slices of updates into a copy of data at the tuples that the last axis of indices holds, or combines them as "
+                      "`reduction` says, in the order of indices.")
+                 .shapes("output has the dims of data")
                  .in("data")
                  .in("indices", dtypes<int64_t>(), nullptr)
                  .in("updates")

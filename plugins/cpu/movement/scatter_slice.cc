@@ -203,7 +203,8 @@ Status scatter_slice_gradient(GradientContext& g) {
 void add_scatter_slice(Builder& plugin) {
   plugin.add(
       Op("ScatterSlice", "heddle")
-          .doc("data with updates written, or added, where Slice would read: the gradient of Slice")
+          .doc("Writes updates into a copy of data where Slice would read, or adds them. It is the gradient of Slice.")
+          .shapes("output has the dims of data")
           .in("data")
           .in("updates")
           .in("starts", index_dtypes, nullptr)

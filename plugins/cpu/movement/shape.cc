@@ -46,7 +46,8 @@ Status size(In<void> data, Out<int64_t> count) {
 
 void add_shape(Builder& plugin) {
   plugin.add(Op("Shape", "", 15)
-                 .doc("the extents of axes [start, end)")
+                 .doc("Gives the extents of the axes from start up to but without end. The host knows them before the run.")
+                 .shapes("shape is [end - start]")
                  .in("data", any_dtype, nullptr)
                  .out_as("shape", HEDDLE_I64)
                  .attribute("start", 0)
@@ -57,7 +58,8 @@ void add_shape(Builder& plugin) {
                  .example("f32[2,3] = 0 -> i64[2] = 2 3", "ONNX Runtime")
                  .example("f32[2,3,4] = 0; start=-2, end=2 -> i64[1] = 3", "ONNX Runtime"));
   plugin.add(Op("Size", "", 13)
-                 .doc("the number of elements")
+                 .doc("Gives the number of elements. The host knows it before the run.")
+                 .shapes("size has no dims: it is one number")
                  .in("data", any_dtype, nullptr)
                  .out_as("size", HEDDLE_I64)
                  .traits(HEDDLE_TRAIT_SHAPE_ONLY | HEDDLE_TRAIT_CHEAP)

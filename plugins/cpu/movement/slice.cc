@@ -66,7 +66,9 @@ Status slice_gradient(GradientContext& g) {
 
 void add_slice(Builder& plugin) {
   plugin.add(Op("Slice", "", 13)
-                 .doc("elements start, start + step, ... before end along axes")
+                 .doc("Takes elements along axes from starts up to but without ends, in steps. Negative positions count from the end, and "
+                      "those outside are limited to the tensor.")
+                 .shapes("output has the dims of data, and on each of axes ceil((end - start) / step)")
                  .in("data")
                  .shape_operand("starts", index_dtypes)
                  .shape_operand("ends", index_dtypes)

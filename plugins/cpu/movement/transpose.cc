@@ -59,7 +59,8 @@ Status transpose_gradient(GradientContext& g) {
 
 void add_transpose(Builder& plugin) {
   plugin.add(Op("Transpose", "", 13)
-                 .doc("output dimension i is input dimension perm[i]; all reversed without perm")
+                 .doc("Permutes axes: axis i of the result is axis perm[i] of data. Without perm they are reversed.")
+                 .shapes("transposed has the extent data.dims[perm[i]] on axis i")
                  .in("data")
                  .out("transposed")
                  .maybe("perm", HEDDLE_ATTRIBUTE_INTS)

@@ -60,18 +60,20 @@ class Trilu {
 }  // namespace
 
 void add_trilu(Builder& plugin) {
-  plugin.add(Op("Trilu", "", 14)
-                 .doc("the upper or lower triangle of matrices, zeros elsewhere")
-                 .in("input")
-                 .optional("k", dtypes<int64_t>(), nullptr)
-                 .out("output")
-                 .in_place("output", "input")
-                 .attribute("upper", 1)
-                 .infer(infer_trilu)
-                 .gradient("Trilu", {"doutput", "k"}, {"dinput"})
-                 .cpu<Trilu>()
-                 .example("f32[2,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 0 5 6", "ONNX Runtime")
-                 .example("f32[3,3] = 1 2 3 4 5 6 7 8 9, i64[] = -1; upper=0 -> f32[3,3] = 0 0 0 4 0 0 7 8 0", "ONNX Runtime"));
+  plugin.add(
+      Op("Trilu", "", 14)
+          .doc("Keeps the upper triangle of matrices, or the lower with upper 0, from the k-th diagonal on, and puts zeros elsewhere.")
+          .shapes("output has the dims of input")
+          .in("input")
+          .optional("k", dtypes<int64_t>(), nullptr)
+          .out("output")
+          .in_place("output", "input")
+          .attribute("upper", 1)
+          .infer(infer_trilu)
+          .gradient("Trilu", {"doutput", "k"}, {"dinput"})
+          .cpu<Trilu>()
+          .example("f32[2,3] = 1 2 3 4 5 6 -> f32[2,3] = 1 2 3 0 5 6", "ONNX Runtime")
+          .example("f32[3,3] = 1 2 3 4 5 6 7 8 9, i64[] = -1; upper=0 -> f32[3,3] = 0 0 0 4 0 0 7 8 0", "ONNX Runtime"));
 }
 
 }  // namespace heddle::cpu

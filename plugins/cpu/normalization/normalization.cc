@@ -191,6 +191,9 @@ Status lp_normalization_gradient(GradientContext& g) {
 
 void add_normalization(Builder& plugin) {
   plugin.add(Op("LayerNormalization", "", 17)
+                 .doc("Normalizes over the axes from `axis` on (Ba et al. 2016). Mean and InvStdDev are the statistics that were used.")
+                 .formula("Y = (X - mean) / sqrt(var + epsilon) Scale + B")
+                 .shapes("Y has the dims of X; Mean and InvStdDev have them with extent 1 from `axis` on")
                  .in("X", float_dtypes)
                  .in("Scale", float_dtypes)
                  .optional("B", float_dtypes)
@@ -217,7 +220,10 @@ void add_normalization(Builder& plugin) {
                           "by hand"));
   plugin.add(
       Op("RMSNormalization", "", 23)
-          .doc("x / sqrt(mean(x^2) + epsilon) * scale, in X's dtype (ONNX's text says both X's and scale's, which may be another)")
+          .doc("Divides by the root of the mean square over the axes from `axis` on (Zhang and Sennrich 2019). The result has the dtype of "
+               "X: ONNX's text says both X's and scale's, which may be another.")
+          .formula("Y = X / sqrt(mean(X^2) + epsilon) scale")
+          .shapes("Y has the dims of X")
           .in("X", float_dtypes)
           .in("scale", float_dtypes, "V")
           .out("Y", same_as("X"), float_dtypes)
@@ -239,6 +245,8 @@ void add_normalization(Builder& plugin) {
           .example("f32[1,4] = 4096 4096 -4096 0, f32[4] = 3; epsilon=0, stash_type=11 -> f32[1,4] = 3.464102 3.464102 -3.464102 0",
                    "by hand"));
   plugin.add(Op("LpNormalization", "", 1)
+                 .doc("Divides by the p-norm along an axis. Where the norm is 0, so is the result.")
+                 .formula("output = input / (sum(|input|^p))^(1/p)")
                  .in("input", float_dtypes)
                  .out("output", same_as("input"), float_dtypes)
                  .attribute("axis", -1)

@@ -294,7 +294,10 @@ Status group_normalization_gradient(GradientContext& g) {
 void add_normalization_channel(Builder& plugin) {
   plugin.add(
       Op("BatchNormalization", "", 15)
-          .doc("the 2 running outputs go with training_mode 1")
+          .doc("Normalizes each channel by a mean and a variance: those given, or with training_mode 1 the batch's own, by which the "
+               "running ones are then updated.")
+          .formula("Y = (X - mean) / sqrt(var + epsilon) scale + B; running = momentum input + (1 - momentum) of the batch")
+          .shapes("X is [N, C, ...]; Y has the dims of X, running_mean and running_var are [C]")
           .in("X", float_dtypes)
           .in("scale", float_dtypes, "T1")
           .in("B", float_dtypes, "T1")
@@ -322,6 +325,9 @@ void add_normalization_channel(Builder& plugin) {
                    "training_mode=1 -> f32[2,2,2] = -1 -0.3333333 0 0 0.3333333 1 0 4, f32[2] = 6 1, f32[2] = 3 7",
                    "by hand"));
   plugin.add(Op("InstanceNormalization", "", 6)
+                 .doc("Normalizes each channel of each batch entry by its own mean and variance.")
+                 .formula("output = (input - mean) / sqrt(var + epsilon) scale + B")
+                 .shapes("input is [N, C, ...]; output has its dims")
                  .in("input", float_dtypes)
                  .in("scale", float_dtypes)
                  .in("B", float_dtypes)
@@ -341,6 +347,9 @@ void add_normalization_channel(Builder& plugin) {
                           "ONNX Runtime"));
   plugin.add(
       Op("GroupNormalization", "", 21)
+          .doc("Normalizes each group of channels of each batch entry by its own mean and variance (Wu and He 2018).")
+          .formula("Y = (X - mean) / sqrt(var + epsilon) scale + bias")
+          .shapes("X is [N, C, ...], where num_groups divides C; Y has its dims")
           .in("X", float_dtypes)
           .in("scale", float_dtypes)
           .in("bias", float_dtypes)

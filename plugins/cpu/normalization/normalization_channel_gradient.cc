@@ -364,8 +364,9 @@ Status infer_group_normalization_gradient(InferContext& context) {
 void add_normalization_channel_gradient(Builder& plugin) {
   plugin.add(
       Op("BatchNormalizationGradient", "heddle")
-          .doc("the gradients of BatchNormalization's X, scale and B, with the statistics given or, with training_mode 1, the batch's own; "
-               "dmean and dvar are what reaches these besides")
+          .doc("Computes the gradients of BatchNormalization's X, scale and B, with the statistics given or, with training_mode 1, the "
+               "batch's own. dmean and dvar are what reaches these besides.")
+          .shapes("dX has the dims of X, dscale and dB have those of scale")
           .in("dY", float_dtypes)
           .in("X", float_dtypes)
           .in("scale", float_dtypes, "T1")
@@ -391,7 +392,8 @@ void add_normalization_channel_gradient(Builder& plugin) {
                    "by hand"));
   plugin.add(
       Op("GroupNormalizationGradient", "heddle")
-          .doc("the gradients of X, scale and bias of GroupNormalization and, with num_groups 0, of InstanceNormalization")
+          .doc("Computes the gradients of X, scale and bias of GroupNormalization and, with num_groups 0, of InstanceNormalization.")
+          .shapes("dX has the dims of X, dscale and dbias have those of scale")
           .in("dY", float_dtypes)
           .in("X", float_dtypes)
           .in("scale", float_dtypes)

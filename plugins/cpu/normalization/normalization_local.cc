@@ -194,6 +194,10 @@ Status mean_variance_gradient(GradientContext& g) {
 void add_normalization_local(Builder& plugin) {
   constexpr heddle_dtype_set short_floats = dtypes<f16, bf16, float>();
   plugin.add(Op("LRN", "", 13)
+                 .doc("Divides each element by a power of the sum of squares of `size` neighbouring channels (local response "
+                      "normalization, Krizhevsky et al. 2012).")
+                 .formula("Y = X / (bias + alpha / size sum(X^2))^beta")
+                 .shapes("X is [N, C, ...]; Y has its dims")
                  .in("X", short_floats)
                  .out("Y", same_as("X"), short_floats)
                  .attribute("alpha", 0.0001)
@@ -210,6 +214,9 @@ void add_normalization_local(Builder& plugin) {
                           "ONNX Runtime")
                  .example("f32[1,3,1,2] = 1 3 3 1 5 7; size=2, alpha=0.5, beta=0.5, bias=2.0 -> f32[1,3,1,2]", "by hand"));
   plugin.add(Op("MeanVarianceNormalization", "", 13)
+                 .doc("Normalizes by the mean and the standard deviation over axes, which are [0, 2, 3] if none are given.")
+                 .formula("Y = (X - mean) / (sqrt(var) + 1e-9)")
+                 .shapes("Y has the dims of X")
                  .in("X", float_dtypes)
                  .out("Y", same_as("X"), float_dtypes)
                  .maybe("axes", HEDDLE_ATTRIBUTE_INTS)

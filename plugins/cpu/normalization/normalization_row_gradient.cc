@@ -134,9 +134,9 @@ Status infer_row_normalization_gradient(InferContext& context) {
 }
 
 template <bool centred>
-Op row_normalization_gradient_operator(const char* name, const char* doc, const char* scale_variable) {
+Op row_normalization_gradient_operator(const char* name, const char* scale_variable) {
   Op op(name, "heddle");
-  op.doc(doc).in("dY", float_dtypes).in("X", float_dtypes).in("scale", float_dtypes, scale_variable);
+  op.in("dY", float_dtypes).in("X", float_dtypes).in("scale", float_dtypes, scale_variable);
   if (centred) op.optional("dMean", float_dtypes, "U").optional("dInvStdDev", float_dtypes, "U");
   op.out("dX", {}, float_dtypes).optional_out("dscale", {}, float_dtypes, scale_variable);
   if (centred) op.optional_out("dB", {}, float_dtypes, scale_variable);
@@ -153,15 +153,17 @@ Op row_normalization_gradient_operator(const char* name, const char* doc, const 
 }  // namespace
 
 void add_normalization_row_gradient(Builder& plugin) {
+  plugin.add(row_normalization_gradient_operator<true>("LayerNormalizationGradient", "T")
+                 .doc("Computes the gradients of LayerNormalization's X, Scale and B.")
+                 .shapes("dX has the dims of X, dscale and dB have those of scale")
+                 .example("f32[1,2] = 1 0, f32[1,2] = 1 3, f32[2] = 2 1; epsilon=0 -> f32[1,2] = 0, f32[2] = -1 0, f32[2] = 1 0", "by hand")
+                 .example("f32[2,2] = 1 0 0 2, f32[2,2] = -1 1 3 1, f32[1] = 2, f32[2,1] = 2 0, f32[2,1] = 0 4; epsilon=3 -> f32[2,2] = "
+                          "1.375 0.625 -1 1, f32[1] = -1.5, f32[1] = 3",
+                          "by hand"));
   plugin.add(
-      row_normalization_gradient_operator<true>(
-          "LayerNormalizationGradient", "the gradients of LayerNormalization's X, Scale and B, whose dB has the shape of the scale", "T")
-          .example("f32[1,2] = 1 0, f32[1,2] = 1 3, f32[2] = 2 1; epsilon=0 -> f32[1,2] = 0, f32[2] = -1 0, f32[2] = 1 0", "by hand")
-          .example("f32[2,2] = 1 0 0 2, f32[2,2] = -1 1 3 1, f32[1] = 2, f32[2,1] = 2 0, f32[2,1] = 0 4; epsilon=3 -> f32[2,2] = "
-                   "1.375 0.625 -1 1, f32[1] = -1.5, f32[1] = 3",
-                   "by hand"));
-  plugin.add(
-      row_normalization_gradient_operator<false>("RMSNormalizationGradient", "the gradients of RMSNormalization's X and scale", "V")
+      row_normalization_gradient_operator<false>("RMSNormalizationGradient", "V")
+          .doc("Computes the gradients of RMSNormalization's X and scale.")
+          .shapes("dX has the dims of X, dscale has those of scale")
           .example("f32[1,2] = 1 0, f32[1,2] = 1 1, f32[2] = 2 1; epsilon=3 -> f32[1,2] = 0.875 -0.125, f32[2] = 0.5 0", "by hand")
           .example("f32[1,2] = 1 1, f32[1,2] = 2 -2, bf16[1] = 3; axis=0, epsilon=0, stash_type=11 -> f32[1,2] = 1.5 1.5, bf16[1] = 0",
                    "by hand"));

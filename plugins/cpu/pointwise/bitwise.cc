@@ -17,21 +17,27 @@ Status infer_bit_shift(InferContext& context) {
 
 void add_bitwise(Builder& plugin) {
   plugin.add(binary_operator("BitwiseAnd", 18, "bit_and(A, B)", integer_dtypes)
+                 .doc("Combines the bits of two tensors by AND.")
                  .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 8 2 7 0", "NumPy: np.bitwise_and")
                  .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = 5 -4 4 2", "NumPy: np.bitwise_and"));
   plugin.add(binary_operator("BitwiseOr", 18, "bit_or(A, B)", integer_dtypes)
+                 .doc("Combines the bits of two tensors by OR.")
                  .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 14 14 15 5", "NumPy: np.bitwise_or")
                  .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = -1 -2 7 -1", "NumPy: np.bitwise_or"));
   plugin.add(binary_operator("BitwiseXor", 18, "bit_xor(A, B)", integer_dtypes)
+                 .doc("Combines the bits of two tensors by exclusive OR.")
                  .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("i32[4] = 12 10 7 0, i32[4] = 10 6 15 5 -> i32[4] = 6 12 8 5", "NumPy: np.bitwise_xor")
                  .example("i32[2,2] = -1 -4 6 3, i32[2] = 5 -2 -> i32[2,2] = -6 2 3 -3", "NumPy: np.bitwise_xor"));
   plugin.add(unary_operator("BitwiseNot", 18, "bit_not(X)", integer_dtypes)
+                 .doc("Inverts each bit of each element.")
                  .example("i32[4] = 0 5 -1 -8 -> i32[4] = -1 -6 0 7", "NumPy: np.bitwise_not"));
   plugin.add(Op("BitShift", "", 11)
-                 .doc("X shifted by Y bits; shifts of the width or more give 0")
+                 .doc("Shifts the bits of each element of X by Y places, to the left or to the right as `direction` says. A shift by the "
+                      "width of the type or more gives 0.")
+                 .formula("Z = X << Y, or X >> Y")
                  .in("X", unsigned_dtypes)
                  .in("Y", unsigned_dtypes)
                  .out("Z", broadcast(), unsigned_dtypes)

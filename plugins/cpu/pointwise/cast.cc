@@ -45,7 +45,9 @@ Status infer_cast_like(InferContext& context) {
 
 void add_cast(Builder& plugin) {
   plugin.add(Op("Cast", "", 13)
-                 .doc("float to integer truncates and saturates, NaN gives 0; integer to integer wraps; to bool: x != 0")
+                 .doc("Converts each element to the dtype `to`. A float becomes an integer by truncation and saturation, NaN becomes 0; an "
+                      "integer wraps to a narrower one; a bool says whether the number differs from 0.")
+                 .shapes("output has the dims of input")
                  .in("input", any_dtype, "T1")
                  .out("output", same_as("input"), any_dtype, nullptr)
                  .required("to", HEDDLE_ATTRIBUTE_INT)
@@ -58,6 +60,7 @@ void add_cast(Builder& plugin) {
                  .example("i32[3] = 0 1 1; to=16 -> bf16[3] = 0 1 1", "by hand")
                  .example("f32[3] = 0 1 1; to=9, saturate=0 -> bool[3] = 0 1 1", "by hand"));
   Op op("CastLike", "", 15);
+  op.doc("Converts each element to the dtype of target_type, as Cast does.").shapes("output has the dims of input");
   op.in("input", any_dtype, "T1")
       .in("target_type", any_dtype, "T2")
       .not_differentiable()

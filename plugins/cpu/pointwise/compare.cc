@@ -18,18 +18,26 @@ Op test_operator(const char* name, int32_t version, const char* expression) {
 
 void add_compare(Builder& plugin) {
   plugin.add(comparison_operator("Equal", 13, "eq(A, B)", any_dtype)
+                 .doc("Is true where the elements of A and B are equal. NaN equals nothing.")
                  .traits(HEDDLE_TRAIT_COMMUTATIVE)
                  .example("f32[2,3] = 0 1 1 1 0 1, f32[3] = 0 1 0 -> bool[2,3] = 1 1 0 0 0 0", "NumPy: np.equal"));
   plugin.add(comparison_operator("Greater", 13, "gt(A, B)", numeric_dtypes)
+                 .doc("Is true where A is greater than B.")
                  .example("f32[2,3] = 0 2 5 3 1 4, f32[3] = 3 2 4 -> bool[2,3] = 0 0 1 0 0 0", "NumPy: np.greater"));
   plugin.add(comparison_operator("GreaterOrEqual", 16, "ge(A, B)", numeric_dtypes)
+                 .doc("Is true where A is greater than B or equal to it.")
                  .example("f32[2,3] = 0 2 5 3 1 4, f32[3] = 3 2 4 -> bool[2,3] = 0 1 1 1 0 1", "NumPy: np.greater_equal"));
   plugin.add(comparison_operator("Less", 13, "lt(A, B)", numeric_dtypes)
+                 .doc("Is true where A is less than B.")
                  .example("f32[2,3] = 0 2 5 3 1 4, f32[3] = 3 2 4 -> bool[2,3] = 1 0 0 0 1 0", "NumPy: np.less"));
   plugin.add(comparison_operator("LessOrEqual", 16, "le(A, B)", numeric_dtypes)
+                 .doc("Is true where A is less than B or equal to it.")
                  .example("f32[2,3] = 0 2 5 3 1 4, f32[3] = 3 2 4 -> bool[2,3] = 1 1 0 1 1 1", "NumPy: np.less_equal"));
-  plugin.add(test_operator("IsNaN", 13, "isnan(X)").example("f32[4] = nan -inf 0 1.5 -> bool[4] = 1 0 0 0", "NumPy: np.isnan"));
+  plugin.add(test_operator("IsNaN", 13, "isnan(X)")
+                 .doc("Is true where an element is NaN.")
+                 .example("f32[4] = nan -inf 0 1.5 -> bool[4] = 1 0 0 0", "NumPy: np.isnan"));
   plugin.add(test_operator("IsInf", 10, "and(isinf(X), or(and(detect_negative, lt(X, 0)), and(detect_positive, gt(X, 0))))")
+                 .doc("Is true where an element is infinite. The attributes say which of the two infinities count.")
                  .attribute("detect_negative", 1)
                  .attribute("detect_positive", 1)
                  .example("f32[4] = nan -inf 0 inf -> bool[4] = 0 1 0 1", "NumPy: np.isinf")

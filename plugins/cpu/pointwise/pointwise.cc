@@ -193,7 +193,10 @@ Status PointwiseKernel::run(const RunContext& context, int64_t begin, int64_t en
 
 void add_pointwise(Builder& plugin) {
   plugin.add(Op("Pointwise", "heddle")
-                 .doc("output = program(x0, x1, ...) for every element, inputs broadcasting; program as in expression.h")
+                 .doc("Evaluates a program for every element: what the runtime fuses neighbouring elementwise operators to. The language "
+                      "of programs is described in heddle/expression.h.")
+                 .formula("y = program(x0, x1, ...)")
+                 .shapes("y has the dims to which the inputs broadcast")
                  .any_number("x")
                  .out("y", {}, any_dtype, nullptr)
                  .required("program", HEDDLE_ATTRIBUTE_STRING)

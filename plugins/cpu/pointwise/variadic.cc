@@ -219,10 +219,14 @@ Status extreme_gradient(GradientContext& g) {
 
 void add_variadic(Builder& plugin) {
   plugin.add(fold_operator<Sum>("Sum", "sum", float_dtypes)
+                 .doc("Adds any number of tensors element by element.")
+                 .formula("sum = data_0 + data_1 + ...")
                  .gradient<sum_gradient>()
                  .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 3 -5 6 1.5 1 2", "NumPy: x0 + x1 + x2")
                  .example("f32[2] = 1.5 -2 -> f32[2] = 1.5 -2", "by hand"));
   plugin.add(fold_operator<Mean>("Mean", "mean", float_dtypes)
+                 .doc("Averages any number of tensors element by element.")
+                 .formula("mean = (data_0 + data_1 + ...) / count")
                  .gradient<mean_gradient>()
                  .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1"
                           " -> f32[2,3] = 1 -1.666667 2 0.5 0.3333333 0.6666667",
@@ -230,11 +234,15 @@ void add_variadic(Builder& plugin) {
                  .example("f32[2] = 1.5 -2 -> f32[2] = 1.5 -2", "by hand"));
   plugin.add(
       fold_operator<Max>("Max", "max", numeric_dtypes)
+          .doc("Gives the largest of any number of tensors, element by element. NaN in one of them gives NaN.")
+          .formula("max = max(data_0, data_1, ...)")
           .gradient<extreme_gradient>()
           .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 1.5 1 3 1 4 2", "NumPy: np.maximum, twice")
           .example("i32[3] = 0 3 7, i32[3] = 5 3 2 -> i32[3] = 5 3 7", "NumPy: np.maximum"));
   plugin.add(
       fold_operator<Min>("Min", "min", numeric_dtypes)
+          .doc("Gives the smallest of any number of tensors, element by element. NaN in one of them gives NaN.")
+          .formula("min = min(data_0, data_1, ...)")
           .gradient<extreme_gradient>()
           .example("f32[2,3] = 1.5 -2 3 0 4 -1, f32[3] = 0.5 -4 2, f32[] = 1 -> f32[2,3] = 0.5 -4 1 0 -4 -1", "NumPy: np.minimum, twice")
           .example("i32[3] = 0 3 7, i32[3] = 5 3 2 -> i32[3] = 0 3 2", "NumPy: np.minimum"));

@@ -6,6 +6,7 @@ namespace heddle::cpu {
 
 void add_where(Builder& plugin) {
   Op op("Where", "", 16);
+  op.doc("Takes each element from X where the condition is true, and from Y elsewhere.");
   op.in("condition", dtypes<bool>(), nullptr)
       .in("X")
       .in("Y")

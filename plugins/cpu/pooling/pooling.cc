@@ -49,9 +49,9 @@ void window_cost(CostContext& context) {
   context.set_flops(taps * context.output_elements(0));
 }
 
-Op pooling_operator(const char* name, int32_t version, const char* doc, heddle_dtype_set set) {
+Op pooling_operator(const char* name, int32_t version, heddle_dtype_set set) {
   Op op(name, "", version);
-  op.doc(doc).in("X", set).out("Y");
+  op.in("X", set).out("Y");
   return op;
 }
 void add_window(Op& op) {
@@ -62,7 +62,11 @@ void add_window(Op& op) {
 }  // namespace
 
 void add_pooling(Builder& plugin) {
-  Op max = pooling_operator("MaxPool", 12, "the largest element of each window, and where it is", max_dtypes);
+  Op max = pooling_operator("MaxPool", 12, max_dtypes)
+               .doc("Finds the largest element of each window of each channel, and where it is in X. Padding is never the largest.")
+               .shapes(
+                   "Y is [N, C, ...]; for each spatial axis (extent + pads - dilation (kernel - 1) - 1) / stride + 1, rounded down "
+                   "or, with ceil_mode 1, up; Indices has the dims of Y");
   max.optional_out("Indices", {}, dtypes<int64_t>(), "I");
   add_window(max);
   max.attribute("storage_order", 0).infer(infer_window).cost<window_cost<1>>();
@@ -82,7 +86,11 @@ void add_pooling(Builder& plugin) {
       .example("i8[1,1,4] = 1 -7 -3 -5; kernel_shape=[2] -> i8[1,1,3] = 1 -3 -3", "ONNX Runtime");
   plugin.add(max.gradient<max_pool_gradient>().cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
 
-  Op average = pooling_operator("AveragePool", 19, "the mean of each window", float_dtypes);
+  Op average = pooling_operator("AveragePool", 19, float_dtypes)
+                   .doc("Averages each window of each channel. Padding counts in the divisor with count_include_pad 1.")
+                   .shapes(
+                       "Y is [N, C, ...]; for each spatial axis (extent + pads - dilation (kernel - 1) - 1) / stride + 1, rounded "
+                       "down or, with ceil_mode 1, up");
   add_window(average);
   average.attribute("count_include_pad", 0).infer(infer_window).cost<window_cost<1>>();
   average
@@ -102,7 +110,12 @@ void add_pooling(Builder& plugin) {
           "ONNX Runtime");
   plugin.add(average.gradient<average_pool_gradient>().cpu<Pool<PoolKind::average, false>>().kernel_name("cpu:average_pool"));
 
-  Op lp = pooling_operator("LpPool", 18, "the p-norm of each window", float_dtypes);
+  Op lp = pooling_operator("LpPool", 18, float_dtypes)
+              .doc("Computes the p-norm of each window of each channel.")
+              .formula("Y = (sum(|X|^p))^(1/p)")
+              .shapes(
+                  "Y is [N, C, ...]; for each spatial axis (extent + pads - dilation (kernel - 1) - 1) / stride + 1, rounded down "
+                  "or, with ceil_mode 1, up");
   add_window(lp);
   lp.attribute("p", 2).infer(infer_lp).cost<window_cost<2>>();
   lp.example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[3] -> f32[1,1,5] = 5.830952", "ONNX Runtime")
@@ -117,20 +130,27 @@ void add_pooling(Builder& plugin) {
       .example("f32[1,1,4] = -4 -3 3 -4; kernel_shape=[2], p=1 -> f32[1,1,3] = 7 6 7", "ONNX Runtime");
   plugin.add(lp.gradient<lp_pool_gradient>().cpu<Pool<PoolKind::lp, false>>().kernel_name("cpu:lp_pool"));
 
-  Op global_max = pooling_operator("GlobalMaxPool", 1, "the largest element of each channel", float_dtypes);
+  Op global_max = pooling_operator("GlobalMaxPool", 1, float_dtypes)
+                      .doc("Finds the largest element of each channel.")
+                      .shapes("Y has the dims of X, with extent 1 for each spatial axis");
   global_max.infer(infer_global).cost<per_input_element<1>>();
   global_max.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = 3", "ONNX Runtime")
       .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = 3", "ONNX Runtime");
   plugin.add(global_max.gradient<global_max_pool_gradient>().cpu<Pool<PoolKind::max, true>>().kernel_name("cpu:global_max_pool"));
 
-  Op global_average = pooling_operator("GlobalAveragePool", 1, "the mean of each channel", float_dtypes);
+  Op global_average = pooling_operator("GlobalAveragePool", 1, float_dtypes)
+                          .doc("Averages each channel.")
+                          .shapes("Y has the dims of X, with extent 1 for each spatial axis");
   global_average.infer(infer_global).cost<per_input_element<1>>();
   global_average.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = -1.333333", "ONNX Runtime")
       .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = -1.333333", "ONNX Runtime");
   plugin.add(
       global_average.gradient<global_average_pool_gradient>().cpu<Pool<PoolKind::average, true>>().kernel_name("cpu:global_average_pool"));
 
-  Op global_lp = pooling_operator("GlobalLpPool", 2, "the p-norm of each channel", float_dtypes);
+  Op global_lp = pooling_operator("GlobalLpPool", 2, float_dtypes)
+                     .doc("Computes the p-norm of each channel.")
+                     .formula("Y = (sum(|X|^p))^(1/p)")
+                     .shapes("Y has the dims of X, with extent 1 for each spatial axis");
   global_lp.attribute("p", 2).infer(infer_global_lp).cost<per_input_element<2>>();
   global_lp.example("f32[1,2,3] = -4 -3 3 -4 3 -3 -> f32[1,2,1] = 5.830952", "ONNX Runtime")
       .example("f32[2,1,2,3] = -4 -3 3 -4 3 -3 -4 0 0 -4 -3 3 -> f32[2,1,1,1] = 8.246211 7.071068", "ONNX Runtime")

@@ -151,14 +151,12 @@ Status global_lp_pool_gradient(GradientContext& g) {
 }
 
 void add_pooling_gradient(Builder& plugin) {
-  Op max = Op("MaxPoolGradient", "heddle");
-  max.doc(
-         "the gradient of MaxPool: each element of dY goes to the first of the largest elements of its window on X; without "
-         "kernel_shape the window is the whole channel")
-      .in("X", float_dtypes)
-      .not_differentiable()
-      .in("dY", float_dtypes)
-      .out("dX");
+  Op max = Op("MaxPoolGradient", "heddle")
+               .doc(
+                   "Computes the gradient of MaxPool: each element of dY goes to the first of the largest elements of its window of X. "
+                   "Without kernel_shape the window is the whole channel.")
+               .shapes("dX has the dims of X");
+  max.in("X", float_dtypes).not_differentiable().in("dY", float_dtypes).out("dX");
   add_windows(max);
   max.infer(infer_of_max).cost<taps_cost<1>>().gradient<of_max_gradient>();
   max.example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4, f32[1,1,5] = 1 2 3 4 5; kernel_shape=[3] -> f32[1,1,7] = 0 0 6 0 9 0 0", "by hand")
@@ -176,14 +174,12 @@ void add_pooling_gradient(Builder& plugin) {
           "by hand");
   plugin.add(max.cpu<PoolGradient<true>>().kernel_name("cpu:max_pool_gradient"));
 
-  Op average = Op("AveragePoolGradient", "heddle");
-  average
-      .doc(
-          "the gradient of AveragePool for an X of that shape: each element of dY is divided among its window; by divisor where that is "
-          "not 0; without kernel_shape the window is the whole channel")
-      .in("dY", float_dtypes)
-      .shape_operand("shape")
-      .out("dX");
+  Op average = Op("AveragePoolGradient", "heddle")
+                   .doc(
+                       "Computes the gradient of AveragePool: each element of dY is divided among its window, by divisor where that is not "
+                       "0. Without kernel_shape the window is the whole channel.")
+                   .shapes("dX has the dims that shape holds");
+  average.in("dY", float_dtypes).shape_operand("shape").out("dX");
   add_windows(average);
   average.attribute("count_include_pad", 0).attribute("divisor", 0);
   average.infer(infer_of_average).cost<taps_cost<0>>().gradient<of_average_gradient>();

@@ -103,7 +103,10 @@ Status dropout_gradient(GradientContext& g) {
 
 void add_dropout(Builder& plugin) {
   plugin.add(Op("Dropout", "", 13)
-                 .doc("the input, or in training mode a random part of it scaled by 1 / (1 - ratio)")
+                 .doc("Gives the input or, in training mode, a random part of it: each element is dropped with the probability `ratio`, "
+                      "and the others are scaled so that the mean stays.")
+                 .formula("output = data mask / (1 - ratio)")
+                 .shapes("output and mask have the dims of data")
                  .in("data", float_dtypes)
                  .optional("ratio", float_dtypes, nullptr)
                  .not_differentiable()

@@ -222,17 +222,17 @@ class Multinomial {
 
 using Defaults = std::array<std::pair<const char*, double>, 2>;
 
-Op random_operator(const char* name, const char* doc, const Defaults& attributes) {
+Op random_operator(const char* name, const Defaults& attributes) {
   Op op(name, "", 1);
-  op.doc(doc).traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
+  op.traits(HEDDLE_TRAIT_RANDOM).maybe("seed", HEDDLE_ATTRIBUTE_FLOAT).maybe("dtype", HEDDLE_ATTRIBUTE_INT);
   for (const auto& [attribute, value] : attributes) op.attribute(attribute, value);
   return op;
 }
 
-// Adds an operator whose shape is an attribute, or that of its input.
+// An operator whose shape is an attribute, or that of its input.
 template <Distribution distribution, ShapeOf shape_of>
-void add_numbers(Builder& plugin, const char* name, const char* doc, const Defaults& attributes, const char* example) {
-  Op op = random_operator(name, doc, attributes);
+Op numbers_operator(const char* name, const Defaults& attributes, const char* example) {
+  Op op = random_operator(name, attributes);
   if (shape_of == ShapeOf::attribute)
     op.required("shape", HEDDLE_ATTRIBUTE_INTS);
   else
@@ -244,24 +244,37 @@ void add_numbers(Builder& plugin, const char* name, const char* doc, const Defau
     op.example("; shape=[2,3] -> f32[2,3]", "by hand");
   else
     op.example_of_each(any_dtype, "$[2,3] = 1; dtype=1 -> f32[2,3]", "by hand");
-  plugin.add(op.example(example, "by hand"));
+  op.example(example, "by hand");
+  return op;
 }
 
 }  // namespace
 
 void add_random(Builder& plugin) {
   const Defaults normal = {{{"mean", 0.0}, {"scale", 1.0}}}, uniform = {{{"low", 0.0}, {"high", 1.0}}};
-  add_numbers<Distribution::normal, ShapeOf::attribute>(plugin, "RandomNormal", "normal numbers, mean + scale * z", normal,
-                                                        "; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]");
-  add_numbers<Distribution::normal, ShapeOf::input>(plugin, "RandomNormalLike", "normal numbers in the shape of the input", normal,
-                                                    "f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]");
-  add_numbers<Distribution::uniform, ShapeOf::attribute>(plugin, "RandomUniform", "uniform numbers in [low, high)", uniform,
-                                                         "; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]");
-  add_numbers<Distribution::uniform, ShapeOf::input>(plugin, "RandomUniformLike",
-                                                     "uniform numbers in [low, high) in the shape of the input", uniform,
-                                                     "f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]");
+  plugin.add(numbers_operator<Distribution::normal, ShapeOf::attribute>("RandomNormal", normal,
+                                                                        "; shape=[4], dtype=11, seed=3.0, mean=1.0, scale=2.0 -> f64[4]")
+                 .doc("Draws normally distributed numbers.")
+                 .formula("output = mean + scale z")
+                 .shapes("output has the dims of the attribute shape"));
+  plugin.add(numbers_operator<Distribution::normal, ShapeOf::input>("RandomNormalLike", normal,
+                                                                    "f64[3] = 0; seed=2.0, mean=1.0, scale=2.0 -> f64[3]")
+                 .doc("Draws normally distributed numbers in the dims of the input.")
+                 .formula("output = mean + scale z")
+                 .shapes("output has the dims of input"));
+  plugin.add(numbers_operator<Distribution::uniform, ShapeOf::attribute>("RandomUniform", uniform,
+                                                                         "; shape=[4], dtype=11, seed=3.0, low=1.0, high=2.0 -> f64[4]")
+                 .doc("Draws uniformly distributed numbers from low up to but without high.")
+                 .formula("output = low + (high - low) u")
+                 .shapes("output has the dims of the attribute shape"));
+  plugin.add(numbers_operator<Distribution::uniform, ShapeOf::input>("RandomUniformLike", uniform,
+                                                                     "f64[3] = 0; seed=2.0, low=1.0, high=2.0 -> f64[3]")
+                 .doc("Draws uniformly distributed numbers from low up to but without high, in the dims of the input.")
+                 .formula("output = low + (high - low) u")
+                 .shapes("output has the dims of input"));
   plugin.add(Op("Bernoulli", "", 15)
-                 .doc("1 with the probability given by the input, else 0")
+                 .doc("Draws 1 with the probability that the input gives, and 0 otherwise.")
+                 .shapes("output has the dims of input")
                  .traits(HEDDLE_TRAIT_RANDOM)
                  .in("input", float_dtypes, nullptr)
                  .not_differentiable()
@@ -273,7 +286,8 @@ void add_random(Builder& plugin) {
                  .example("f32[4] = 0 1 1 0; seed=1.0 -> f32[4] = 0 1 1 0", "by hand")
                  .example("f32[3] = 1 0 1; dtype=7 -> i64[3] = 1 0 1", "by hand"));
   plugin.add(Op("Multinomial", "", 7)
-                 .doc("classes drawn with probabilities proportional to exp(input)")
+                 .doc("Draws classes with probabilities that are proportional to exp(input).")
+                 .shapes("input is [batches, classes]; output is [batches, sample_size]")
                  .traits(HEDDLE_TRAIT_RANDOM)
                  .in("input", float_dtypes, nullptr)
                  .out("output", {}, index_dtypes, nullptr)

@@ -285,10 +285,10 @@ class Recurrent {
 };
 
 template <class CellKind>
-Op recurrent_operator(const char* name, const char* doc) {
+Op recurrent_operator(const char* name) {
   constexpr heddle_dtype_set floats = dtypes<float, double>();
   Op op(name, "", 14);
-  op.doc(doc).in("X", floats).in("W", floats).in("R", floats).optional("B", floats);
+  op.in("X", floats).in("W", floats).in("R", floats).optional("B", floats);
   op.optional("sequence_lens", dtypes<int32_t>(), nullptr).optional("initial_h", floats);
   if (CellKind::gates == 4) op.optional("initial_c", floats).optional("P", floats);
   op.optional_out("Y", {}, floats).optional_out("Y_h", {}, floats);
@@ -307,28 +307,35 @@ Op recurrent_operator(const char* name, const char* doc) {
 }  // namespace
 
 void add_recurrent(Builder& plugin) {
+  plugin.add(recurrent_operator<RnnCell>("RNN")
+                 .doc("Runs a simple recurrent layer over sequences, forward, reverse or in both directions. \"sums\", an output that ONNX "
+                      "has not, keeps for the gradient what the functions are applied to.")
+                 .formula("H_t = f(X_t W^T + H_(t-1) R^T + biases)")
+                 .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h is [directions, batches, hidden], "
+                         "sums [times, batches, directions sums hidden]. With layout 1 batches come first")
+                 .gradient<rnn_gradient>()
+                 .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
+                          " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728, f32[2,1,2] = "
+                          "-0.5 -1.25 2.443083 -0.9638129",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[3,2,1] = 1 0.5 -2 1 0.5 -1, f32[2,1,1] = 0.5 -1, f32[2,1,1] = 0.25 0.5, "
+                          "f32[2,2] = 0.25 -0.5 0.5 0.25, i32[2] = 3 2, f32[2,2,1] = 0.5 -1 1 0; direction=\"bidirectional\", "
+                          "activations=[\"Tanh\",\"LeakyRelu\"], activation_alpha=[0.5], clip=1.5, hidden_size=1"
+                          " -> f32[3,2,2,1] = 0.3583574 -0.2449187 0.5 0.1875 -0.8211737 0.1865596 1.5 -0.125 -0.2024572 0 0.75 0, "
+                          "f32[2,2,1] = -0.2024572 0.1865596 0.5 0.1875",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[2,2,1] = 1 2 -1 0.5, f32[1,1,1] = 0.5, f32[1,1,1] = 1, -, -, f32[2,1,1] = 0.5 -1; "
+                          "activations=[\"ScaledTanh\"], activation_alpha=[2], activation_beta=[0.5], direction=\"reverse\", layout=1"
+                          " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
+                          "NumPy by the formulas of ONNX, ONNX Runtime"));
   plugin.add(
-      recurrent_operator<RnnCell>(
-          "RNN", "a simple recurrent layer; \"sums\", which ONNX has not, is what its functions are applied to, kept for its gradient")
-          .gradient<rnn_gradient>()
-          .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
-                   " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728, f32[2,1,2] = "
-                   "-0.5 -1.25 2.443083 -0.9638129",
-                   "NumPy by the formulas of ONNX, ONNX Runtime")
-          .example("f32[3,2,1] = 1 0.5 -2 1 0.5 -1, f32[2,1,1] = 0.5 -1, f32[2,1,1] = 0.25 0.5, "
-                   "f32[2,2] = 0.25 -0.5 0.5 0.25, i32[2] = 3 2, f32[2,2,1] = 0.5 -1 1 0; direction=\"bidirectional\", "
-                   "activations=[\"Tanh\",\"LeakyRelu\"], activation_alpha=[0.5], clip=1.5, hidden_size=1"
-                   " -> f32[3,2,2,1] = 0.3583574 -0.2449187 0.5 0.1875 -0.8211737 0.1865596 1.5 -0.125 -0.2024572 0 0.75 0, "
-                   "f32[2,2,1] = -0.2024572 0.1865596 0.5 0.1875",
-                   "NumPy by the formulas of ONNX, ONNX Runtime")
-          .example("f32[2,2,1] = 1 2 -1 0.5, f32[1,1,1] = 0.5, f32[1,1,1] = 1, -, -, f32[2,1,1] = 0.5 -1; "
-                   "activations=[\"ScaledTanh\"], activation_alpha=[2], activation_beta=[0.5], direction=\"reverse\", layout=1"
-                   " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
-                   "NumPy by the formulas of ONNX, ONNX Runtime"));
-  plugin.add(
-      recurrent_operator<GruCell>(
-          "GRU",
-          "a layer of gated recurrent units; \"sums\", which ONNX has not, is what its functions are applied to, kept for its gradient")
+      recurrent_operator<GruCell>("GRU")
+          .doc("Runs a layer of gated recurrent units (Cho et al. 2014) over sequences, forward, reverse or in both directions. \"sums\", "
+               "an output that ONNX has not, keeps for the gradient what the functions are applied to.")
+          .formula(
+              "z, r = f(X_t W_zr^T + H_(t-1) R_zr^T + biases); h = g(X_t W_h^T + (r H_(t-1)) R_h^T + biases); H_t = (1 - z) h + z H_(t-1)")
+          .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h is [directions, batches, hidden], sums "
+                  "[times, batches, directions sums hidden]. With layout 1 batches come first")
           .gradient<gru_gradient>()
           .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
                    " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892, f32[2,1,4] = -0.5 -1.25 0.5 0 2.393825 "
@@ -345,9 +352,14 @@ void add_recurrent(Builder& plugin) {
                    " -> f32[1,2,2,1] = 0.2855978 -0.06316098 0.4309855 -0.0447011, f32[1,2,1] = 0.4309855 -0.06316098",
                    "NumPy by the formulas of ONNX, ONNX Runtime"));
   plugin.add(
-      recurrent_operator<LstmCell>("LSTM",
-                                   "a layer of long short-term memory cells; \"sums\", which ONNX has not, is what its functions are "
-                                   "applied to, kept for its gradient")
+      recurrent_operator<LstmCell>("LSTM")
+          .doc("Runs a layer of long short-term memory cells (Hochreiter and Schmidhuber 1997) over sequences, forward, reverse or in both "
+               "directions, with peepholes P. \"sums\", an output that ONNX has not, keeps for the gradient what the functions are applied "
+               "to.")
+          .formula("i, o, f = f(X_t W_iof^T + H_(t-1) R_iof^T + P C + biases); c = g(X_t W_c^T + H_(t-1) R_c^T + biases); C_t = f C_(t-1) "
+                   "+ i c; H_t = o h(C_t)")
+          .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h and Y_c are [directions, batches, "
+                  "hidden], sums [times, batches, directions sums hidden]. With layout 1 batches come first")
           .gradient<lstm_gradient>()
           .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,4,2] = 0.5 1 -1 0.25 1 0.5 0.25 -0.5, f32[1,4,1] = 0.5 -0.5 2 1"
                    " -> f32[2,1,1,1] = 0.05240172 -0.1932892, f32[1,1,1] = -0.1932892, f32[1,1,1] = -0.413818, f32[2,1,4] = -0.5 -1.25 0.5 "

@@ -292,10 +292,10 @@ class RecurrentGradient {
 };
 
 template <class CellKind>
-Op gradient_operator(const char* name, const char* doc) {
+Op gradient_operator(const char* name) {
   constexpr heddle_dtype_set floats = dtypes<float, double>();
   Op op(name, "heddle");
-  op.doc(doc).in("sums", floats).in("R", floats).optional("sequence_lens", dtypes<int32_t>(), nullptr);
+  op.in("sums", floats).in("R", floats).optional("sequence_lens", dtypes<int32_t>(), nullptr);
   op.optional("initial_h", floats).optional("dY", floats).optional("dY_h", floats).optional("dsums", floats);
   if (CellKind::has_cell) op.optional("initial_c", floats).optional("dY_c", floats).optional("P", floats);
   op.out("dgates", {}, floats).out("states", {}, floats).out("dinitial_h", {}, floats);
@@ -315,8 +315,10 @@ Op gradient_operator(const char* name, const char* doc) {
 void add_recurrent_gradient(Builder& plugin) {
   constexpr const char* source = "PyTorch's autograd of the formulas of ONNX";
   plugin.add(
-      gradient_operator<RnnGradientCell>(
-          "RnnGradient", "of RNN: the gradient of what it keeps, that of the initial state, and the states before each step")
+      gradient_operator<RnnGradientCell>("RnnGradient")
+          .doc("Computes the gradients of RNN's sums and of its initial state, and gives the states before each step.")
+          .shapes("dgates is [times, batches, directions gates hidden], states [times, batches, directions hidden], dinitial_h "
+                  "[directions, batches, hidden]. With layout 1 batches come first")
           .example("f32[2,1,2] = -0.5 1 0.25 -0.75, f32[1,2,2] = -0.75 0.5 0.5 1, -, -, f32[2,1,1,2] = 0.5 0.75 1 1.5, -, f32[2,1,2] = "
                    "0.25 -0.5 1 0.75 -> f32[2,1,2] = 0.1457392 0.9131659 1.940015 1.644879, f32[2,1,2] = 0 0 -0.4621172 0.7615942, "
                    "f32[1,1,2] = 0.3472785 0.9860355",
@@ -331,10 +333,11 @@ void add_recurrent_gradient(Builder& plugin) {
               "-0.9400148 -0.375, f32[1,2,2] = 0 -1 0.7167148 0, f32[1,2,1] = -3.277193 0.75",
               source));
   plugin.add(
-      gradient_operator<GruGradientCell>(
-          "GruGradient",
-          "of GRU: the gradient of what it keeps for its gates, that of the initial state, the states before each step, and what of the "
-          "hidden gate's product with R differs: the scaled states or, with linear_before_reset, its gradient")
+      gradient_operator<GruGradientCell>("GruGradient")
+          .doc("Computes the gradients of GRU's gates and of its initial state, and gives the states before each step, and what of the "
+               "hidden gate's product with R differs: the scaled states or, with linear_before_reset, its gradient.")
+          .shapes("dgates is [times, batches, directions gates hidden], states and hidden_part are [times, batches, directions hidden], "
+                  "dinitial_h is [directions, batches, hidden]. With layout 1 batches come first")
           .example("f32[2,1,4] = 1 0.25 -0.5 0.5 1 0.5 -0.75 -0.25, f32[1,3,1] = -0.75 0.75 -0.75, -, -, f32[2,1,1,1] = -2 -1.5, -, "
                    "f32[2,1,4] = 0.25 0.5 -0.25 1 -0.5 0.75 0.5 -1 -> f32[2,1,3] = -0.0010809 0.5 -0.8344929 -0.6506637 0.7848875 0.25933, "
                    "f32[2,1,1] = 0 -0.1242824, f32[1,1,1] = -0.7304079, f32[2,1,1] = 0.5 -0.25",
@@ -353,9 +356,11 @@ void add_recurrent_gradient(Builder& plugin) {
               "f32[1,2,1] = -0.3711874 -0.2168952, f32[1,2,2] = -0.25 -1 -2 1",
               source));
   plugin.add(
-      gradient_operator<LstmGradientCell>("LstmGradient",
-                                          "of LSTM: the gradient of what it keeps, those of the initial states and, for each batch entry, "
-                                          "of the peepholes, and the states before each step")
+      gradient_operator<LstmGradientCell>("LstmGradient")
+          .doc("Computes the gradients of LSTM's gates, of its initial states and, for each batch entry, of its peepholes, and gives the "
+               "states before each step.")
+          .shapes("dgates is [times, batches, directions gates hidden], states [times, batches, directions hidden], dinitial_h and "
+                  "dinitial_c are [directions, batches, hidden], dP is [directions, batches, 3 hidden]. With layout 1 batches come first")
           .example("f32[2,1,4] = -2 -0.5 2 0.75 1.5 1.5 0.25 2, f32[1,4,1] = 0.5 -1 0.5 -0.75, -, -, f32[2,1,1,1] = 0.75 0.25, -, "
                    "f32[2,1,4] = 0.25 0.5 -0.25 1 -0.5 0.75 0.5 -1 -> f32[2,1,4] = 0.2723537 0.5129419 -0.25 1.023838 -0.4842357 0.7753872 "
                    "0.5020432 -0.9936669, f32[2,1,1] = 0 0.02852972, f32[1,1,1] = -1.269644, f32[1,1,1] = 0.295248, f32[1,1,3] = "

@@ -130,7 +130,7 @@ Status infer_arg(InferContext& context) {
 }
 
 template <Extremum extremum>
-void add_extremum(Builder& plugin, const char* name, std::initializer_list<const char*> examples) {
+Op extremum_operator(const char* name, std::initializer_list<const char*> examples) {
   Op op(name, "", 13);
   op.in("data", numeric_dtypes)
       .out_as("reduced", HEDDLE_I64)
@@ -140,20 +140,24 @@ void add_extremum(Builder& plugin, const char* name, std::initializer_list<const
       .infer(infer_arg)
       .cpu<ArgExtremum<extremum>>();
   for (const char* text : examples) op.example(text, "ONNX Runtime");
-  plugin.add(op);
+  return op;
 }
 
 }  // namespace
 
 void add_argmax(Builder& plugin) {
-  add_extremum<Extremum::maximum>(
-      plugin, "ArgMax",
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 1 0", "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 2",
-       "i32[3] = 1 0 1 -> i64[1] = 0"});
-  add_extremum<Extremum::minimum>(
-      plugin, "ArgMin",
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 0 1", "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 0 1",
-       "i32[3] = 1 0 1 -> i64[1] = 1"});
+  plugin.add(
+      extremum_operator<Extremum::maximum>(
+          "ArgMax", {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 1 0",
+                     "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 2", "i32[3] = 1 0 1 -> i64[1] = 0"})
+          .doc("Finds where the largest element along an axis is. Of equal ones it is the first or, with select_last_index 1, the last.")
+          .shapes("reduced has the dims of data; the axis has extent 1, or is left out with keepdims 0"));
+  plugin.add(
+      extremum_operator<Extremum::minimum>(
+          "ArgMin", {"f32[2,3] = -4 -3 3 -4 3 -3 -> i64[1,3] = 0 0 1",
+                     "f32[2,3] = 1 3 3 0 0 2; axis=-1, keepdims=0, select_last_index=1 -> i64[2] = 0 1", "i32[3] = 1 0 1 -> i64[1] = 1"})
+          .doc("Finds where the smallest element along an axis is. Of equal ones it is the first or, with select_last_index 1, the last.")
+          .shapes("reduced has the dims of data; the axis has extent 1, or is left out with keepdims 0"));
 }
 
 }  // namespace heddle::cpu

@@ -87,7 +87,10 @@ Status cumsum_gradient(GradientContext& g) {
 
 void add_cumsum(Builder& plugin) {
   plugin.add(Op("CumSum", "", 14)
-                 .doc("sums of all elements up to each one along axis")
+                 .doc("Adds up the elements along an axis up to each one: without the element itself with exclusive 1, from the end with "
+                      "reverse 1.")
+                 .formula("y[i] = x[0] + ... + x[i]")
+                 .shapes("y has the dims of x")
                  .in("x", numeric_dtypes)
                  .in("axis", index_dtypes, nullptr)
                  .on_host()

@@ -90,7 +90,7 @@ Status reduction_gradient(GradientContext& g) {
 }
 
 template <const Reduction& reduction, int operations = 1>
-void add_reduction(Builder& plugin, const char* name, int32_t version, heddle_dtype_set set, std::initializer_list<const char*> examples) {
+Op reduction_operator(const char* name, int32_t version, heddle_dtype_set set, std::initializer_list<const char*> examples) {
   Op op(name, "", version);
   op.in("data", set)
       .shape_operand("axes", dtypes<int64_t>(), true)
@@ -98,58 +98,94 @@ void add_reduction(Builder& plugin, const char* name, int32_t version, heddle_dt
       .attribute("keepdims", 1)
       .attribute("noop_with_empty_axes", 0)
       .precision(HEDDLE_PRECISION_FULL)
-      .infer(infer_reduce);
+      .infer(infer_reduce)
+      .shapes(
+          "reduced has the dims of data; the axes that are reduced have extent 1, or are left out with keepdims 0. Without axes all are "
+          "reduced, or none with noop_with_empty_axes 1");
   op.cost<per_input_element<operations>>();
   op.gradient<reduction_gradient<reduction>>();
   op.cpu<ReduceKernel<reduction>>();
   for (const char* text : examples) op.example(text, "ONNX Runtime");
-  plugin.add(op);
+  return op;
+}
+
+void declare_norms(Builder& plugin) {
+  plugin.add(
+      reduction_operator<reduce_l1, 2>(
+          "ReduceL1", 18, numeric_dtypes,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 20", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 10",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 4 3 3 4 3 3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"})
+          .doc("Adds the magnitudes of elements along axes.")
+          .formula("reduced = sum(|data|)"));
+  plugin.add(
+      reduction_operator<reduce_l2, 2>(
+          "ReduceL2", 18, numeric_dtypes,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 8.246211", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 5.830952",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 4 3 3 4 3 3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"})
+          .doc("Computes the Euclidean norm along axes.")
+          .formula("reduced = sqrt(sum(data^2))"));
+  plugin.add(
+      reduction_operator<reduce_log_sum>(
+          "ReduceLogSum", 18, numeric_dtypes,
+          {"f32[2,3] = 1 3 3 1 5 7 -> f32[1,1] = 2.995732", "f32[2,3] = 1 3 3 1 5 7, i64[1] = -1; keepdims=0 -> f32[2] = 1.94591 2.564949",
+           "f32[2,3] = 1 3 3 1 5 7; noop_with_empty_axes=1 -> f32[2,3] = 0 1.098612 1.098612 0 1.609438 1.94591",
+           "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 0"})
+          .doc("Computes the logarithm of the sum of elements along axes.")
+          .formula("reduced = ln(sum(data))"));
+  plugin.add(reduction_operator<reduce_log_sum_exp, 3>("ReduceLogSumExp", 18, float_dtypes,
+                                                       {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 3.696532",
+                                                        "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 3.003385",
+                                                        "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3"})
+                 .doc("Computes the logarithm of the sum of exponentials along axes, without overflow.")
+                 .formula("reduced = ln(sum(exp(data)))"));
+  plugin.add(
+      reduction_operator<reduce_sum_square, 2>(
+          "ReduceSumSquare", 18, numeric_dtypes,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 68", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 34",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 16 9 9 16 9 9", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"})
+          .doc("Adds the squares of elements along axes.")
+          .formula("reduced = sum(data^2)"));
 }
 
 }  // namespace
 
 void add_reduce(Builder& plugin) {
-  add_reduction<reduce_sum>(
-      plugin, "ReduceSum", 13, numeric_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = -8", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = -4",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"});
-  add_reduction<reduce_mean>(
-      plugin, "ReduceMean", 18, numeric_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = -1.333333", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = -1.333333",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"});
-  add_reduction<reduce_max>(
-      plugin, "ReduceMax", 18, any_dtype,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 3", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 3",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"});
-  add_reduction<reduce_min>(
-      plugin, "ReduceMin", 18, any_dtype,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = -4", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = -4",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"});
-  add_reduction<reduce_product>(
-      plugin, "ReduceProd", 18, numeric_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 1296", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 36",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"});
-  add_reduction<reduce_l1, 2>(
-      plugin, "ReduceL1", 18, numeric_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 20", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 10",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 4 3 3 4 3 3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"});
-  add_reduction<reduce_l2, 2>(
-      plugin, "ReduceL2", 18, numeric_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 8.246211", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 5.830952",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 4 3 3 4 3 3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"});
-  add_reduction<reduce_log_sum>(
-      plugin, "ReduceLogSum", 18, numeric_dtypes,
-      {"f32[2,3] = 1 3 3 1 5 7 -> f32[1,1] = 2.995732", "f32[2,3] = 1 3 3 1 5 7, i64[1] = -1; keepdims=0 -> f32[2] = 1.94591 2.564949",
-       "f32[2,3] = 1 3 3 1 5 7; noop_with_empty_axes=1 -> f32[2,3] = 0 1.098612 1.098612 0 1.609438 1.94591",
-       "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 0"});
-  add_reduction<reduce_log_sum_exp, 3>(
-      plugin, "ReduceLogSumExp", 18, float_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 3.696532", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 3.003385",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3"});
-  add_reduction<reduce_sum_square, 2>(
-      plugin, "ReduceSumSquare", 18, numeric_dtypes,
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 68", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 34",
-       "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = 16 9 9 16 9 9", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"});
+  plugin.add(
+      reduction_operator<reduce_sum>(
+          "ReduceSum", 13, numeric_dtypes,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = -8", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = -4",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 2"})
+          .doc("Adds elements along axes.")
+          .formula("reduced = sum(data)"));
+  plugin.add(reduction_operator<reduce_mean>("ReduceMean", 18, numeric_dtypes,
+                                             {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = -1.333333",
+                                              "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = -1.333333",
+                                              "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3",
+                                              "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"})
+                 .doc("Averages elements along axes.")
+                 .formula("reduced = sum(data) / count"));
+  plugin.add(
+      reduction_operator<reduce_max>(
+          "ReduceMax", 18, any_dtype,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 3", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 3",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"})
+          .doc("Finds the largest element along axes.")
+          .formula("reduced = max(data)"));
+  plugin.add(
+      reduction_operator<reduce_min>(
+          "ReduceMin", 18, any_dtype,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = -4", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = -4",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"})
+          .doc("Finds the smallest element along axes.")
+          .formula("reduced = min(data)"));
+  plugin.add(
+      reduction_operator<reduce_product>(
+          "ReduceProd", 18, numeric_dtypes,
+          {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[1,1] = 1296", "f32[2,3] = -4 -3 3 -4 3 -3, i64[1] = -1; keepdims=0 -> f32[2] = 36",
+           "f32[2,3] = -4 -3 3 -4 3 -3; noop_with_empty_axes=1 -> f32[2,3] = -4 -3 3 -4 3 -3", "i32[2,3] = 1, i64[1] = 0 -> i32[1,3] = 1"})
+          .doc("Multiplies elements along axes.")
+          .formula("reduced = product(data)"));
+  declare_norms(plugin);
 }
 
 }  // namespace heddle::cpu

@@ -196,7 +196,7 @@ Status log_softmax_gradient(GradientContext& g) {
 }
 
 template <SoftmaxKind kind>
-void add_softmax_kind(Builder& plugin, const char* name, std::initializer_list<const char*> examples) {
+Op softmax_operator(const char* name, std::initializer_list<const char*> examples) {
   Op op(name, "", 13);
   op.in("input", float_dtypes)
       .out("output", same_as("input"), float_dtypes)
@@ -209,23 +209,30 @@ void add_softmax_kind(Builder& plugin, const char* name, std::initializer_list<c
   if (kind == softmax_plain) op.gradient<softmax_gradient>();
   if (kind == softmax_log) op.gradient<log_softmax_gradient>();
   for (const char* text : examples) op.example(text, "ONNX Runtime");
-  plugin.add(op);
+  return op;
 }
 
 }  // namespace
 
 void add_softmax(Builder& plugin) {
-  add_softmax_kind<softmax_plain>(
-      plugin, "Softmax",
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = 0.0009088005 0.002470376 0.9966208 0.0009088006 0.9966209 0.002470376",
-       "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = 0.0004557332 0.4223188 0.4997722 0.1553624 0.4997722 0.4223188"});
-  add_softmax_kind<softmax_log>(
-      plugin, "LogSoftmax",
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = -7.003385 -6.003385 -0.003384935 -7.003385 -0.003384816 -6.003385",
-       "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = -7.693603 -0.8619948 -0.6936029 -1.861995 -0.6936029 -0.8619948"});
-  add_softmax_kind<softmax_hard>(
-      plugin, "Hardmax",
-      {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = 0 0 1 0 1 0", "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = 0 1 1 0 0 0"});
+  plugin.add(
+      softmax_operator<softmax_plain>(
+          "Softmax", {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = 0.0009088005 0.002470376 0.9966208 0.0009088006 0.9966209 0.002470376",
+                      "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = 0.0004557332 0.4223188 0.4997722 0.1553624 0.4997722 0.4223188"})
+          .doc("Computes exponentials that are divided by their sum along an axis, so that they add up to 1.")
+          .formula("output = exp(input) / sum(exp(input))")
+          .shapes("output has the dims of input"));
+  plugin.add(softmax_operator<softmax_log>(
+                 "LogSoftmax",
+                 {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = -7.003385 -6.003385 -0.003384935 -7.003385 -0.003384816 -6.003385",
+                  "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = -7.693603 -0.8619948 -0.6936029 -1.861995 -0.6936029 -0.8619948"})
+                 .doc("Computes the logarithms of Softmax along an axis, without loss where they are very negative.")
+                 .formula("output = input - ln(sum(exp(input)))")
+                 .shapes("output has the dims of input"));
+  plugin.add(softmax_operator<softmax_hard>("Hardmax", {"f32[2,3] = -4 -3 3 -4 3 -3 -> f32[2,3] = 0 0 1 0 1 0",
+                                                        "f32[3,2] = -4 -3 3 -4 3 -3; axis=0 -> f32[3,2] = 0 1 1 0 0 0"})
+                 .doc("Is 1 at the first of the largest elements along an axis, and 0 elsewhere.")
+                 .shapes("output has the dims of input"));
 }
 
 }  // namespace heddle::cpu

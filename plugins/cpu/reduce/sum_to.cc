@@ -57,7 +57,8 @@ Status infer_sum_to(InferContext& context) {
 
 void add_sum_to(Builder& plugin) {
   plugin.add(Op("SumTo", "heddle")
-                 .doc("the sum over what broadcasting a tensor of shape to the data's shape repeats: the gradient of Expand")
+                 .doc("Adds up what broadcasting a tensor of dims `shape` to those of data repeats. It is the gradient of Expand.")
+                 .shapes("summed has the dims that shape holds")
                  .in("data", numeric_dtypes)
                  .shape_operand("shape", dtypes<int64_t>())
                  .out("summed", {}, numeric_dtypes)

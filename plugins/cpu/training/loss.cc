@@ -140,7 +140,10 @@ Status loss_gradient(GradientContext& g) {
 void add_loss(Builder& plugin) {
   plugin.add(
       Op("NegativeLogLikelihoodLoss", "", 13)
-          .doc("-weight[target] * input[target], per position, summed or averaged")
+          .doc("Computes the negative log-likelihood of targets, for each position, or their sum or mean as `reduction` says. Targets "
+               "equal to ignore_index do not count.")
+          .formula("loss = -weight[target] input[target]")
+          .shapes("input is [N, C, ...], target is [N, ...]; loss has the dims of target with reduction \"none\", else it is one number")
           .in("input", float_dtypes)
           .in("target", index_dtypes, nullptr)
           .optional("weight", float_dtypes)
@@ -159,7 +162,11 @@ void add_loss(Builder& plugin) {
                    "reduction=\"none\" -> f32[2,2] = 1 0.125 0.375 0",
                    "NumPy, ONNX Runtime, ONNX reference"));
   plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13)
-                 .doc("the negative log-likelihood of log-softmax(scores), and these logarithms")
+                 .doc("Computes the cross entropy of the softmax of scores with labels, for each position, or their sum or mean as "
+                      "`reduction` says, and the logarithms of the softmax.")
+                 .formula("output = -weights[label] log_prob[label]; log_prob = scores - ln(sum(exp(scores)))")
+                 .shapes("scores is [N, C, ...], labels is [N, ...]; output has the dims of labels with reduction \"none\", else it is one "
+                         "number; log_prob has those of scores")
                  .in("scores", float_dtypes)
                  .in("labels", index_dtypes, nullptr)
                  .optional("weights", float_dtypes)

@@ -213,10 +213,9 @@ class LabelMeanGradient {
 };
 
 template <bool softmax>
-Op loss_gradient_operator(const char* name, const char* doc) {
+Op loss_gradient_operator(const char* name) {
   Op op(name, "heddle");
-  op.doc(doc)
-      .in("scores", float_dtypes)
+  op.in("scores", float_dtypes)
       .in("labels", index_dtypes, nullptr)
       .in("dloss", float_dtypes)
       .optional("weights", float_dtypes)
@@ -232,15 +231,18 @@ Op loss_gradient_operator(const char* name, const char* doc) {
 
 void add_loss_gradient(Builder& plugin) {
   plugin.add(
-      loss_gradient_operator<false>("NegativeLogLikelihoodLossGradient",
-                                    "the gradient of the input of NegativeLogLikelihoodLoss, of each position or of their sum")
+      loss_gradient_operator<false>("NegativeLogLikelihoodLossGradient")
+          .doc("Computes the gradient of the input of NegativeLogLikelihoodLoss, of each position or of their sum.")
+          .shapes("dscores has the dims of scores")
           .example("f32[2,3] = -0.5 -1 -2 -1.5 -0.25 -3, i64[2] = 0 2, f32[] = 2 -> f32[2,3] = -2 0 0 0 0 -2", "by hand")
           .example("f32[2,2,2], i64[2,2] = 0 1 1 -1, f32[2,2] = 1 2 3 4, f32[2] = 2 0.5; ignore_index=-1 -> f32[2,2,2] = -2 0 0 -1 0 "
                    "0 -1.5 0",
                    "by hand"));
   plugin.add(
-      loss_gradient_operator<true>("SoftmaxCrossEntropyLossGradient",
-                                   "the gradient of the scores of SoftmaxCrossEntropyLoss, of each position or of their sum")
+      loss_gradient_operator<true>("SoftmaxCrossEntropyLossGradient")
+          .doc("Computes the gradient of the scores of SoftmaxCrossEntropyLoss, of each position or of their sum.")
+          .formula("dscores = dloss weights[label] (softmax(scores) - onehot(label))")
+          .shapes("dscores has the dims of scores")
           .example("f32[2,3] = 1 0 -1 0.5 2 0, i64[2] = 0 2, f32[] = 1 -> f32[2,3] = -0.334759 0.2447285 0.09003057 0.1642516 0.7361247 "
                    "-0.900376352",
                    "by hand")
@@ -248,7 +250,8 @@ void add_loss_gradient(Builder& plugin) {
                    "0.5 0 0.5 -0.5 0",
                    "by hand"));
   plugin.add(Op("LabelMeanGradient", "heddle")
-                 .doc("dloss divided by the weights of all labels that count: from the gradient of a mean to that of the sum")
+                 .doc("Divides dloss by the weights of all labels that count: it turns the gradient of a mean into that of the sum.")
+                 .shapes("dsum has no dims: it is one number")
                  .in("dloss", float_dtypes)
                  .in("labels", index_dtypes, nullptr)
                  .optional("weights", float_dtypes)

@@ -231,10 +231,10 @@ Status infer_rows_update(InferContext& context) {
 }
 
 template <const OptimizerSchema& schema>
-Op rows_update_operator(const char* name, const char* doc) {
+Op rows_update_operator(const char* name) {
   constexpr heddle_dtype_set floats = dtypes<float, double>();
   Op op(name, "heddle");
-  op.doc(doc).in("w", floats);
+  op.in("w", floats);
   for (uint32_t s = 0; s < schema.state_count(); ++s) op.in(schema.states[s], floats);
   op.in("indices", index_dtypes, nullptr).indexes("w", 0).in("values", floats).in("lr", float_dtypes, nullptr);
   if (schema.has_step()) op.in("step", dtypes<int64_t>(), nullptr);
@@ -255,10 +255,10 @@ Op rows_update_operator(const char* name, const char* doc) {
 
 void add_optimizer_rows(Builder& plugin) {
   plugin.add(
-      rows_update_operator<plain_rule>("SgdUpdateRows",
-                                       "SGD on the rows of w that indices name, each with the sum of its values. With bags the value of an "
-                                       "index is the row of values of its bag, times its weight; so in the updates by rows below, too. "
-                                       "apply, a bool: where it is false, nothing is changed")
+      rows_update_operator<plain_rule>("SgdUpdateRows")
+          .doc("Makes a step of gradient descent on the rows of w that indices name, each with the sum of its values. With bags the value "
+               "of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
+          .formula("w[i] -= lr (g[i] + weight_decay w[i])")
           .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[3,2] = 1 2 4 4 3 2, f32[] = 0.5 -> f32[3,2] = -1 0 3 4 3 4", "by hand")
           .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f32[2] = 1 1", "by hand")
           .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2", "by hand")
@@ -267,8 +267,9 @@ void add_optimizer_rows(Builder& plugin) {
           .example("f32[3,1] = 1 2 3, i32[3] = 2 0 2, f32[2,1] = 2 4, f32[] = 0.5, i64[3] = 0 1 1, f32[3] = 3 0.5 -1 -> f32[3,1] = 0 2 2",
                    "by hand"));
   plugin.add(
-      rows_update_operator<momentum_rule>("MomentumUpdateRows",
-                                          "MomentumUpdate on the rows of w and velocity that indices name, each with the sum of its values")
+      rows_update_operator<momentum_rule>("MomentumUpdateRows")
+          .doc("Makes the step of MomentumUpdate on the rows of w and velocity that indices name, each with the sum of its values. With "
+               "bags the value of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
           .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
                    "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 4 4 4, i64[3] = 2 0 2, f32[3,1] = 1 2 3, f32[] = 0.5; momentum=0.5 -> f32[3,1] = -1 2 "
@@ -281,9 +282,10 @@ void add_optimizer_rows(Builder& plugin) {
                    "momentum=0.5 -> f32[3,1] = -1 2 0.75, f32[3,1] = 4 4 4.5",
                    "by hand"));
   plugin.add(
-      rows_update_operator<adagrad_rule>("AdagradUpdateRows",
-                                         "AdagradUpdate on the rows of w that indices name, each with the sum of its values; rowwise: "
-                                         "squares has one number for each row, to which the mean of the row's squares is added")
+      rows_update_operator<adagrad_rule>("AdagradUpdateRows")
+          .doc("Makes the step of AdagradUpdate on the rows of w that indices name, each with the sum of its values. With rowwise 1, "
+               "squares has one number for each row, to which the mean of the row's squares is added. With bags the value of an index is "
+               "the row of values of its bag, times its weight. With apply false nothing is changed.")
           .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
                    "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 1 -2 2, f32[] = 0.5; epsilon=1 -> f32[3,1] = 0.7 2 "
@@ -299,8 +301,9 @@ void add_optimizer_rows(Builder& plugin) {
                    "epsilon=1 -> f32[3,1] = 0.7 2 3.333333, f32[3,1] = 16 8 4",
                    "by hand"));
   plugin.add(
-      rows_update_operator<rms_prop_rule>("RmsPropUpdateRows",
-                                          "RmsPropUpdate on the rows of w and squares that indices name, each with the sum of its values")
+      rows_update_operator<rms_prop_rule>("RmsPropUpdateRows")
+          .doc("Makes the step of RmsPropUpdate on the rows of w and squares that indices name, each with the sum of its values. With bags "
+               "the value of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
           .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
                    "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 2 -2 3, f32[] = 0.5; alpha=0.5, epsilon=1 -> f32[3,1] "
@@ -313,10 +316,10 @@ void add_optimizer_rows(Builder& plugin) {
                    "alpha=0.5, epsilon=1 -> f32[3,1] = 0.5 2 3.414214, f32[3,1] = 16 8 2",
                    "by hand"));
   plugin.add(
-      rows_update_operator<adam_rule>("AdamUpdateRows",
-                                      "AdamUpdate on the rows of w that indices name, each with the sum of its values; as "
-                                      "torch.optim.SparseAdam, with lr * sqrt(1 - beta2^step) / (1 - beta1^step) * mean / "
-                                      "(sqrt(squares) + epsilon) as the step")
+      rows_update_operator<adam_rule>("AdamUpdateRows")
+          .doc("Makes the step of torch.optim.SparseAdam on the rows of w that indices name, each with the sum of its values. With bags "
+               "the value of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
+          .formula("mean and squares as in AdamUpdate; w -= lr sqrt(1 - beta2^step) / (1 - beta1^step) mean / (sqrt(squares) + epsilon)")
           .example("f32[2] = 1 2, f32[2] = 4 2, f32[2] = 3 1, i32[1] = 1, f32[1] = 1, f32[] = 0.5, i64[] = 1, -, -, bool[] = 0 -> f32[2] = "
                    "1 2, f32[2] = 4 2, f32[2] = 3 1",
                    "by hand")

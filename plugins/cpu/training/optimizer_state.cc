@@ -69,10 +69,10 @@ Status infer_state_update(InferContext& context) {
 }
 
 template <const OptimizerSchema& schema>
-Op state_update_operator(const char* name, const char* doc) {
+Op state_update_operator(const char* name) {
   constexpr heddle_dtype_set floats = dtypes<float, double>();
   Op op(name, "heddle");
-  op.doc(doc).in("w", floats);
+  op.in("w", floats);
   for (uint32_t s = 0; s < schema.state_count(); ++s) op.in(schema.states[s], floats);
   op.in("g", floats).in("lr", float_dtypes, nullptr);
   if (schema.has_step()) op.in("step", dtypes<int64_t>(), nullptr);
@@ -89,10 +89,11 @@ Op state_update_operator(const char* name, const char* doc) {
 
 void add_optimizer_state(Builder& plugin) {
   plugin.add(
-      state_update_operator<momentum_rule>("MomentumUpdate",
-                                           "velocity = momentum * velocity + g, w -= lr * velocity (nesterov: lr * (g + momentum * "
-                                           "velocity)), where weight_decay * w is added to g; as torch.optim.SGD. apply, a bool: where it "
-                                           "is false, nothing is changed; so in the updates below, too")
+      state_update_operator<momentum_rule>("MomentumUpdate")
+          .doc("Makes a step of gradient descent with momentum, plain or Nesterov's, as torch.optim.SGD does. With apply false nothing is "
+               "changed.")
+          .formula("velocity = momentum velocity + g; w -= lr velocity, or with nesterov lr (g + momentum velocity), where weight_decay w "
+                   "is added to g first")
           .example("f32[2] = 1 2, f32[2] = 4 -2, f32[2] = 1 3, f32[] = 0.5; momentum=0.5 -> f32[2] = -0.5 1, f32[2] = 3 2", "by hand")
           .example("f32[2] = 1 2, f32[2] = 4 -2, f32[2] = 1 3, f32[] = 0.5, bool[] = 0; momentum=0.5 -> f32[2] = 1 2, f32[2] = 4 -2",
                    "by hand")
@@ -100,16 +101,17 @@ void add_optimizer_state(Builder& plugin) {
                    "-0.625 -0.75, f32[2] = 3.5 3",
                    "by hand"));
   plugin.add(
-      state_update_operator<adagrad_rule>("AdagradUpdate",
-                                          "squares += g^2, w -= lr * g / (sqrt(squares) + epsilon), where weight_decay * w is added to "
-                                          "g; as torch.optim.Adagrad")
+      state_update_operator<adagrad_rule>("AdagradUpdate")
+          .doc("Makes a step of Adagrad (Duchi et al. 2011), as torch.optim.Adagrad does. With apply false nothing is changed.")
+          .formula("squares += g^2; w -= lr g / (sqrt(squares) + epsilon), where weight_decay w is added to g first")
           .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 3 -2, f32[] = 0.5, bool[] = 0 -> f32[2] = 1 2, f32[2] = 7 0", "by hand")
           .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 3 -2, f32[] = 0.5; epsilon=1 -> f32[2] = 0.7 2.333333, f32[2] = 16 4", "by hand")
           .example("f64[1] = 2, f64[1] = 0, f64[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f64[1] = 1.500000000025, f64[1] = 4", "by hand"));
   plugin.add(
-      state_update_operator<rms_prop_rule>("RmsPropUpdate",
-                                           "squares = alpha * squares + (1 - alpha) * g^2, w -= lr * g / (sqrt(squares) + epsilon), "
-                                           "where weight_decay * w is added to g; as torch.optim.RMSprop")
+      state_update_operator<rms_prop_rule>("RmsPropUpdate")
+          .doc("Makes a step of RMSprop (Hinton 2012), as torch.optim.RMSprop does. With apply false nothing is changed.")
+          .formula(
+              "squares = alpha squares + (1 - alpha) g^2; w -= lr g / (sqrt(squares) + epsilon), where weight_decay w is added to g first")
           .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 3 -2, f32[] = 0.5, bool[] = 0 -> f32[2] = 1 2, f32[2] = 7 0", "by hand")
           .example("f32[2] = 1 2, f32[2] = 7 0, f32[2] = 5 -2, f32[] = 0.5; alpha=0.5, epsilon=1 -> f32[2] = 0.5 2.414214, f32[2] = 16 "
                    "2",
@@ -117,11 +119,11 @@ void add_optimizer_state(Builder& plugin) {
           .example("f32[1] = 2, f32[1] = 4, f32[1] = 1, f32[] = 0.5; alpha=0, weight_decay=0.5, epsilon=0 -> f32[1] = 1.5, f32[1] = 4",
                    "by hand"));
   plugin.add(
-      state_update_operator<adam_rule>("AdamUpdate",
-                                       "mean = beta1 * mean + (1 - beta1) * g, squares = beta2 * squares + (1 - beta2) * g^2, w -= lr "
-                                       "/ (1 - beta1^step) * mean / (sqrt(squares / (1 - beta2^step)) + epsilon), where weight_decay * "
-                                       "w is added to g; as torch.optim.Adam and, where the weight decay is decoupled and w is "
-                                       "multiplied by 1 - lr * weight_decay, AdamW. step counts from 1")
+      state_update_operator<adam_rule>("AdamUpdate")
+          .doc("Makes a step of Adam (Kingma and Ba 2015), as torch.optim.Adam does or, with decoupled_weight_decay 1, which multiplies w "
+               "by 1 - lr weight_decay instead, AdamW. step counts from 1. With apply false nothing is changed.")
+          .formula("mean = beta1 mean + (1 - beta1) g; squares = beta2 squares + (1 - beta2) g^2; w -= lr / (1 - beta1^step) mean / "
+                   "(sqrt(squares / (1 - beta2^step)) + epsilon), where weight_decay w is added to g first")
           .example(
               "f32[1] = 2, f32[1] = 1, f32[1] = 12, f32[1] = 2, f32[] = 0.5, i64[] = 1, bool[] = 0 -> f32[1] = 2, f32[1] = 1, f32[1] = 12",
               "by hand")

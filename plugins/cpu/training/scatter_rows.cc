@@ -126,29 +126,28 @@ Status infer_scatter_rows(InferContext& context) {
 
 void add_scatter_rows(Builder& plugin) {
   constexpr heddle_dtype_set floats = dtypes<float, double>();
-  plugin.add(
-      Op("ScatterAssign", "heddle")
-          .doc("Sets the rows of w that indices name to values, of which there is one for each index. Of several for one row the last "
-               "stays. apply, a bool: where it is false, nothing is changed")
-          .in("w")
-          .in("indices", index_dtypes, nullptr)
-          .indexes("w", 0)
-          .in("values")
-          .optional("apply", dtypes<bool>(), nullptr)
-          .out("new_w")
-          .updates("new_w", "w")
-          .infer(infer_scatter_rows<AssignPorts>)
-          .cost(scatter_cost<AssignPorts>)
-          .cpu<AppliedUpdate<ScatterRows<AssignPorts>, AssignPorts::apply>>()
-          .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7, bool[] = 0 -> i32[2] = 1 2", "by hand")
-          .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 0, f32[2,2] = 7 8 9 10 -> f32[3,2] = 9 10 3 4 7 8", "by hand")
-          .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7 -> i32[2] = 6 7", "by hand"));
+  plugin.add(Op("ScatterAssign", "heddle")
+                 .doc("Writes values to the rows of w that indices name. Of several values for one row the last stays. With apply false "
+                      "nothing is changed.")
+                 .formula("w[indices[i]] = values[i]")
+                 .in("w")
+                 .in("indices", index_dtypes, nullptr)
+                 .indexes("w", 0)
+                 .in("values")
+                 .optional("apply", dtypes<bool>(), nullptr)
+                 .out("new_w")
+                 .updates("new_w", "w")
+                 .infer(infer_scatter_rows<AssignPorts>)
+                 .cost(scatter_cost<AssignPorts>)
+                 .cpu<AppliedUpdate<ScatterRows<AssignPorts>, AssignPorts::apply>>()
+                 .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7, bool[] = 0 -> i32[2] = 1 2", "by hand")
+                 .example("f32[3,2] = 1 2 3 4 5 6, i64[2] = 2 0, f32[2,2] = 7 8 9 10 -> f32[3,2] = 9 10 3 4 7 8", "by hand")
+                 .example("i32[2] = 1 2, i32[3] = -1 0 -1, i32[3] = 5 6 7 -> i32[2] = 6 7", "by hand"));
   plugin.add(
       Op("ScatterWeightedSum", "heddle")
-          .doc("Each row of w that indices name becomes w_weight times itself and, for each pair that follows indices, its row of values "
-               "times "
-               "their weight. A row that is named several times is changed once for each index, in their order: w_weight scales it each "
-               "time")
+          .doc("Scales the rows of w that indices name, and adds rows of values with their weights, of which pairs follow indices. A row "
+               "that is named several times is changed once for each index, in their order: w_weight scales it each time.")
+          .formula("w[indices[i]] = w_weight w[indices[i]] + weight values[i] + ...")
           .in("w", floats)
           .in("w_weight", floats)
           .in("indices", index_dtypes, nullptr)

@@ -179,9 +179,10 @@ class SparseToDense {
 
 void add_sparse_to_dense(Builder& plugin) {
   plugin.add(Op("SparseToDense", "heddle")
-                 .doc("rows of zeros, to which each row of values is added where its index says, in the order of indices. There are as "
-                      "many rows as like has, of which nothing but the first extent is read, or, without it, as many as the greatest "
-                      "index needs. Every index is one of the rows: none counts from the end")
+                 .doc("Adds each row of values to a row of zeros where its index says, in the order of indices. None of the indices counts "
+                      "from the end.")
+                 .formula("dense[indices[i]] += values[i]")
+                 .shapes("dense has the dims of values, with as many rows as like has or, without it, as the greatest index needs")
                  .in("indices", index_dtypes, nullptr)
                  .in("values", numeric_dtypes)
                  .optional("like", any_dtype, nullptr)

@@ -74,7 +74,8 @@ class StepIncrement {
 
 void add_variable_updates(Builder& plugin) {
   plugin.add(Op("SgdUpdate", "heddle")
-                 .doc("w - lr * g, written to w. apply, a bool: where it is false, w stays as it is")
+                 .doc("Makes a step of gradient descent, and writes it to w. With apply false nothing is changed.")
+                 .formula("w -= lr g")
                  .in("w", float_dtypes)
                  .in("g", float_dtypes)
                  .in("lr", float_dtypes, nullptr)
@@ -87,7 +88,8 @@ void add_variable_updates(Builder& plugin) {
                  .example("f32[3] = 1 2 3, f32[3] = 0.5 -1 2, f32[] = 0.5 -> f32[3] = 0.75 2.5 2", "by hand")
                  .example("f32[2,2] = 1 2 3 4, f32[2,2] = 4 0 -4 8, bf16[1] = 0.25 -> f32[2,2] = 0 2 4 2", "by hand"));
   plugin.add(Op("Assign", "heddle")
-                 .doc("value, written to the variable. apply, a bool: where it is false, the variable stays as it is")
+                 .doc("Writes value to the variable. With apply false the variable stays as it is.")
+                 .formula("variable = value")
                  .in("variable")
                  .in("value")
                  .optional("apply", dtypes<bool>(), nullptr)
@@ -99,7 +101,8 @@ void add_variable_updates(Builder& plugin) {
                  .example("f32[2,2] = 1 2 3 4, f32[2,2] = 5 -6 0 0.5 -> f32[2,2] = 5 -6 0 0.5", "by hand")
                  .example("i32[3] = 1 2 3, i32[3] = 7 0 5 -> i32[3] = 7 0 5", "by hand"));
   plugin.add(Op("AccumulateAdd", "heddle")
-                 .doc("variable + value, written to the variable. apply, a bool: where it is false, the variable stays as it is")
+                 .doc("Adds value to the variable. With apply false the variable stays as it is.")
+                 .formula("variable += value")
                  .in("variable", numeric_dtypes)
                  .in("value", numeric_dtypes)
                  .optional("apply", dtypes<bool>(), nullptr)
@@ -111,7 +114,8 @@ void add_variable_updates(Builder& plugin) {
                  .example("f32[2,2] = 1 2 3 4, f32[2,2] = 5 -6 0 0.5 -> f32[2,2] = 6 -4 3 4.5", "by hand")
                  .example("i32[3] = 1 2 3, i32[3] = 7 0 5 -> i32[3] = 8 2 8", "by hand"));
   plugin.add(Op("StepIncrement", "heddle")
-                 .doc("step + 1, written to the variable step. apply, a bool: where it is false, step stays as it is")
+                 .doc("Adds one to the variable step. With apply false the variable stays as it is.")
+                 .formula("step += 1")
                  .in("step", dtypes<int64_t>())
                  .optional("apply", dtypes<bool>(), nullptr)
                  .out("updated", {}, dtypes<int64_t>())

@@ -93,8 +93,9 @@ Status weighted_sum_gradient(GradientContext& g) {
 
 void add_weighted_sum(Builder& plugin) {
   plugin.add(Op("WeightedSum", "heddle")
-                 .doc("x0 * w0 + x1 * w1 + ..., added up in this order: pairs of a tensor and its weight, which is one number. All tensors "
-                      "have the shape of x0")
+                 .doc("Adds tensors, each multiplied with its weight, in the order of the pairs of a tensor and a number.")
+                 .formula("y = x0 w0 + x1 w1 + ...")
+                 .shapes("y has the dims of x0, which all tensors have")
                  .variadic("x_and_weights", float_dtypes)
                  .out("y", {}, float_dtypes)
                  .in_place("y", "x_and_weights")  // only x0: an output may reuse only the memory of a port's first value

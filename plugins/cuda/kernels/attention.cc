@@ -139,16 +139,21 @@ void add_attention(Builder& plugin) {
   Op attention("Attention", "cuda", 1);
   attention
       .doc(
-          "softmax(scale query key^T) value, for each head of each sequence: scaled dot-product attention (Vaswani et al. 2017, Attention "
-          "Is All You Need) as nets of f16 and bf16 numbers on a GPU get it in place of its products and softmax. heads_axis 1: query, key "
-          "and value are [batch, heads, rows, columns]; 2: [batch, rows, heads, columns]. divides: scores are divided by the scale")
-      .in("query", taken)
+          "Computes scaled dot-product attention (Vaswani et al. 2017) for each head of each sequence. Nets of f16 and bf16 numbers on a "
+          "GPU get it in place of their products and softmax. With divides 1, scores are divided by the scale.")
+      .formula("output = softmax(scale query key^T) value")
+      .shapes(
+          "query, key and value are [batches, heads, rows, columns] with heads_axis 1, and [batches, rows, heads, columns] with 2; output "
+          "has the dims of query, and the columns of value");
+  attention.in("query", taken)
       .in("key", taken)
       .in("value", taken)
       .optional("scale", taken)
       .out("output", {}, taken)
       .attribute("heads_axis", 1)
       .attribute("divides", 0)
+      .example("f32[1,1,2,2] = 1 0 0 1, f32[1,1,1,2] = 1 1, f32[1,1,1,2] = 3 -1 -> f32[1,1,2,2] = 3 -1 3 -1",
+               "by hand: one key has all the weight")
       .infer(infer_attention)
       .cost<attention_cost>();
   attention.kernel<FusedAttention>("cuda", of_all(fused)).kernel_name("cuda:cudnn_attention").priority(1);

@@ -29,11 +29,11 @@ extern "C" {
 #endif
 
 #define HEDDLE_ABI_MAJOR 0
-#define HEDDLE_ABI_MINOR 25
+#define HEDDLE_ABI_MINOR 26
 /* HEDDLE_ABI_HASH is a hash of everything that this file and device_plugin.h declare, without comments and spaces: it identifies the
    declarations that the two numbers stand for. A change to either file changes the hash and requires a new minor number;
    tests/abi/number_test.cc prints the new value. */
-#define HEDDLE_ABI_HASH UINT64_C(0xd1c5b0c40292e379)
+#define HEDDLE_ABI_HASH UINT64_C(0x851a9d095d4736b1)
 
 /* True if the other side's struct is long enough to contain `field`. */
 #define HEDDLE_HAS(type, pointer, field) ((pointer)->struct_size >= offsetof(type, field) + sizeof(((type*)0)->field))
@@ -493,7 +493,7 @@ typedef struct heddle_operator {
   int32_t version;
   const char* domain; /* "" is ONNX's; Heddle's own is "heddle" */
   const char* name;
-  const char* doc; /* one line */
+  const char* doc; /* what the operator does, in sentences; null or "": not said */
   const heddle_port* const* inputs;
   const heddle_port* const* outputs;
   const heddle_attribute_schema* const* attributes;
@@ -516,6 +516,10 @@ typedef struct heddle_operator {
   const heddle_example* const* examples;
   uint32_t example_count;
   uint32_t reserved;
+  /* For people, as doc is; null: not said. */
+  const char* formula; /* how outputs follow from inputs, where `pointwise` does not say it: "Y = alpha A' B' + beta C" */
+  const char* shapes;  /* how the dims of outputs follow, in words: "Y is [rows of A', columns of B']" */
+  const char* file;    /* the source file that declares the operator, as its compiler was given it */
 } heddle_operator;
 
 /* ---------------------------------------------------------------- kernels */

@@ -7,6 +7,7 @@
 
 #include "base/text/text.h"
 #include "commands/commands.h"
+#include "commands/inspect/operator_pages.h"
 #include "commands/inspect/operator_text.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
@@ -15,7 +16,12 @@ namespace heddle::tool {
 namespace {
 
 struct OpArguments {
-  std::string name, search;
+  std::string name, search, pages;
+  std::vector<std::string> of;
+  bool takes(const OperatorSchema& schema) const {
+    if (!name.empty() && name != schema.name && name != display_name(schema.domain, schema.name)) return false;
+    return of.empty() || std::find(of.begin(), of.end(), schema.plugin->name) != of.end();
+  }
 };
 
 std::string lower(std::string text) {
@@ -23,19 +29,31 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Returns the kinds of device that have a kernel for an operator, from any plugin. One with a pointwise expression is run by the kernels of
-// Pointwise.
-std::vector<std::string> devices_of(const RegistrySnapshot& registry, const OperatorSchema& asked) {
+// Returns the kinds of device that have a kernel for an operator, from any plugin or from `only`. One with a pointwise expression is run by
+// the kernels of Pointwise.
+std::vector<std::string> devices_of(const RegistrySnapshot& registry, const OperatorSchema& asked, const LoadedPlugin* only = nullptr) {
   const OperatorSchema* const pointwise = asked.op->pointwise ? registry.find_operator("heddle", "Pointwise") : nullptr;
   const OperatorSchema& schema = pointwise ? *pointwise : asked;
   std::set<std::string> kinds;
-  for (const auto& plugin : registry.plugins())
+  for (const auto& plugin : registry.plugins()) {
+    if (only && plugin.get() != only) continue;
     for (const KernelEntry& entry : plugin->kernels) {
       const heddle_kernel& kernel = *entry.kernel;
       if (registry.find_operator(kernel.domain ? kernel.domain : "", kernel.operator_name, kernel.version) == &schema)
         kinds.insert(kernel.device_kind ? kernel.device_kind : "cpu");
     }
+  }
   return {kinds.begin(), kinds.end()};
+}
+
+Status check_plugins_named(const RegistrySnapshot& registry, const std::vector<std::string>& names) {
+  std::vector<std::string> loaded;
+  for (const auto& plugin : registry.plugins()) loaded.push_back(plugin->name);
+  for (const std::string& name : names)
+    if (std::find(loaded.begin(), loaded.end(), name) == loaded.end())
+      return {Code::unknown_name, fmt::format("no plugin called {} is loaded", quoted(name)),
+              fmt::format("{}; another file is loaded by --plugin", join(loaded, ", "))};
+  return {};
 }
 
 Json described(const RegistrySnapshot& registry, const OperatorSchema& schema) {
@@ -56,11 +74,11 @@ bool is_found(const Json& json, const std::string& wanted) {
 }
 
 // Each operator in a line, by name.
-void say_list(const std::vector<std::pair<const OperatorSchema*, Json>>& found, const Report& report) {
+void say_list(const std::vector<DescribedOperator>& found, const Report& report) {
   size_t longest = 0;
   for (const auto& [schema, json] : found) longest = std::max(longest, json["name"].get<std::string>().size());
   for (const auto& [schema, json] : found) {
-    std::string doc = json["doc"];
+    std::string doc = first_sentence(json["doc"].get<std::string>());
     if (doc.empty() && !json["examples"].empty()) doc = fmt::format("as in {}", json["examples"][0]["text"].get<std::string>());
     report.say(fmt::format("{:<{}}  {}", json["name"].get<std::string>(), longest, doc));
   }
@@ -70,25 +88,34 @@ Status describe_operators(const OpArguments& o, Report& report) {
   Registry loaded;
   HEDDLE_CHECK(load_plugins(loaded, runtime_options(report.common)));
   const auto registry = loaded.snapshot();
-  std::vector<std::pair<const OperatorSchema*, Json>> found;
+  std::vector<DescribedOperator> found;
   std::vector<std::string> names;
   const std::string wanted = lower(o.search);
   for (const auto& plugin : registry->plugins())
     for (const OperatorSchema& schema : plugin->operators) {
       names.push_back(display_name(schema.domain, schema.name));
-      if (!o.name.empty() && o.name != schema.name && o.name != names.back()) continue;
+      if (!o.takes(schema)) continue;
       Json json = described(*registry, schema);
-      if (o.search.empty() || is_found(json, wanted)) found.emplace_back(&schema, std::move(json));
+      if (o.search.empty() || is_found(json, wanted)) found.push_back({&schema, std::move(json)});
     }
+  HEDDLE_CHECK(check_plugins_named(*registry, o.of));
   if (!o.name.empty() && found.empty())
     return {Code::unknown_name, fmt::format("no plugin has an operator {}", quoted(o.name)),
             suggestion(o.name, names).empty() ? "look for it with --search TEXT" : suggestion(o.name, names)};
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second["name"].template get<std::string>(), a.second["version"].template get<int>()) <
-           std::pair(b.second["name"].template get<std::string>(), b.second["version"].template get<int>());
+    const auto key = [](const DescribedOperator& one) {
+      return std::pair(one.json["name"].get<std::string>(), one.json["version"].get<int>());
+    };
+    return key(a) < key(b);
   });
   report.json["operators"] = Json::array();
   for (const auto& [schema, json] : found) report.json["operators"].push_back(json);
+  if (!o.pages.empty()) {
+    for (DescribedOperator& one : found) one.json["own_devices"] = devices_of(*registry, *one.schema, one.schema->plugin);
+    HEDDLE_CHECK(write_operator_pages(o.pages, found));
+    report.say(fmt::format("{} operators, written to {}", found.size(), quoted(o.pages)));
+    return {};
+  }
   if (o.name.empty()) {
     say_list(found, report);
     return {};
@@ -109,6 +136,10 @@ Run declare_op(CLI::App& app) {
       ->type_name("TEXT")
       ->check(not_empty())
       ->excludes(name);
+  app.add_option("--of", o->of, "only operators of these plugins, by name")->type_name("PLUGIN")->check(not_empty());
+  app.add_option("--pages", o->pages, "write the reference as Markdown pages to this folder: README.md and a page for each group")
+      ->type_name("FOLDER")
+      ->check(not_empty());
   return [o](Report& report) { return report.finish_with(describe_operators(*o, report)); };
 }
 

@@ -37,10 +37,11 @@ class Builder {
   // loaded.
   const heddle_host* host() const { return host_; }
 
-  void add(const Op& op) {
+  // Adds an operator. `file` says where its declaration is: the file that calls this function.
+  void add(const Op& op, const char* file = __builtin_FILE()) {
     Op& o = ops_.emplace_back(op);
     check(o);
-    if (!o.kernels_only_) operators_.push_back(operator_table(o, tables_.emplace_back()));
+    if (!o.kernels_only_) operators_.push_back(operator_table(o, file, tables_.emplace_back()));
     for (const Op::KernelData& k : o.kernels_) kernels_.push_back(kernel_table(o, k));
   }
   // Publishes a resource: an object of class R, whose constructor takes a ResourceRequest. Kernels get the resource as a T, which is R or a
@@ -114,6 +115,7 @@ class Builder {
     std::vector<heddle_gradient_node> gradients;
     std::vector<const heddle_gradient_node*> gradient_pointers;
     std::vector<const heddle_example*> examples;
+    std::string shapes;
   };
 
   struct RuleTables {
@@ -157,7 +159,32 @@ class Builder {
     if (!mistake.empty()) fail(std::string("operator ") + o.name_ + ": " + mistake);
   }
 
-  static const heddle_operator* operator_table(Op& o, OpTables& t) {
+  static bool has_one_input(const Op& o) { return o.inputs_.size() == 1 && (o.inputs_[0].flags & HEDDLE_PORT_VARIADIC) == 0; }
+  // Returns the rule for the dims of the outputs in words, as far as rules and dims() say it; of a function nothing is known.
+  static std::string shapes_in_words(const Op& o) {
+    std::string text;
+    for (size_t i = 0; i < o.outputs_.size(); ++i) {
+      const heddle_port& output = o.outputs_[i];
+      const ShapeRule& rule = o.rules_[i];
+      std::string dims;
+      if (updates_one(o, i))
+        dims = std::string("the dims of ") + o.inputs_[static_cast<size_t>(output.updates)].name;
+      else if (output.dims)
+        dims = std::string("the dims [") + output.dims + "]";
+      else if (rule.kind == ShapeRule::same)
+        dims = std::string("the dims of ") + rule.port;
+      else if (rule.kind == ShapeRule::rank_0)
+        dims = "no dims: it is one number";
+      else if (rule.kind == ShapeRule::broadcast_all || (o.pointwise_ && i == 0))
+        dims = has_one_input(o) ? std::string("the dims of ") + o.inputs_[0].name : "the dims to which the inputs broadcast";
+      else
+        return {};
+      text += (i ? "; " : "") + std::string(output.name) + " has " + dims;
+    }
+    return text;
+  }
+
+  static const heddle_operator* operator_table(Op& o, const char* file, OpTables& t) {
     for (heddle_port& p : o.inputs_) t.inputs.push_back(&p);
     for (heddle_port& p : o.outputs_) t.outputs.push_back(&p);
     for (size_t i = 0; i < o.attributes_.size(); ++i) {
@@ -204,6 +231,10 @@ class Builder {
     a.user = &o;
     a.examples = t.examples.data();
     a.example_count = static_cast<uint32_t>(t.examples.size());
+    t.shapes = o.shapes_ ? o.shapes_ : shapes_in_words(o);
+    a.formula = o.formula_;
+    a.shapes = t.shapes.empty() ? nullptr : t.shapes.c_str();
+    a.file = file;
     return &a;
   }
 

@@ -48,7 +48,11 @@ class Op {
   // `domain`: "" is ONNX's; use your plugin's name for your own operators. `version`: for an ONNX operator its since-version; for your own
   // operators a version number that you choose.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
+  // Say in words what the operator does, as sentences; how outputs follow from inputs ("Y = alpha A' B' + beta C"), where pointwise() does
+  // not say it; and how their dims follow, where an infer() function finds them. `heddle op` shows these texts.
   Op& doc(const char* text) { return set(doc_, text); }
+  Op& formula(const char* text) { return set(formula_, text); }
+  Op& shapes(const char* text) { return set(shapes_, text); }
   // Adds an example: a call and its result, "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md,
   // "Examples"). `source` says how the expected outputs were obtained: "by hand", "NumPy", ... Examples are documentation, and `heddle
   // plugin check` runs them.
@@ -355,6 +359,8 @@ class Op {
   const char* domain_;
   int32_t version_;
   const char* doc_ = "";
+  const char* formula_ = nullptr;
+  const char* shapes_ = nullptr;
   std::vector<heddle_port> inputs_, outputs_;
   std::vector<heddle_port> Op::*last_ports_ = nullptr;  // inputs_ or outputs_, whichever has the last declared port
   std::vector<ShapeRule> rules_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -133,9 +134,9 @@ Json attribute_json(const heddle_attribute_schema& attribute) {
 }
 
 std::string attribute_text(const Json& attribute) {
-  std::string text = fmt::format("{}: {}", attribute["name"].get<std::string>(), attribute["type"].get<std::string>());
-  if (!attribute["default"].is_null()) return fmt::format("{} = {}", text, attribute["default"].dump());
-  return text + (attribute["required"] == true ? ", required" : ", may be absent");
+  const std::string type = attribute["type"];
+  if (!attribute["default"].is_null()) return fmt::format("{} = {}", type, attribute["default"].dump());
+  return fmt::format("{}, {}", type, attribute["required"] == true ? "required" : "may be absent");
 }
 
 // Null: none is declared. For a gradient by a function: what it emits depends on the node.
@@ -166,6 +167,10 @@ std::string gradient_text(const Json& gradient, const heddle_operator& op) {
   return join(nodes, "; ");
 }
 
+Json text_json(const char* text) {
+  return text ? Json(text) : Json(nullptr);
+}
+
 }  // namespace
 
 std::string dtypes_text(const Json& dtypes) {
@@ -180,17 +185,48 @@ Json operator_json(const OperatorSchema& schema) {
   for (uint32_t i = 0; i < op.output_count; ++i) outputs.push_back(port_json(op, *op.outputs[i], true));
   for (uint32_t i = 0; i < op.attribute_count; ++i) attributes.push_back(attribute_json(*op.attributes[i]));
   for (uint32_t i = 0; i < op.example_count; ++i)
-    examples.push_back({{"text", op.examples[i]->text}, {"source", op.examples[i]->source ? Json(op.examples[i]->source) : Json(nullptr)}});
+    examples.push_back({{"text", op.examples[i]->text}, {"source", text_json(op.examples[i]->source)}});
   return {{"name", display_name(schema.domain, schema.name)},
           {"version", schema.version},
           {"doc", text_or(op.doc, "")},
           {"inputs", inputs},
           {"outputs", outputs},
           {"attributes", attributes},
-          {"pointwise", op.pointwise ? Json(op.pointwise) : Json(nullptr)},
+          {"pointwise", text_json(op.pointwise)},
+          {"formula", text_json(op.formula)},
+          {"shapes", text_json(op.shapes)},
           {"traits", traits_of(op.traits)},
           {"gradient", gradient_json(op)},
-          {"examples", examples}};
+          {"examples", examples},
+          {"file", text_json(op.file)}};
+}
+
+std::vector<OperatorPart> operator_parts(const Json& json, const heddle_operator& op) {
+  std::vector<OperatorPart> parts;
+  if (op.formula) parts.push_back({"formula", "", op.formula});
+  for (uint32_t i = 0; i < op.input_count; ++i) parts.push_back({"input", op.inputs[i]->name, port_text(json["inputs"][i], *op.inputs[i])});
+  for (uint32_t i = 0; i < op.output_count; ++i)
+    parts.push_back({"output", op.outputs[i]->name, port_text(json["outputs"][i], *op.outputs[i])});
+  parts.push_back({"shapes", "", op.shapes ? op.shapes : "a function of the operator finds them"});
+  for (const Json& attribute : json["attributes"]) parts.push_back({"attribute", attribute["name"], attribute_text(attribute)});
+  if (op.pointwise) parts.push_back({"pointwise", "", on_one_line(op.pointwise)});
+  if (!json["traits"].empty()) parts.push_back({"traits", "", join(json["traits"].get<std::vector<std::string>>(), ", ")});
+  parts.push_back({"gradient", "", gradient_text(json["gradient"], op)});
+  for (const Json& example : json["examples"]) {
+    const std::string text = on_one_line(example["text"].get<std::string>());
+    parts.push_back(
+        {"example", "", example["source"].is_null() ? text : fmt::format("{} ({})", text, example["source"].get<std::string>())});
+  }
+  const bool is_onnx = !op.domain || !*op.domain;
+  parts.push_back({"since", "", fmt::format("version {}{}", op.version, is_onnx ? " of ONNX's operators" : "")});
+  if (op.file) parts.push_back({"file", "", op.file});
+  return parts;
+}
+
+std::string first_sentence(const std::string& text) {
+  for (size_t end = text.find(". "); end != std::string::npos; end = text.find(". ", end + 1))
+    if (end + 2 < text.size() && std::isupper(static_cast<unsigned char>(text[end + 2]))) return text.substr(0, end + 1);
+  return text;
 }
 
 void say_part(const Report& report, const char* what, const std::string& text) {
@@ -200,17 +236,8 @@ void say_part(const Report& report, const char* what, const std::string& text) {
 void say_operator(const Json& json, const heddle_operator& op, const Report& report) {
   const std::string doc = json["doc"];
   report.say(fmt::format("  {} {}{}{}", json["name"].get<std::string>(), json["version"].get<int>(), doc.empty() ? "" : "  ", doc));
-  const auto line = [&](const char* what, const std::string& text) { say_part(report, what, text); };
-  for (uint32_t i = 0; i < op.input_count; ++i)
-    line("input", fmt::format("{}: {}", op.inputs[i]->name, port_text(json["inputs"][i], *op.inputs[i])));
-  for (uint32_t i = 0; i < op.output_count; ++i)
-    line("output", fmt::format("{}: {}", op.outputs[i]->name, port_text(json["outputs"][i], *op.outputs[i])));
-  for (const Json& attribute : json["attributes"]) line("attribute", attribute_text(attribute));
-  if (op.pointwise) line("pointwise", op.pointwise);
-  if (!json["traits"].empty()) line("traits", join(json["traits"].get<std::vector<std::string>>(), ", "));
-  line("gradient", gradient_text(json["gradient"], op));
-  for (uint32_t i = 0; i < op.example_count; ++i)
-    line("example", fmt::format("{}{}", op.examples[i]->text, op.examples[i]->source ? fmt::format("  ({})", op.examples[i]->source) : ""));
+  for (const OperatorPart& part : operator_parts(json, op))
+    say_part(report, part.kind, part.name.empty() ? part.text : fmt::format("{}: {}", part.name, part.text));
 }
 
 }  // namespace heddle::tool

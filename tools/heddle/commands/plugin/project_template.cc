@@ -47,7 +47,8 @@ static Status scale(In<float> x, const Factor& factor, Out<float> y) {
 
 HEDDLE_PLUGIN("@NAME@", "0.1.0", plugin) {
   plugin.add(Op("Scale", "@NAME@")
-                 .doc("y = factor * x, any shape")
+                 .doc("Multiplies each element with factor.")
+                 .formula("y = factor x")
                  .in("x", dtypes<float>())
                  .out("y", same_as("x"))
                  .attribute("factor", 1.0)
