@@ -181,19 +181,32 @@ class MemoryPanel {
 
   int64_t threads_end() const { return memory_.pinned_bytes > 0 ? memory_.peak_bytes - memory_.pinned_bytes : memory_.peak_bytes; }
 
-  void draw_bytes() {
-    const auto band = [&](int64_t from, int64_t to, std::string_view classes, const char* what) {
-      if (to <= from) return;
-      const double height = y(static_cast<double>(from)) - y(static_cast<double>(to));
-      svg_.rectangle(left_, y(static_cast<double>(to)), right_ - left_, height, fmt::format("{} box", classes),
-                     fmt::format("{}, {}", what, bytes_text(to - from)));
-    };
-    band(memory_.arena_bytes, threads_end(), "threads", "scratch of threads");
-    band(threads_end(), memory_.peak_bytes, "pinned", "pinned memory, for copies from and to devices");
+  // Memory that lies beside the arena for the whole run.
+  struct Band {
+    int64_t from, to;
+    const char *classes, *what;
+  };
+
+  void draw_bands() {
+    const Band bands[] = {{memory_.arena_bytes, threads_end(), "threads", "scratch of threads"},
+                          {threads_end(), memory_.peak_bytes, "pinned", "pinned memory, for copies from and to devices"}};
+    const auto height = [&](const Band& band) { return y(static_cast<double>(band.from)) - y(static_cast<double>(band.to)); };
+    for (const Band& band : bands)
+      if (band.to > band.from)
+        svg_.rectangle(left_, y(static_cast<double>(band.to)), right_ - left_, height(band), fmt::format("{} box", band.classes),
+                       fmt::format("{}, {}", band.what, bytes_text(band.to - band.from)));
     if (buffers_.held_bytes > 0)
       svg_.rectangle(x(static_cast<double>(buffers_.first_full)), plot_top_,
                      x(static_cast<double>(buffers_.last_full + 1)) - x(static_cast<double>(buffers_.first_full)), bottom_ - plot_top_,
                      "full");
+    for (const Band& band : bands)
+      if (band.to > band.from && height(band) >= line_height)
+        svg_.text((left_ + right_) / 2, y(static_cast<double>(band.to)) + height(band) / 2 + 4,
+                  fmt::format("{}, {}", band.what, human_bytes(band.to - band.from)), Anchor::middle, "on small");
+  }
+
+  void draw_bytes() {
+    draw_bands();
     const std::vector<char> shown = shown_buffers();
     SmallRectangles small(left_, plot_top_, right_, bottom_);
     int64_t largest = 0;

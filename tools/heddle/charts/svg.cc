@@ -152,7 +152,7 @@ void Svg::begin_group(std::string_view attributes) {
 }
 
 std::string Svg::finish(double height, std::string_view name, std::string_view id, bool natural) && {
-  const std::string size = natural ? fmt::format(" width=\"{}\" height=\"{}\"", coordinate(width_), coordinate(height)) : std::string();
+  const std::string size = natural ? fmt::format(" width=\"{}\" style=\"max-width:100%;height:auto\"", coordinate(width_)) : std::string();
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\"{0}{5} class=\"heddle\" role=\"img\" aria-label=\"{1}\" viewBox=\"0 0 {2} {3}\">\n"
              "<style>{4}</style>\n<rect class=\"paper\" width=\"{2}\" height=\"{3}\"/>\n",

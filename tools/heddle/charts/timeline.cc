@@ -110,6 +110,7 @@ class TimelinePicture {
 
  private:
   static constexpr double picture_width = 1200, row_height = 30, bar_height = 22, max_name = 240, small = 10;
+  static constexpr double min_framed = 2;  // a frame would hide what is narrower
   double x(int64_t ns) const {
     return left_ + static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(1, last_ns_)) * (right_ - left_);
   }
@@ -127,7 +128,7 @@ class TimelinePicture {
         span.tiles == 0 ? std::string() : fmt::format(", tiles {}-{} of {}", span.first_tile, span.first_tile + span.tiles - 1, step.tiles);
     svg_.begin_group(fmt::format("class=\"span\" data-step=\"{}\"", span.step));
     svg_.rectangle(
-        begin, top, width, bar_height, fmt::format("box {}", kind_of(step.type)),
+        begin, top, width, bar_height, fmt::format("{}{}", width > min_framed ? "box " : "", kind_of(step.type)),
         fmt::format("step {}: {} ({}){}, {} from {} on", span.step, step.name, step.type, range,
                     duration_text(static_cast<double>(span.end_ns - span.begin_ns)), duration_text(static_cast<double>(span.begin_ns))));
     if (const std::string name = fitting_name(step.name, width - 4, small); !name.empty())

@@ -58,7 +58,7 @@ Result<Shape> shape_of(const PortInfo& value, const InputRequest& request, const
                     symbol.empty() ? fmt::format("an extent of input {} is not known", quoted(value.name))
                                    : fmt::format("an extent of input {} is not known: symbol {}", quoted(value.name), quoted(symbol)),
                     symbol.empty() ? fmt::format("give --shape {}=...", word(value.name))
-                                   : fmt::format("give --symbol {}=N or --shape {}=...", word(symbol), word(value.name)));
+                                   : fmt::format("give --symbol {}=NUMBER or --shape {}=...", word(symbol), word(value.name)));
     shape.push_back(bound->second);
   }
   return shape;

@@ -45,7 +45,10 @@ Status write_report(const std::string& file, const PlanInfo& plan, const Profile
   page += fmt::format("<h2>The slowest steps, and why</h2>\n{}", slowest_table(plan, run, summary.roofline));
   if (!summary.roofline) page += fmt::format("<p>Shares of the roofline are missing: {}</p>\n", escape_xml(summary.without_roofline));
   page += fmt::format("<h2>Memory</h2>\n{}{}", memory_chart(plan), owner_table(plan));
-  page += fmt::format("<h2>Operators</h2>\n<div class=\"wide\">{}</div>\n", net_chart(plan));
+  page += fmt::format(
+      "<h2>Operators</h2>\n<p class=\"bar\"><button id=\"net-closer\">+</button> <button id=\"net-farther\">-</button> "
+      "<button id=\"net-whole\">whole</button></p>\n<div class=\"net\">{}</div>\n",
+      net_chart(plan));
   page += collectives_section(plan, run.profile);
   page += fmt::format("<h2>Steps</h2>\n<div class=\"wide\">{}</div>\n<script>{}</script></body></html>\n",
                       step_table(plan, run, summary.roofline), report_script);

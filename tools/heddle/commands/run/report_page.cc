@@ -8,9 +8,9 @@ table{border-collapse:collapse;margin:.5em 0}td,th{border-bottom:1px solid #ccc;
 table.sorted th{cursor:pointer;white-space:nowrap}th.up::after{content:" \25b2"}th.down::after{content:" \25bc"}
 td.n{text-align:right;white-space:nowrap}p.bar{margin:.3em 0}svg:not([width]){width:100%;height:auto}
 button,input{font:inherit;padding:1px 8px}.dim{opacity:.15}.wide{overflow-x:auto}
-#timeline{touch-action:none;user-select:none}
+#timeline{touch-action:none;user-select:none}.net{overflow:auto;max-height:85vh}
 @media screen and (prefers-color-scheme:dark){body{color:#e8e8e8;background:#16181d}td,th{border-color:#44474f}}
-@media print{p.bar{display:none}}
+@media print{p.bar{display:none}.net{max-height:none}}
 )css";
 
 const char* const report_script = R"js(
@@ -39,6 +39,28 @@ const char* const report_script = R"js(
     for (const span of document.querySelectorAll("#timeline .span"))
       span.classList.toggle("dim", !span.textContent.toLowerCase().includes(wanted));
   });
+  const net = document.getElementById("net"), view = net?.parentElement;
+  const first = [...net?.querySelectorAll("rect.outlined") ?? []].find(box => box.getAttribute("width") > 20);  // not of the legend
+  if (first) {
+    const natural = net.viewBox.baseVal.width;
+    let size = 1;
+    const show = (factor, x, y) => {  // x, y: the place of the net that comes to the middle, at the top
+      size = Math.min(4, Math.max(view.clientWidth / natural / 2, factor));
+      net.style.maxWidth = "none";
+      net.style.width = size * natural + "px";
+      view.scrollLeft = x * size - view.clientWidth / 2;
+      view.scrollTop = y * size;
+    };
+    const middle = () => [(view.scrollLeft + view.clientWidth / 2) / size, view.scrollTop / size];
+    const whole = () => show(Math.min(1, view.clientWidth / natural), 0, 0);
+    if (view.clientWidth / natural < 0.6)
+      show(1, +first.getAttribute("x") + first.getAttribute("width") / 2, first.getAttribute("y") - 60);
+    else
+      whole();
+    document.getElementById("net-closer").addEventListener("click", () => show(size * 1.4, ...middle()));
+    document.getElementById("net-farther").addEventListener("click", () => show(size / 1.4, ...middle()));
+    document.getElementById("net-whole").addEventListener("click", whole);
+  }
   if (!svg || !svg.querySelector("rect.wait")) return;
   const frame = svg.querySelector("rect.wait"), left = +frame.getAttribute("x"), width = +frame.getAttribute("width");
   const axis = document.getElementById("timeline-axis"), end = +axis.dataset.end, unit = axis.lastElementChild.textContent;
@@ -62,6 +84,7 @@ const char* const report_script = R"js(
       if (shown <= 0) continue;
       span.box.setAttribute("x", begin);
       span.box.setAttribute("width", shown);
+      span.box.classList.toggle("box", shown > 2);
       const room = Math.floor((shown - 4) / 6.1), fits = span.name.length <= room;
       const text = fits ? span.name : room >= 8 ? span.name.slice(0, room - 3) + "..." : "";
       if (text && !span.text)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <vector>
 
 #include "base/text/text.h"
@@ -117,8 +116,10 @@ std::string step_table(const PlanInfo& plan, const ProfiledRun& run, const std::
 
 std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const std::optional<Roofline>& roofline) {
   constexpr size_t most = 10;
-  std::vector<size_t> order(plan.steps.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order;
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    if (plan.steps[i].type != "Fence") order.push_back(i);
+  const bool has_fences = order.size() < plan.steps.size();
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return run.spread[a].median_ns > run.spread[b].median_ns; });
   order.resize(std::min(order.size(), most));
   std::string out;
@@ -136,7 +137,9 @@ std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const st
     out += "<tr>" + count_cell(static_cast<int64_t>(i)) + text_cell(names_of(s)) + text_cell(s.type) + spread_cell(run.spread[i]) +
            share_cell(s, ns, roofline) + text_cell(reason(s, ns, roofline)) + "</tr>\n";
   }
-  return out + "</table>\n";
+  out += "</table>\n";
+  if (has_fences) out += "<p>Fences, in which the host waits for a device, are in the timeline and in the table of all steps.</p>\n";
+  return out;
 }
 
 std::string owner_table(const PlanInfo& plan) {
