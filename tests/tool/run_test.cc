@@ -1,4 +1,5 @@
 // heddle run: one test for each option; each fails if the option is ignored.
+#include <cmath>
 #include <limits>
 #include <map>
 #include <regex>
@@ -457,6 +458,49 @@ TEST(ToolRun, ReportIsOnePageWithEscapedNames) {
   EXPECT_EQ(pictures, 3u) << "the timeline, the memory and the operators";
   for (const char* elsewhere : {"src=", "href=", "url("}) EXPECT_EQ(page.find(elsewhere), std::string::npos) << elsewhere;
   EXPECT_EQ(heddle({"run", folder.net(), "--random", "1", "--report", folder.file("r.html"), "--check-numerics"}).status, 2);
+}
+
+// Reads "5.6 us" as nanoseconds, and how much its rounding may have changed.
+std::pair<double, double> duration_of(const std::string& number, const std::string& unit) {
+  const double one = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : 1e9;
+  const size_t point = number.find('.');
+  const double last = point == std::string::npos ? 1 : std::pow(10.0, -static_cast<double>(number.size() - point - 1));
+  return {std::stod(number) * one, 0.5001 * last * one};
+}
+
+// The page's table of steps and its timeline have the numbers of the trace and of the plan, which are the run's own.
+TEST(ToolRun, ReportHasTheNumbersOfTraceAndPlan) {
+  const NetFolder folder(two_outputs());
+  heddle_json({"run", folder.net(), "--random", "1", "--repeat", "7", "--trace", folder.file("t.json"), "--report", folder.file("r.html"),
+               "--threads", "1"});
+  const Json plan = heddle_json({"plan", folder.net(), "--threads", "1"}), trace = Json::parse(read_text(folder / "t.json"));
+  const std::string page = read_text(folder / "r.html");
+  static const std::regex row(
+      "<tr><td class=\"n\">(\\d+)</td><td>([^<]*)</td><td>(\\w+)</td><td>[^<]*</td><td>[^<]*</td><td class=\"n\">\\d+</td>"
+      "<td class=\"n\">\\d+</td><td class=\"n\" data-v=\"(\\d+)\">[^<]*</td><td class=\"n\" data-v=\"[^\"]*\">[^<]*</td>"
+      "<td class=\"n\" data-v=\"(\\d+)\">[^<]*</td><td class=\"n\">(\\d+)</td>");
+  static const std::regex span(R"re(<title>step (\d+): (\S+) \(\w+\), ([\d.]+) (ns|us|ms|s) from ([\d.]+) (ns|us|ms|s) on</title>)re");
+  std::map<size_t, std::smatch> rows, spans;
+  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) rows[std::stoull((*at)[1])] = *at;
+  for (std::sregex_iterator at(page.begin(), page.end(), span), end; at != end; ++at) spans[std::stoull((*at)[1])] = *at;
+  size_t steps = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const auto step = event["args"]["step"].get<size_t>();
+    const double ns = event["dur"].get<double>() * 1000;
+    ASSERT_TRUE(rows.contains(step) && spans.contains(step)) << event;
+    EXPECT_EQ(rows[step][3], event["cat"].get<std::string>());
+    EXPECT_NEAR(std::stod(rows[step][4]), ns, 0.5);
+    EXPECT_EQ(rows[step][5], event["args"]["of_all_runs_ns"]["median"].dump());
+    EXPECT_EQ(rows[step][6], plan["steps"][step]["bytes"].dump());
+    const auto [length, rounded] = duration_of(spans[step][3], spans[step][4]);
+    EXPECT_NEAR(length, ns, rounded);
+    const auto [begin, rounded_begin] = duration_of(spans[step][5], spans[step][6]);
+    EXPECT_NEAR(begin, event["ts"].get<double>() * 1000, rounded_begin);
+    ++steps;
+  }
+  EXPECT_EQ(steps, plan["steps"].size());
+  EXPECT_EQ(rows.size(), steps);
 }
 
 TEST(ToolRun, AllocationsAreCounted) {

@@ -243,6 +243,10 @@ bool parse_hex(std::string_view text, uint64_t* value) {
   return text.size() == 16 && r.ec == std::errc() && r.ptr == text.data() + text.size();
 }
 
+std::string counted(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string human_bytes(int64_t bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

@@ -49,6 +49,8 @@ std::string shortest(float value);
 std::string hex(uint64_t value);
 // Parses exactly 16 hexadecimal digits; false when `text` is something else.
 bool parse_hex(std::string_view text, uint64_t* value);
+// Returns "1 step", or "2 steps".
+std::string counted(int64_t count, std::string_view what);
 // Returns a size such as "1.5 MiB".
 std::string human_bytes(int64_t bytes);
 // Parses "512MiB", "2GB", "64k" or a number of bytes; false when it is none or does not fit.

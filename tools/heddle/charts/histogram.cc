@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/text.h"
 #include "charts/chart_axis.h"
 #include "charts/svg.h"
 #include "charts/timeline.h"
@@ -102,7 +103,7 @@ std::string histogram_svg(const std::string& title, const std::vector<NamedHisto
       const double begin = h.from + static_cast<double>(i) * h.width, count = static_cast<double>(h.counts[i]);
       if (h.counts[i] > 0)
         svg.rectangle(x(begin), y(count), x(begin + h.width) - x(begin), bottom - y(count), "value box",
-                      fmt::format("{} - {}: {} runs", duration_text(begin), duration_text(begin + h.width), h.counts[i]));
+                      fmt::format("{} - {}: {}", duration_text(begin), duration_text(begin + h.width), counted(h.counts[i], "run")));
     }
     svg.line(x(named.median), plot, x(named.median), bottom, "peak");
     svg.line(left, bottom, right, bottom, "axis");

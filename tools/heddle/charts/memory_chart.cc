@@ -118,7 +118,7 @@ class MemoryPanel {
     top_ += line_height;
     at = margin;
     explain("same", "same step in both plans");
-    explain("changed", "another kernel, type, layout or device");
+    explain("changed", "another kernel, type, shape, layout or device");
     explain("only", "step of this plan alone");
     top_ += margin;
   }

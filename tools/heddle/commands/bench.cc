@@ -64,7 +64,7 @@ Result<Measured> measure(const BenchArguments& o, const Report& report, int thre
   const InterruptibleRun interruptible(context);
   Measured m;
   m.plan = context.plan();
-  Progress progress(report, fmt::format("{} threads: run", threads), o.warmup + o.repeat);
+  Progress progress(report, fmt::format("{}: run", counted(threads, "thread")), o.warmup + o.repeat);
   for (int i = 0; i < o.warmup; ++i) {
     progress.reached(i);
     HEDDLE_CHECK(context.run());
@@ -122,7 +122,8 @@ Json compare_runs(const Json& old, const Json& runs, const Report& report) {
                           {"median_ns", run["latency_ns"]["median"]},
                           {"ratio", before > 0 ? number(now / before) : Json(nullptr)}});
     if (before > 0)
-      report.say(fmt::format("{} threads: {} x the old median", run["threads"].dump(), shortest(static_cast<float>(now / before))));
+      report.say(fmt::format("{}: {} x the old median", counted(run["threads"].get<int64_t>(), "thread"),
+                             shortest(static_cast<float>(now / before))));
   }
   return comparison;
 }
@@ -158,7 +159,7 @@ Status bench(BenchArguments& o, Report& report) {
   for (const int threads : o.threads) {
     HEDDLE_TRY(const Measured m, measure(o, report, threads));
     const Histogram histogram = histogram_of(m.latencies_ns);
-    const std::string text = fmt::format("{} threads: {}", threads, latency_text(m.latencies_ns));
+    const std::string text = fmt::format("{}: {}", counted(threads, "thread"), latency_text(m.latencies_ns));
     histograms.push_back({text, histogram, median_ns(m.latencies_ns)});
     runs.push_back({{"threads", threads}, {"latency_ns", latency_json(m.latencies_ns)}, {"histogram", histogram_json(histogram)}});
     report.say(text);

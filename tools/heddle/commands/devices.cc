@@ -27,8 +27,8 @@ int devices(Report& report) {
   if (!runtime.ok()) return report.fail(runtime.status());
   Json list = Json::array(), unavailable = Json::array(), described = Json::array();
   list.push_back(
-      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", fmt::format("{} threads", runtime->threads())}});
-  report.say(fmt::format("cpu:0  {} threads", runtime->threads()));
+      {{"name", "cpu:0"}, {"backend", "cpu"}, {"memory_bytes", nullptr}, {"description", counted(runtime->threads(), "thread")}});
+  report.say(fmt::format("cpu:0  {}", counted(runtime->threads(), "thread")));
   Registry plugins;
   const Status loaded = load_plugins(plugins, runtime_options(report.common));
   if (!loaded.ok()) return report.fail(loaded);

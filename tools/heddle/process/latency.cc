@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/text/text.h"
+
 namespace heddle::tool {
 namespace {
 
@@ -38,7 +40,8 @@ double median_ns(std::vector<double> ns) {
 
 std::string latency_text(std::vector<double> ns) {
   std::sort(ns.begin(), ns.end());
-  return fmt::format("median {} (min {}, {} runs)", milliseconds(quantile(ns, 0.5)), milliseconds(ns[0]), ns.size());
+  return fmt::format("median {} (min {}, {})", milliseconds(quantile(ns, 0.5)), milliseconds(ns[0]),
+                     counted(static_cast<int64_t>(ns.size()), "run"));
 }
 
 Json instruction_set(const Runtime& runtime) {

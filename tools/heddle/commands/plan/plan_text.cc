@@ -182,10 +182,6 @@ Json communicators_json(const PlanInfo& plan) {
   return all;
 }
 
-std::string counted(int64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string collectives_text(const PlanInfo& plan) {
   std::string out;
   for (size_t i = 0; i < plan.collectives.size(); ++i) {

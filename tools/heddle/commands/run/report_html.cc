@@ -36,11 +36,11 @@ Status write_report(const std::string& file, const PlanInfo& plan, const Profile
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title><style>{}</style></head>\n<body><h1>{}</h1>\n",
       title, report_style, title);
   page += fmt::format(
-      "<p>{}: {} steps, {} threads, {}. "
+      "<p>{}: {}, {}, {}. "
       "Planned peak {} bytes ({}), measured {}, lower bound {} ({}), without sharing {}, constants {}.</p>\n",
-      escape_xml(summary.net_file), plan.steps.size(), summary.threads, escape_xml(summary.latency), m.peak_bytes,
-      human_bytes(m.peak_bytes), summary.measured_peak_bytes, m.lower_bound_bytes, m.lower_bound_kind, human_bytes(m.sum_bytes),
-      human_bytes(m.persistent_bytes));
+      escape_xml(summary.net_file), counted(static_cast<int64_t>(plan.steps.size()), "step"), counted(summary.threads, "thread"),
+      escape_xml(summary.latency), m.peak_bytes, human_bytes(m.peak_bytes), summary.measured_peak_bytes, m.lower_bound_bytes,
+      m.lower_bound_kind, human_bytes(m.sum_bytes), human_bytes(m.persistent_bytes));
   page += timeline_section(plan, run, summary.threads);
   page += fmt::format("<h2>The slowest steps, and why</h2>\n{}", slowest_table(plan, run, summary.roofline));
   if (!summary.roofline) page += fmt::format("<p>Shares of the roofline are missing: {}</p>\n", escape_xml(summary.without_roofline));

@@ -45,7 +45,7 @@ const char* const report_script = R"js(
     const natural = net.viewBox.baseVal.width;
     let size = 1;
     const show = (factor, x, y) => {  // x, y: the place of the net that comes to the middle, at the top
-      size = Math.min(4, Math.max(view.clientWidth / natural / 2, factor));
+      size = Math.min(4, Math.max(Math.min(1, view.clientWidth / natural) / 2, factor));
       net.style.maxWidth = "none";
       net.style.width = size * natural + "px";
       view.scrollLeft = x * size - view.clientWidth / 2;

@@ -332,7 +332,7 @@ void Runner::describe() {
                             sha256_hex(t.data, static_cast<size_t>(t.byte_size())).substr(0, 16)));
   }
   if (!latencies_ns_.empty())
-    report_.say(fmt::format("latency {}, {} threads, planned peak {}", latency_text(latencies_ns_), runtime_->threads(),
+    report_.say(fmt::format("latency {}, {}, planned peak {}", latency_text(latencies_ns_), counted(runtime_->threads(), "thread"),
                             human_bytes(plan_->memory[0].peak_bytes)));
 }
 
