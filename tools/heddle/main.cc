@@ -91,7 +91,14 @@ int wrong_usage(const CLI::ParseError& error, const CLI::App& app, int argc, cha
   for (const CLI::App* at = &command; at != &app; at = at->get_parent(), ++words) path = fmt::format(" {}{}", at->get_name(), path);
   const std::string guess = meant(app, argc, argv), page = fmt::format("see heddle{} --help", path);
   const bool is_no_command = !command.get_subcommands({}).empty() && words < argc && argv[words][0] != '-';
-  const std::string message = is_no_command ? fmt::format("there is no command {}", quoted(argv[words])) : error.what();
+  std::string message = error.what();
+  const std::vector<std::string> unexpected = app.remaining(true);
+  if (is_no_command)
+    message = fmt::format("there is no command {}", quoted(argv[words]));
+  else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) &&
+           !unexpected.empty())  // the library names them in reverse
+    message =
+        fmt::format("{} not known here: {}", unexpected.size() == 1 ? "this argument is" : "these arguments are", join(unexpected, " "));
   return report.finish(report.fail(Status(Code::unknown_option, message, guess.empty() ? page : fmt::format("{} {}", guess, page))));
 }
 
