@@ -58,7 +58,7 @@ TEST(MemoryChart, SaysWhatThePlanSays) {
   const std::string svg = memory_chart(chain(5, 1 << 20));
   for (const char* const text : {"Memory of chain", "cpu: peak 2.0 MiB, lower bound 2.0 MiB (max-live), without sharing 5.0 MiB",
                                  "constants 12.1 KiB", "value0", "1.0 MiB", "peak", "lower bound", "step", "0.5 MiB", "scratch of threads",
-                                 "output of the net", "Held when the arena is fullest, 2.0 MiB in 2 buffers, at step 1: step1 (Relu)"})
+                                 "output of the net", "Most is held at step 1: step1 (Relu): 2.0 MiB in 2 buffers, of 2.0 MiB for values"})
     EXPECT_TRUE(says(svg, text)) << text;
   const std::vector<std::string> shown = titles(svg);
   for (const char* const title : {"value1 f32[262144], 1048576 bytes (1.0 MiB), at 1048576, steps 1-2, written by step1",
@@ -121,9 +121,12 @@ TEST(MemoryChart, OfALargeNetIsNoLargeFile) {
 
 TEST(MemoryChart, OfTwoPlansHasOneScaleAndMarksWhatDiffers) {
   const PlanInfo small = chain(4, 1000), large = chain(6, 1000000);
-  const std::string svg = memory_chart_of_two(small, large, {{"step1", StepChange::changed}}, {{"step5", StepChange::only_here}});
+  const std::string first = "small.heddle", second = "large.heddle";
+  const std::map<std::string, StepChange> changes = {{"step1", StepChange::changed}}, other_changes = {{"step5", StepChange::only_here}};
+  const std::string svg = memory_chart_of_two({small, first, changes}, {large, second, other_changes});
   EXPECT_EQ(overlaps(svg, 1200), std::vector<std::string>());
-  for (const char* const text : {"Memory of chain", "Compared with chain", "same step in both plans", "step of this plan alone"})
+  for (const char* const text : {"Memory of chain of small.heddle", "Compared with chain of large.heddle: 328.76 times the peak of cpu",
+                                 "same step in both plans", "step of this plan alone"})
     EXPECT_TRUE(says(svg, text)) << text;
   const std::regex axis(">1.5 MiB<");
   EXPECT_EQ(std::distance(std::sregex_iterator(svg.begin(), svg.end(), axis), {}), 2) << "the same ticks";

@@ -87,7 +87,7 @@ TEST(TimelineChart, NamesSpansRowsAndColours) {
   const std::string svg = timeline_chart(run.plan, timeline_rows(run.plan, run.profile, 2));
   Texts shown;
   for (const DrawnText& text : drawn_texts(svg)) shown.push_back(text.text);
-  for (const char* const text : {"worker 0, the caller", "worker 1", "the first step", "Relu", "Conv", "waits", "us", "500"})
+  for (const char* const text : {"worker 0, the caller", "worker 1", "the first step", "Relu", "Conv", "idle", "us", "500"})
     EXPECT_EQ(std::count(shown.begin(), shown.end(), text), 1) << text;
   EXPECT_EQ(overlaps(svg, 1200), Texts());
   const Texts at_pointer = titles(svg);

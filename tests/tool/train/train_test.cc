@@ -165,7 +165,7 @@ TEST(ToolTrain, ACurveHasTheTestsOfTheLossThatIsNamed) {
                    "--curve", curve};
     words.insert(words.end(), more.begin(), more.end());
     heddle_json(words);
-    return read_text(curve).find(">test loss<") != std::string::npos;
+    return read_text(curve).find(">test loss, last ") != std::string::npos;
   };
   EXPECT_FALSE(has_tests({}));
   EXPECT_TRUE(has_tests({"--test-data", "x=" + samples.file("x.npy"), "--test-data", "labels=" + samples.file("labels.npy")}));

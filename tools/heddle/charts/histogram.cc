@@ -90,7 +90,7 @@ std::string histogram_svg(const std::string& title, const std::vector<NamedHisto
     const Histogram& h = named.histogram;
     const double bottom = top + panel_height - 30, plot = top + 20;
     const ChartAxis counts =
-        linear_axis(0, static_cast<double>(std::max<int64_t>(1, *std::max_element(h.counts.begin(), h.counts.end()))), 4, true);
+        linear_axis(0, 1.1 * static_cast<double>(std::max<int64_t>(1, *std::max_element(h.counts.begin(), h.counts.end()))), 4, true);
     const auto y = [&](double count) { return bottom - counts.place(count) * (bottom - plot); };
     svg.text(
         left, top + 12,
@@ -105,6 +105,7 @@ std::string histogram_svg(const std::string& title, const std::vector<NamedHisto
         svg.rectangle(x(begin), y(count), x(begin + h.width) - x(begin), bottom - y(count), "value box",
                       fmt::format("{} - {}: {}", duration_text(begin), duration_text(begin + h.width), counted(h.counts[i], "run")));
     }
+    svg.upward_text(16, (plot + bottom) / 2, "runs");
     svg.line(x(named.median), plot, x(named.median), bottom, "peak");
     svg.line(left, bottom, right, bottom, "axis");
     top += panel_height;

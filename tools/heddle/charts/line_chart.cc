@@ -109,8 +109,11 @@ class PanelPicture {
   void draw_legend() {
     double at = left_;
     for (size_t i = 0; i < panel_.lines.size(); ++i) {
-      const std::string name = fitting_text(panel_.lines[i].name, 260);
-      if (panel_.lines[i].points.empty() || at + 28 + text_width(name) > right_) continue;
+      std::optional<double> last;
+      each_point(panel_.lines[i], [&](double, double y) { last = y; });
+      if (!last) continue;
+      const std::string name = fmt::format("{}, last {:.4g}", fitting_text(panel_.lines[i].name, 260), *last);
+      if (at + 28 + text_width(name) > right_) continue;
       svg_.line(at, top_ - 12, at + 20, top_ - 12, series(i, "thick"));
       svg_.text(at + 26, top_ - 8, name);
       at += 26 + text_width(name) + 18;

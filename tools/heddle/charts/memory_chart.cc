@@ -87,11 +87,17 @@ class MemoryPanel {
               Anchor::start, "title");
     top_ += line_height;
     svg_.text(margin, top_,
-              fmt::format("{}: a context's memory there over {} steps; constants {} beside it, held once by the plan",
-                          memory_.described.empty() ? "planned" : "planned for a device that is not here", plan_.steps.size(),
-                          human_bytes(memory_.persistent_bytes)),
+              fmt::format("{}: a context's memory there over {}; constants {} beside it, held once by the plan{}",
+                          memory_.described.empty() ? "planned" : "planned for a device that is not here",
+                          counted(static_cast<int64_t>(plan_.steps.size()), "step"), human_bytes(memory_.persistent_bytes), bound_text()),
               Anchor::start, "faint");
     draw_legend();
+  }
+
+  // Says what the kinds of bound are that a reader has to know: they and what is held at one step may differ.
+  std::string bound_text() const {
+    if (memory_.lower_bound_kind == "max-live") return "; the bound: what lives at one step";
+    return memory_.lower_bound_kind == "antichain" ? "; the bound: what lives while steps run side by side" : "";
   }
 
   void draw_legend() {
@@ -110,7 +116,10 @@ class MemoryPanel {
     if (has[3]) explain("scratch", "scratch of a step");
     if (threads_end() > memory_.arena_bytes) explain("threads", "scratch of threads");
     if (memory_.pinned_bytes > 0) explain("pinned", "pinned, for copies");
-    if (buffers_.held_bytes > 0) explain("value held", "darker: held when the arena is fullest");
+    if (buffers_.held_bytes > 0) {
+      explain("full outlined", "when most is held");
+      explain("value held", "darker: held then");
+    }
     if (!style_.changes) {
       top_ += margin;
       return;
@@ -272,7 +281,8 @@ class MemoryPanel {
     if (memory_.peak_bytes == 0) return;
     const double bound_text = std::min(std::max(bound + 4, peak + 4 + line_height), bottom_);  // the axis is named below
     svg_.text(right_ + 5, std::min(peak + 4, bound_text - line_height), "peak", Anchor::start, "peaks");
-    svg_.text(right_ + 5, bound_text, "lower bound", Anchor::start, "bounds");
+    const bool is_reached = memory_.lower_bound_bytes == memory_.peak_bytes;
+    svg_.text(right_ + 5, bound_text, is_reached ? "= the bound" : "lower bound", Anchor::start, "bounds");
   }
 
   void draw_holders() {
@@ -286,9 +296,10 @@ class MemoryPanel {
     const std::string at = buffers_.first_full == buffers_.last_full ? step_text(plan_, buffers_.first_full)
                                                                      : fmt::format("steps {}-{}", buffers_.first_full, buffers_.last_full);
     svg_.text(margin, top_,
-              fitting_text(
-                  fmt::format("Held when the arena is fullest, {} in {} buffers, at {}", human_bytes(buffers_.held_bytes), held.size(), at),
-                  chart_width - 2 * margin));
+              fitting_text(fmt::format("Most is held at {}: {} in {}, of {} for values", at, human_bytes(buffers_.held_bytes),
+                                       counted(static_cast<int64_t>(held.size()), "buffer"),
+                                       human_bytes(memory_.arena_bytes + memory_.pinned_bytes)),
+                           chart_width - 2 * margin));
     const size_t shown = std::min(held.size(), max_holders), rows = (shown + 1) / 2;
     const double column = (chart_width - 2 * margin) / 2;
     for (size_t i = 0; i < shown; ++i) {
@@ -302,6 +313,9 @@ class MemoryPanel {
       svg_.text(left + 27 + text_width("1000.0 KiB"), line, fitting_text(text, column - 40 - text_width("1000.0 KiB")));
     }
     top_ += line_height * static_cast<double>(rows);
+    if (shown == held.size()) return;
+    top_ += line_height;
+    svg_.text(margin, top_, fmt::format("and {} more", held.size() - shown), Anchor::start, "faint");
   }
 
   static constexpr size_t max_shown = 4000;  // rectangles with a title of their own
@@ -346,12 +360,17 @@ std::string memory_chart(const PlanInfo& plan) {
   return std::move(svg).finish(top, fmt::format("The memory of {} over its steps", title_of(plan)), "memory");
 }
 
-std::string memory_chart_of_two(const PlanInfo& plan, const PlanInfo& other, const std::map<std::string, StepChange>& changes,
-                                const std::map<std::string, StepChange>& other_changes) {
+std::string memory_chart_of_two(const ComparedPlan& first, const ComparedPlan& second) {
   Svg svg(chart_width);
-  double top = draw_plan(svg, plan, fmt::format("Memory of {}", title_of(plan)), 22, &changes, &other);
-  top = draw_plan(svg, other, fmt::format("Compared with {}", title_of(other)), top + 22, &other_changes, &plan);
-  return std::move(svg).finish(top, fmt::format("The memory of {} and of {} over their steps", title_of(plan), title_of(other)), "memory");
+  const auto name = [](const ComparedPlan& one) { return fmt::format("{} of {}", title_of(one.plan), one.name); };
+  double top = draw_plan(svg, first.plan, fmt::format("Memory of {}", name(first)), 22, &first.changes, &second.plan);
+  const PlanInfo::Memory &before = first.plan.memory[0], &after = second.plan.memory[0];
+  const std::string times = before.peak_bytes > 0
+                                ? fmt::format(": {:.2f} times the peak of {}",
+                                              static_cast<double>(after.peak_bytes) / static_cast<double>(before.peak_bytes), after.device)
+                                : "";
+  top = draw_plan(svg, second.plan, fmt::format("Compared with {}{}", name(second), times), top + 22, &second.changes, &first.plan);
+  return std::move(svg).finish(top, fmt::format("The memory of {} and of {} over their steps", name(first), name(second)), "memory");
 }
 
 }  // namespace heddle::tool

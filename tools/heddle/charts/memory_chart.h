@@ -16,9 +16,15 @@ std::string memory_chart(const PlanInfo& plan);
 // How a step differs from that of the same name in another plan.
 enum class StepChange { none, changed, only_here };
 
+// One of two plans that are compared.
+struct ComparedPlan {
+  const PlanInfo& plan;
+  const std::string& name;                           // where it comes from: a file
+  const std::map<std::string, StepChange>& changes;  // by the name of the step, those that are not `none`
+};
+
 // Returns one SVG of both plans, below each other: parts of a device have the same scale of bytes, and the strips of steps show what
-// differs. `changes`: by the name of the step, those that are not `none`, in this plan and in the other.
-std::string memory_chart_of_two(const PlanInfo& plan, const PlanInfo& other, const std::map<std::string, StepChange>& changes,
-                                const std::map<std::string, StepChange>& other_changes);
+// differs.
+std::string memory_chart_of_two(const ComparedPlan& first, const ComparedPlan& second);
 
 }  // namespace heddle::tool

@@ -26,7 +26,7 @@ constexpr std::string_view style =
     ".heddle .port{fill:#f4f4f4}.heddle .outlined{stroke:#8a8a8a}.heddle .strong{font-weight:bold}.heddle "
     ".red{stroke:#d33;stroke-width:1.5}"
     ".heddle .forward{fill:#a6cbe8}.heddle .backward{fill:#fbd0a4}.heddle .update{fill:#aeddaa}.heddle .copy{fill:#f0a3a3}"
-    ".heddle .collective{fill:#c9b3e6}.heddle .wait{fill:#ececec}.heddle .fence{fill:#bdbdbd}.heddle "
+    ".heddle .collective{fill:#c9b3e6}.heddle .other{fill:#d8d2c4}.heddle .wait{fill:#ececec}.heddle .fence{fill:#bdbdbd}.heddle "
     ".peak{stroke:#c22;stroke-width:1.5;fill:none}"
     ".heddle text.peaks{fill:#c22}.heddle text.bounds{fill:#276b27}"
     ".heddle .bound{stroke:#276b27;stroke-width:1.5;stroke-dasharray:6 4;fill:none}.heddle .full{fill:#c22;fill-opacity:.08}"

@@ -30,6 +30,9 @@ class Rows {
     for (const TileTime& range : profile_.tiles)
       worker(range.worker).spans.push_back({range.step, range.begin_ns, range.end_ns, range.first_tile, range.tiles});
     std::vector<TimelineRow> all;
+    std::stable_sort(rows_.begin(), rows_.end(), [](const TimelineRow& a, const TimelineRow& b) {
+      return a.kind == TimelineRow::Kind::stream && b.kind == TimelineRow::Kind::stream && a.name < b.name;
+    });
     for (TimelineRow& row : rows_) add_lanes(std::move(row), all);
     return all;
   }
@@ -59,7 +62,7 @@ class Rows {
 
   // The host waits for a stream in a fence, and a copy that ends on the host is a stream's too.
   static std::string stream_name(const PlanInfo::Step& step) {
-    if (step.type == "Fence") return "fences, in which the host waits";
+    if (step.type == "Fence") return "the host waits (fences)";
     return is_host(step.device) ? fmt::format("stream {}, to {}", step.stream, step.device)
                                 : fmt::format("{} stream {}", step.device, step.stream);
   }
@@ -94,7 +97,7 @@ class TimelinePicture {
       left_ = std::max(left_, 16 + text_width(fitting_text(row.name, max_name)));
       for (const TimelineSpan& span : row.spans) last_ns_ = std::max(last_ns_, span.end_ns);
     }
-    for (const auto& step : plan.steps) types_.insert(step.type);
+    find_colours();
   }
 
   std::string draw() && {
@@ -110,6 +113,7 @@ class TimelinePicture {
 
  private:
   static constexpr double picture_width = 1200, row_height = 30, bar_height = 22, max_name = 240, small = 10;
+  static constexpr size_t colours = 12;
   static constexpr double min_framed = 2;  // a frame would hide what is narrower
   double x(int64_t ns) const {
     return left_ + static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(1, last_ns_)) * (right_ - left_);
@@ -136,11 +140,20 @@ class TimelinePicture {
     svg_.end_group();
   }
 
+  // The types that take most time have a colour each, and all others one.
+  void find_colours() {
+    std::map<std::string, int64_t> times;
+    for (const TimelineRow& row : rows_)
+      for (const TimelineSpan& span : row.spans)
+        if (const std::string& type = plan_.steps[span.step].type; type != "Fence") times[type] += span.end_ns - span.begin_ns;
+    std::vector<std::pair<int64_t, std::string>> order;
+    for (const auto& [type, ns] : times) order.emplace_back(-ns, type);
+    std::sort(order.begin(), order.end());
+    for (size_t i = 0; i < order.size(); ++i) colours_[order[i].second] = i < colours ? fmt::format("kind{}", i) : "other";
+  }
+
   // Names the colours: of each type of operator that the rows have, as far as there is room for them.
   double draw_legend(double top) {
-    std::set<std::string> shown;
-    for (const TimelineRow& row : rows_)
-      for (const TimelineSpan& span : row.spans) shown.insert(plan_.steps[span.step].type);
     double at = left_;
     const auto explain = [&](const std::string& classes, const std::string& what) {
       if (at + 17 + text_width(what, small) > right_) {
@@ -151,14 +164,23 @@ class TimelinePicture {
       svg_.text(at + 15, top, what, Anchor::start, "small");
       at += 15 + text_width(what, small) + 12;
     };
-    for (const std::string& type : shown) explain(kind_of(type), fitting_text(type, 200, small));
-    explain("wait", "waits");
+    bool has_others = false, has_fences = false;
+    for (const auto& [type, colour] : colours_)
+      if (colour == "other")
+        has_others = true;
+      else
+        explain(colour, fitting_text(type, 200, small));
+    for (const TimelineRow& row : rows_)
+      for (const TimelineSpan& span : row.spans) has_fences = has_fences || plan_.steps[span.step].type == "Fence";
+    if (has_others) explain("other", "other types");
+    if (has_fences) explain("fence", "the host waits");
+    explain("wait", "idle");
     return top + 12;
   }
 
   std::string kind_of(const std::string& type) const {
     if (type == "Fence") return "fence";
-    return fmt::format("kind{}", static_cast<size_t>(std::distance(types_.begin(), types_.find(type))) % 12);
+    return colours_.at(type);
   }
 
   void draw_axis(double top) {
@@ -178,7 +200,7 @@ class TimelinePicture {
 
   const PlanInfo& plan_;
   const std::vector<TimelineRow>& rows_;
-  std::set<std::string> types_;
+  std::map<std::string, std::string> colours_;  // by type
   Svg svg_ = Svg(picture_width);
   int64_t last_ns_ = 0;
   double left_ = 60;

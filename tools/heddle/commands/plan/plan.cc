@@ -151,7 +151,7 @@ Status plan_net(const PlanArguments& o, Report& report) {
   if (!ranks.empty()) report.say_lines(ranks_text(ranks));
   if (!o.svg.empty()) HEDDLE_CHECK(roles.writes("--svg", o.svg));
   if (!o.svg_net.empty()) HEDDLE_CHECK(roles.writes("--svg-net", o.svg_net));
-  if (!o.svg.empty()) HEDDLE_CHECK(write_output(o.svg, other ? plan_diff_svg(plan, *other) : memory_chart(plan)));
+  if (!o.svg.empty()) HEDDLE_CHECK(write_output(o.svg, other ? plan_diff_svg(plan, o.net, *other, o.diff) : memory_chart(plan)));
   return o.svg_net.empty() ? Status() : write_output(o.svg_net, net_chart(plan));
 }
 

@@ -53,14 +53,14 @@ Json plan_diff(const PlanInfo& plan, const PlanInfo& other) {
           {"changed", changed}};
 }
 
-std::string plan_diff_svg(const PlanInfo& plan, const PlanInfo& other) {
+std::string plan_diff_svg(const PlanInfo& plan, const std::string& name, const PlanInfo& other, const std::string& other_name) {
   const Json diff = plan_diff(plan, other);
   std::map<std::string, StepChange> changes, other_changes;
   for (const Json& name : diff["only_in_this"]) changes[name.get<std::string>()] = StepChange::only_here;
   for (const Json& name : diff["only_in_other"]) other_changes[name.get<std::string>()] = StepChange::only_here;
   for (const Json& step : diff["changed"]) changes[step["name"].get<std::string>()] = StepChange::changed;
   for (const Json& step : diff["changed"]) other_changes[step["name"].get<std::string>()] = StepChange::changed;
-  return memory_chart_of_two(plan, other, changes, other_changes);
+  return memory_chart_of_two({plan, name, changes}, {other, other_name, other_changes});
 }
 
 std::string plan_diff_text(const PlanInfo& plan, const PlanInfo& other) {

@@ -23,24 +23,35 @@ std::string timeline_section(const PlanInfo& plan, const ProfiledRun& run, int t
                                     : std::string());
   out +=
       "<p class=\"bar\"><button id=\"closer\">+</button> <button id=\"farther\">-</button> <button id=\"whole\">whole</button> "
-      "<input id=\"search\" type=\"search\" placeholder=\"search steps\"> The wheel zooms, and the pointer moves and tells.</p>\n";
+      "<input id=\"search\" type=\"search\" placeholder=\"search steps\"> Turn the wheel to zoom, drag to move, and point at a step for "
+      "its "
+      "numbers.</p>\n";
   return out + timeline_chart(plan, timeline_rows(plan, run.profile, threads));
+}
+
+// The planned memory of each device; `measured` is the host's peak.
+std::string peaks_text(const PlanInfo& plan, int64_t measured) {
+  std::string out;
+  for (size_t d = 0; d < plan.memory.size(); ++d) {
+    const PlanInfo::Memory& m = plan.memory[d];
+    out += fmt::format("{}Planned peak of {}: {} bytes ({}){}, lower bound {} ({}), without sharing {}, constants {}.", d > 0 ? "<br>" : "",
+                       escape_xml(m.device), m.peak_bytes, human_bytes(m.peak_bytes),
+                       d == 0 ? fmt::format(", measured {}", measured) : std::string(), m.lower_bound_bytes, m.lower_bound_kind,
+                       human_bytes(m.sum_bytes), human_bytes(m.persistent_bytes));
+  }
+  return out;
 }
 
 }  // namespace
 
 Status write_report(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, const RunSummary& summary) {
-  const std::string title = escape_xml((plan.net.empty() ? summary.net_file : plan.net));
-  const PlanInfo::Memory& m = plan.memory[0];
+  const std::string title = escape_xml(plan.net.empty() ? summary.net_file : fmt::format("{} of {}", plan.net, summary.net_file));
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title><style>{}</style></head>\n<body><h1>{}</h1>\n",
       title, report_style, title);
-  page += fmt::format(
-      "<p>{}: {}, {}, {}. "
-      "Planned peak {} bytes ({}), measured {}, lower bound {} ({}), without sharing {}, constants {}.</p>\n",
-      escape_xml(summary.net_file), counted(static_cast<int64_t>(plan.steps.size()), "step"), counted(summary.threads, "thread"),
-      escape_xml(summary.latency), m.peak_bytes, human_bytes(m.peak_bytes), summary.measured_peak_bytes, m.lower_bound_bytes,
-      m.lower_bound_kind, human_bytes(m.sum_bytes), human_bytes(m.persistent_bytes));
+  page += fmt::format("<p>{}: {}, {}, {}.</p>\n", escape_xml(summary.net_file), counted(static_cast<int64_t>(plan.steps.size()), "step"),
+                      counted(summary.threads, "thread"), escape_xml(summary.latency));
+  page += fmt::format("<p>{}</p>\n", peaks_text(plan, summary.measured_peak_bytes));
   page += timeline_section(plan, run, summary.threads);
   page += fmt::format("<h2>The slowest steps, and why</h2>\n{}", slowest_table(plan, run, summary.roofline));
   if (!summary.roofline) page += fmt::format("<p>Shares of the roofline are missing: {}</p>\n", escape_xml(summary.without_roofline));

@@ -77,7 +77,7 @@ std::string reason(const PlanInfo::Step& step, int64_t ns, const std::optional<R
   constexpr double low = 0.25, over = 1.05;
   constexpr int64_t short_ns = 5000;
   const std::optional<double> share = roofline_share(step, ns, roofline);
-  if (step.on_stream) return "on a device: its time is that of the host that enqueues it";
+  if (step.on_stream) return "on a device: the host's time to enqueue it, or for a copy to do it";
   if (!share) return "nothing is known of its bytes and operations";
   const bool is_memory_bound = roofline->is_memory_bound(step);
   const double rate =
@@ -125,9 +125,10 @@ std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const st
   std::string out;
   if (roofline)
     out = fmt::format(
-        "<p>Measured here with the run's threads: {:.1f} GFLOP/s in a product of matrices of 1024 x 1024, {:.1f} GB/s in a sum of two "
-        "tensors "
-        "of 32 MiB. A step's share of the roofline is the time that it needs at these rates, of its own.</p>\n",
+        "<p>This machine's rates, measured with the run's threads: {:.1f} GFLOP/s in a product of matrices of 1024 x 1024, {:.1f} GB/s in "
+        "a sum of two tensors of 32 MiB. The share of the roofline is the least time that a step's operations and bytes need at these "
+        "rates, divided by the time that it takes: over 100% its data was in caches, or its kernel is faster than that product. From 25% "
+        "on, a step is called bound by what needs more time.</p>\n",
         roofline->flops_per_second / 1e9, roofline->bytes_per_second / 1e9);
   out += "<table><tr><th>#<th>step<th>type<th>median (min - max)<th>of roofline<th>why</tr>\n";
   for (const size_t i : order) {
@@ -138,17 +139,29 @@ std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const st
            share_cell(s, ns, roofline) + text_cell(reason(s, ns, roofline)) + "</tr>\n";
   }
   out += "</table>\n";
-  if (has_fences) out += "<p>Fences, in which the host waits for a device, are in the timeline and in the table of all steps.</p>\n";
+  if (has_fences)
+    out +=
+        "<p>How long a device works on a step is not measured. Fences, in which the host waits until it is done, are in the timeline and "
+        "in "
+        "the table of all steps below; they may overlap.</p>\n";
   return out;
 }
 
 std::string owner_table(const PlanInfo& plan) {
-  std::string out = "<h3>Held at the peak</h3>\n<table><tr><th>operator<th>value<th>bytes<th>steps</tr>\n";
-  const std::vector<MemoryOwner> owners = memory_by_owner(plan);
-  for (size_t i = 0; i < std::min<size_t>(20, owners.size()); ++i)
-    out += "<tr>" + text_cell(owners[i].step) + text_cell(owners[i].value.empty() ? "scratch" : owners[i].value) +
-           count_cell(owners[i].bytes) + text_cell(fmt::format("{}-{}", owners[i].first_step, owners[i].last_step)) + "</tr>\n";
-  return out + "</table>\n";
+  constexpr size_t max_rows = 20;
+  std::string out;
+  for (size_t device = 0; device < plan.memory.size(); ++device) {
+    const std::vector<MemoryOwner> owners = memory_by_owner(plan, device);
+    if (owners.empty()) continue;
+    out += fmt::format("<h3>Most that is held on {}</h3>\n<table><tr><th>operator<th>value<th>bytes<th>steps</tr>\n",
+                       escape_xml(plan.memory[device].device));
+    for (size_t i = 0; i < std::min(max_rows, owners.size()); ++i)
+      out += "<tr>" + text_cell(owners[i].step) + text_cell(owners[i].value.empty() ? "scratch" : owners[i].value) +
+             count_cell(owners[i].bytes) + text_cell(fmt::format("{}-{}", owners[i].first_step, owners[i].last_step)) + "</tr>\n";
+    out += "</table>\n";
+    if (owners.size() > max_rows) out += fmt::format("<p>and {} more</p>\n", owners.size() - max_rows);
+  }
+  return out;
 }
 
 }  // namespace heddle::tool

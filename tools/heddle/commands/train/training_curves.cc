@@ -60,7 +60,7 @@ void TrainingCurves::add_test(const std::string& mean, int64_t step, double valu
 }
 
 LineChart training_chart(const std::string& title, const std::string& loss, const TrainingCurves& curves) {
-  ChartPanel losses = {"loss", {line_of("training loss", curves.loss)}}, shares = {"means of tests", {}};
+  ChartPanel losses = {"loss", {line_of("training loss", curves.loss)}}, shares = {"test means", {}};
   std::vector<ChartPanel> others;
   for (const auto& [mean, series] : curves.tests) {
     const std::string name = mean == loss ? "test loss" : fmt::format("test {}", mean);
