@@ -15,7 +15,8 @@
       const frame = svg.getBoundingClientRect();
       for (const text of svg.querySelectorAll("text")) {
         const box = text.getBoundingClientRect();
-        if (box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1)) said.push(`outside ${when}: "${text.textContent}"`);
+        if (box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1))
+          said.push(`outside ${when}: "${text.textContent}"`);
       }
     }
     return all.length;
@@ -27,7 +28,7 @@
     const before = shown(), axis = document.getElementById("timeline-axis").textContent;
     for (let i = 0; i < 4; ++i) document.getElementById("closer").click();
     boxes("zoomed");
-    if (shown() > before || document.getElementById("timeline-axis").textContent === axis) said.push("zooming has no effect");
+    if ((before > 3 && shown() >= before) || document.getElementById("timeline-axis").textContent === axis) said.push("zooming has no effect");
     document.getElementById("whole").click();
     if (shown() !== before) said.push("the whole is not shown again");
     boxes("whole again");

@@ -42,7 +42,7 @@ inline std::vector<std::string> overlaps(const std::string& svg, double width) {
   return found;
 }
 
-// Returns the titles, which are shown at the pointer, with entities undone.
+// Returns the titles, which are shown at the pointer, as XML writes them.
 inline std::vector<std::string> titles(const std::string& svg) {
   static const std::regex element("<title>([^<]*)</title>");
   std::vector<std::string> all;

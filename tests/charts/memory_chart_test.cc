@@ -57,8 +57,9 @@ bool says(const std::string& svg, const std::string& text) {
 TEST(MemoryChart, SaysWhatThePlanSays) {
   const std::string svg = memory_chart(chain(5, 1 << 20));
   for (const char* const text : {"Memory of chain", "cpu: peak 2.0 MiB, lower bound 2.0 MiB (max-live), without sharing 5.0 MiB",
-                                 "constants 12.1 KiB", "value0", "1.0 MiB", "peak", "lower bound", "step", "0.5 MiB", "scratch of threads",
-                                 "output of the net", "Most is held at step 1: step1 (Relu): 2.0 MiB in 2 buffers, of 2.0 MiB for values"})
+                                 "The plan holds 12.1 KiB of constants besides.", "value0", "1.0 MiB", "peak", "lower bound", "step",
+                                 "0.5 MiB", "scratch of threads", "output of the net",
+                                 "Values live at their peak, step 1: step1 (Relu): 2.0 MiB in 2 buffers, of 2.0 MiB for values"})
     EXPECT_TRUE(says(svg, text)) << text;
   const std::vector<std::string> shown = titles(svg);
   for (const char* const title : {"value1 f32[262144], 1048576 bytes (1.0 MiB), at 1048576, steps 1-2, written by step1",

@@ -89,6 +89,7 @@ TEST(ExternalProgram, MayBeMissingFailOrTakeTooLong) {
   EXPECT_FALSE(run_external({"false"}, "input that it does not read", milliseconds(5000), &output));
   EXPECT_TRUE(run_external({"true"}, std::string(8 << 20, 'x'), milliseconds(60000), &output));  // this process gets no SIGPIPE
   EXPECT_FALSE(run_external({"sleep", "1000"}, "", milliseconds(50), &output));
+  EXPECT_FALSE(run_external({"sh", "-c", "exec >&-; sleep 1000"}, "", milliseconds(50), &output)) << "its output is closed, and it goes on";
   const std::string large(1 << 20, 'x');
   EXPECT_TRUE(run_external({"cat"}, large, milliseconds(60000), &output));
   EXPECT_EQ(output, large);

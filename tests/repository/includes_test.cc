@@ -131,7 +131,7 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/convert.cc", {"base", "load", "weights"}},
     {"tools/heddle/commands/import.cc", {"base", "load", "plugin", "resolve"}},
     {"tools/heddle/commands/model.cc", {"base", "load"}},
-    {"tools/heddle/commands/inspect", {"base", "infer", "load", "net", "plugin", "resolve", "weights"}},
+    {"tools/heddle/commands/inspect", {"base", "derive", "infer", "load", "net", "plugin", "resolve", "weights"}},
     {"tools/heddle/commands/devices.cc", {"base", "device", "plugin"}},
     {"tools/heddle/commands/plugin", {"base", "device", "infer", "load", "net", "operator_runner", "plugin", "resolve"}},
     {"tools/models", {"base", "net", "weights"}},

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "tool_runner.h"
 
@@ -48,13 +51,57 @@ TEST(ToolOp, FindsOperatorsByTheirTexts) {
   EXPECT_EQ(static_cast<size_t>(std::count(list.begin(), list.end(), '\n')), heddle_json({"op"})["operators"].size());
 }
 
+// A sentence about shapes names ports and what they have: "Y has the dims of X".
+void expect_ports_in(const std::string& shapes, const Json& described) {
+  std::set<std::string> ports = {"input", "inputs", "output", "outputs", "each", "they", "it", "those", "values", "states"};
+  for (const char* const kind : {"inputs", "outputs"})
+    for (const Json& port : described[kind]) ports.insert(port["name"].get<std::string>());
+  static const std::regex names("(\\w+) (?:has|have) the (?:dims|extent)|the (?:dims|extent) of (\\w+)");
+  for (std::sregex_iterator at(shapes.begin(), shapes.end(), names), end; at != end; ++at)
+    for (const size_t group : {1, 2}) {
+      const std::string name = (*at)[group];
+      EXPECT_TRUE(name.empty() || ports.contains(name)) << described["name"] << ": " << shapes;
+    }
+}
+
+// docs/gradients.md tells whether there is a gradient; what `heddle op` says of it agrees.
+TEST(ToolOp, SaysOfGradientsWhatTheirPageSays) {
+  const std::string page = read_text(std::filesystem::path(HEDDLE_SOURCE_DIR) / "docs/gradients.md"),
+                    text = heddle({"inspect", HEDDLE_BINARY_DIR "/lib/cpu.so"}).out;
+  static const std::regex row("\\| (\\S+) \\| (expression|callback|runtime|nodes)");
+  std::map<std::string, std::string> forms;
+  std::istringstream lines(text);
+  const std::string mark = "    gradient  ";
+  for (std::string line, name; std::getline(lines, line);)
+    if (line.rfind(mark, 0) == 0)
+      forms[name] = line.substr(mark.size());
+    else if (line.rfind("    ", 0) != 0)
+      name = line.substr(std::min<size_t>(2, line.size()), line.find(' ', 2) - 2);
+  const std::map<std::string, std::string> words = {{"expression", "the derivative of the expression"},
+                                                    {"callback", "made by a function, from attributes and types"},
+                                                    {"runtime", "the runtime differentiates the subnets"}};
+  size_t found = 0;
+  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) {
+    const std::string name = (*at)[1], form = (*at)[2];
+    ASSERT_TRUE(forms.contains(name)) << name;
+    if (words.contains(form))
+      EXPECT_EQ(forms[name], words.at(form)) << name;
+    else
+      EXPECT_NE(forms[name].find(" = "), std::string::npos) << name << ": " << forms[name];
+    ++found;
+  }
+  EXPECT_GE(found, 100u);
+}
+
 // A reference says what each does, in sentences, how dims follow, and where it is declared, and gives an example.
 TEST(ToolOp, KnowsEveryOperatorOfOurPlugins) {
   const Json object = heddle_json({"op"});
+  ASSERT_GE(object["operators"].size(), 200u);
   for (const Json& one : object["operators"]) {
     const std::string name = one["name"], doc = one["doc"];
     EXPECT_TRUE(doc.size() > 15 && std::isupper(static_cast<unsigned char>(doc[0])) && doc.back() == '.') << name << ": " << doc;
-    EXPECT_TRUE(one["shapes"].is_string()) << name;
+    ASSERT_TRUE(one["shapes"].is_string()) << name;
+    expect_ports_in(one["shapes"], one);
     EXPECT_FALSE(one["examples"].empty()) << name;
     ASSERT_TRUE(one["file"].is_string()) << name;
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(HEDDLE_SOURCE_DIR) / one["file"].get<std::string>())) << name;

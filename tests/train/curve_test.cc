@@ -90,7 +90,7 @@ TEST(TrainingChart, GoesToATerminalInCharacters) {
   const std::string text = line_chart_text(training_chart("net.heddle", "loss", falling(0.99, 3)), 60, 8);
   EXPECT_EQ(text.rfind("net.heddle\nloss   * training loss   o test loss\n", 0), 0u) << text;
   for (size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
-    EXPECT_LE(text.find('\n', begin) - begin, 68u) << text.substr(begin);
+    EXPECT_LE(text.find('\n', begin) - begin, 60u) << text.substr(begin);
   EXPECT_NE(text.find("| *"), std::string::npos) << text;
   EXPECT_NE(text.find("step\n"), std::string::npos) << text;
 }

@@ -60,8 +60,8 @@ class Shard {
 void add_shard(Builder& plugin) {
   plugin.add(Op("Shard", "heddle")
                  .doc("Takes part `part` of `parts` of the rows of x. Parts are as equal as possible, and the first ones have one row "
-                      "more; each has one row at least. With a communicator, ranks have batches of their own, as parts of one, which "
-                      "random numbers are drawn by.")
+                      "more; each has one row at least. With a communicator the batch of each rank is one part of a common batch, and "
+                      "random numbers are numbered through the whole of it.")
                  .shapes("y has the dims of x, with the rows of the part")
                  .in("x")
                  .not_differentiable()

@@ -102,10 +102,10 @@ void add_conv(Builder& plugin) {
   const std::vector<heddle_dtype_set> narrow(3, dtypes<f16, bf16>()), f64(3, dtypes<double>());
   Op conv = conv_operator("Conv")
                 .doc("Slides filters over 1 to 3 spatial axes (a cross-correlation), with groups, strides, dilations and padding.")
-                .formula("Y[n, m, p] = B[m] + sum over c, k of X[n, c, p stride + k dilation - pad] W[m, c, k]")
+                .formula("Y[n, m, p] = B[m] + sum over c, k of X[n, c, p stride + k dilation - pad] W[m, c, k]; m and c of one group")
                 .shapes(
                     "X is [N, C, ...], W is [M, C / group, kernel...]; Y is [N, M, ...], for each spatial axis floor((extent + pads - "
-                    "dilation (kernel - 1) - 1) / stride) + 1");
+                    "dilation (kernel - 1) - 1) / stride) + 1, or with auto_pad SAME_UPPER or SAME_LOWER ceil(extent / stride)");
   conv.infer(infer_conv).cost<conv_cost>().gradient<conv_gradient>();
   conv.cpu<Convolution>(f32).kernel_name("cpu:conv").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);
   conv.cpu<NarrowConvolution<ConvKind::forward>>(narrow).kernel_name("cpu:conv_float_tiles");
@@ -125,10 +125,11 @@ void add_conv(Builder& plugin) {
   plugin.add(conv);
   Op transposed = conv_operator("ConvTranspose")
                       .doc("Spreads each element of X over a window by the filters: the transpose of Conv, as decoders use it.")
-                      .formula("Y[n, m, p stride + k dilation - pad] += X[n, c, p] W[c, m, k]")
+                      .formula("Y[n, m, p stride + k dilation - pad] += X[n, c, p] W[c, m, k], and B[m] is added; m and c of one group")
                       .shapes(
                           "X is [N, C, ...], W is [C, M / group, kernel...]; Y is [N, M, ...], for each spatial axis stride (extent - 1) + "
-                          "output_padding + dilation (kernel - 1) + 1 - pads, or what output_shape says");
+                          "output_padding + dilation (kernel - 1) + 1 - pads, with auto_pad SAME_UPPER or SAME_LOWER extent times stride, "
+                          "or what output_shape says");
   transposed.maybe("output_padding", HEDDLE_ATTRIBUTE_INTS).maybe("output_shape", HEDDLE_ATTRIBUTE_INTS);
   transposed.infer(infer_conv_transpose).cost<conv_transpose_cost>().gradient<conv_transpose_gradient>();
   transposed.cpu<TransposedConvolution>(f32).kernel_name("cpu:conv_transpose").kernel_flags(HEDDLE_KERNEL_EPILOGUE_IN_PLACE);

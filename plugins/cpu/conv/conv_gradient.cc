@@ -207,7 +207,9 @@ void add_conv_gradient(Builder& plugin) {
       "by hand");
   plugin.add(data);
   Op filter = Op("ConvFilterGradient", "heddle")
-                  .doc("Computes the gradient of Conv's W: for each tap, the sum of the products of what it sees of X with dY.")
+                  .doc(
+                      "Computes the gradient of Conv's W: for each tap of a filter, the sum of the products of dY with the elements of X "
+                      "that lie under the tap.")
                   .shapes("dW has the dims that shape holds");
   filter.in("X", conv_dtypes).in("dY", conv_dtypes).shape_operand("shape").out("dW");
   add_attributes(filter);

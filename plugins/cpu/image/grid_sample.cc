@@ -84,28 +84,30 @@ Status grid_sample_gradient(GradientContext& g) {
 }  // namespace
 
 void add_grid_sample(Builder& plugin) {
-  plugin.add(Op("GridSample", "", 20)
-                 .doc("Reads X at the positions that grid holds, from -1 to 1 along each axis, and interpolates.")
-                 .shapes("X is [N, C, ...], grid is [N, extents..., spatial axes]; Y is [N, C, extents...]")
-                 .in("X", float_dtypes)
-                 .in("grid", float_dtypes, nullptr)
-                 .out("Y", {}, float_dtypes)
-                 .attribute("mode", "linear")
-                 .attribute("padding_mode", "zeros")
-                 .attribute("align_corners", 0)
-                 .infer(infer_grid_sample)
-                 .gradient<grid_sample_gradient>()
-                 .cpu<GridSample>()
-                 .example("f32[1,1,2,2] = 1 3 3 1, f32[1,1,3,2] = 0 0 -0.5 0.5 1 -1 -> f32[1,1,1,3] = 2 3 0.75", "ONNX Runtime")
-                 .example("f32[1,1,3,3] = 1 3 3 1 5 7 7 5 1, f32[1,1,2,2] = 0.25 -0.5 1.5 0; mode=\"nearest\", padding_mode=\"border\" -> "
-                          "f32[1,1,1,2] = 3 7",
-                          "ONNX Runtime")
-                 .example("f32[1,1,3,3] = 1 3 3 1 5 7 7 5 1, f32[1,1,2,2] = 0.25 -0.5 1.5 0; mode=\"cubic\", align_corners=1, "
-                          "padding_mode=\"reflection\" -> f32[1,1,1,2] = 4.52832 6.5625",
-                          "ONNX Runtime")
-                 .example("f32[1,1,2,2] = 2 5 1 5, f16[1,1,1,2] = 0 0 -> f32[1,1,1,1] = 3.25", "by hand")
-                 .example("f32[1,1,2,2] = 2 5 1 5, bf16[1,1,1,2] = 0 0 -> f32[1,1,1,1] = 3.25", "by hand")
-                 .example("f32[1,1,2,2] = 2 5 1 5, f64[1,1,1,2] = 0 0 -> f32[1,1,1,1] = 3.25", "by hand"));
+  plugin.add(
+      Op("GridSample", "", 20)
+          .doc("Reads X at the positions that grid holds, from -1 to 1 along each axis, and interpolates as `mode` says (nearest, linear, "
+               "cubic). Outside of X are zeros, the border or a reflection, as padding_mode says (zeros, border, reflection).")
+          .shapes("X is [N, C, ...], grid is [N, extents..., spatial axes]; Y is [N, C, extents...]")
+          .in("X", float_dtypes)
+          .in("grid", float_dtypes, nullptr)
+          .out("Y", {}, float_dtypes)
+          .attribute("mode", "linear")
+          .attribute("padding_mode", "zeros")
+          .attribute("align_corners", 0)
+          .infer(infer_grid_sample)
+          .gradient<grid_sample_gradient>()
+          .cpu<GridSample>()
+          .example("f32[1,1,2,2] = 1 3 3 1, f32[1,1,3,2] = 0 0 -0.5 0.5 1 -1 -> f32[1,1,1,3] = 2 3 0.75", "ONNX Runtime")
+          .example("f32[1,1,3,3] = 1 3 3 1 5 7 7 5 1, f32[1,1,2,2] = 0.25 -0.5 1.5 0; mode=\"nearest\", padding_mode=\"border\" -> "
+                   "f32[1,1,1,2] = 3 7",
+                   "ONNX Runtime")
+          .example("f32[1,1,3,3] = 1 3 3 1 5 7 7 5 1, f32[1,1,2,2] = 0.25 -0.5 1.5 0; mode=\"cubic\", align_corners=1, "
+                   "padding_mode=\"reflection\" -> f32[1,1,1,2] = 4.52832 6.5625",
+                   "ONNX Runtime")
+          .example("f32[1,1,2,2] = 2 5 1 5, f16[1,1,1,2] = 0 0 -> f32[1,1,1,1] = 3.25", "by hand")
+          .example("f32[1,1,2,2] = 2 5 1 5, bf16[1,1,1,2] = 0 0 -> f32[1,1,1,1] = 3.25", "by hand")
+          .example("f32[1,1,2,2] = 2 5 1 5, f64[1,1,1,2] = 0 0 -> f32[1,1,1,1] = 3.25", "by hand"));
 }
 
 }  // namespace heddle::cpu

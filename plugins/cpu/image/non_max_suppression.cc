@@ -120,7 +120,8 @@ class NonMaxSuppression {
 
 void add_non_max_suppression(Builder& plugin) {
   plugin.add(Op("NonMaxSuppression", "", 11)
-                 .doc("Selects the best boxes of each class, and drops those that overlap a better one by more than iou_threshold.")
+                 .doc("Selects the best boxes of each class, and drops those that overlap a better one by more than iou_threshold. It "
+                      "selects at most max_output_boxes_per_class for each batch entry and class: none without that input.")
                  .shapes("selected_indices is [count, 3]: batch entry, class and box")
                  .in("boxes", dtypes<float>(), nullptr)
                  .in("scores", dtypes<float>(), nullptr)

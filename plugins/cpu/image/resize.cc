@@ -251,8 +251,11 @@ Status resize_gradient(GradientContext& g) {
 void add_resize(Builder& plugin) {
   plugin.add(
       Op("Resize", "", 19)
-          .doc("Interpolates to other extents, given by scales or by sizes: nearest, linear or cubic, with or without antialiasing.")
-          .shapes("Y has the extents that sizes holds, or floor(extent of X times its scale)")
+          .doc("Interpolates to other extents, given by scales or by sizes, as `mode` says (nearest, linear, cubic), with or without "
+               "antialiasing.")
+          .shapes(
+              "Y has on each of axes (without them on all) the size that sizes holds, or floor(extent of X times scale); with "
+              "keep_aspect_ratio_policy not_larger or not_smaller, round(extent of X times the smallest, or the largest, of size / extent)")
           .in("X")
           .optional("roi", float_dtypes, nullptr)
           .not_differentiable()

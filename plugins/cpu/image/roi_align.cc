@@ -129,7 +129,8 @@ Status roi_align_gradient(GradientContext& g) {
 
 void add_roi_align(Builder& plugin) {
   plugin.add(Op("RoiAlign", "", 16)
-                 .doc("Pools regions of feature maps to one size, from samples between pixels (He et al. 2017).")
+                 .doc("Pools regions of feature maps to one size, from samples between pixels (He et al. 2017): their mean or maximum, as "
+                      "`mode` says (avg, max).")
                  .shapes("X is [N, C, H, W], rois is [regions, 4]; Y is [regions, C, output_height, output_width]")
                  .in("X", float_dtypes)
                  .in("rois", float_dtypes)

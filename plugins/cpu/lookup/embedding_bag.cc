@@ -257,8 +257,10 @@ void add_embedding_bag(Builder& plugin) {
         "Adds or averages rows of a table for each bag of indices. A row of indices is a bag; or, where indices has one axis, a bag begins "
         "at each of offsets, as torch.nn.functional.embedding_bag has it. An empty bag gives zeros. Indices do not count from the end. "
         "bags gets the bag of each index, lengths how many each bag has.")
-      .formula("output[b] = sum over indices i of bag b of weights[i] table[indices[i]]")
-      .shapes("output has a row of the table's for each bag; bags has an entry for each index, lengths for each bag");
+      .formula(
+          "output[b] = sum over the indices i of bag b of weights[i] table[indices[i]]; with mode mean it is divided by lengths[b], and "
+          "there are no weights")
+      .shapes("output is [bags, ...] with the other dims of table; bags has an entry for each index, lengths has one for each bag");
   op.in("table", float_dtypes)
       .in("indices", index_dtypes, nullptr)
       .indexes("table", 0)
@@ -277,20 +279,20 @@ void add_embedding_bag(Builder& plugin) {
       lengths_operator<lengths_sum>("SparseLengthsSum")
           .doc("Adds the rows of data that each bag of indices names. A bag has as many indices as its element of lengths says; an empty "
                "one gives zeros.")
-          .shapes("output has a row of the table's for each bag; bags has an entry for each index")
+          .shapes("output is [bags, ...] with the other dims of data; bags has an entry for each index")
           .example("f32[4,2] = 1 2 3 4 5 6 7 8, i64[4] = 3 1 1 0, i32[3] = 2 0 2 -> f32[3,2] = 10 12 0 0 4 6, i32[4] = 0 0 2 2", "Caffe2")
           .example("f32[4] = 1 2 3 4, i32[2] = 3 1, i64[1] = 2 -> f32[1] = 6", "by hand"));
   plugin.add(
       lengths_operator<lengths_mean>("SparseLengthsMean")
           .doc("Averages the rows of data that each bag of indices names. A bag has as many indices as its element of lengths says; an "
                "empty one gives zeros.")
-          .shapes("output has a row of the table's for each bag; bags has an entry for each index")
+          .shapes("output is [bags, ...] with the other dims of data; bags has an entry for each index")
           .example("f32[4,2] = 1 2 3 4 5 6 7 8, i64[4] = 3 1 1 0, i32[3] = 2 0 2 -> f32[3,2] = 5 6 0 0 2 3, i32[4] = 0 0 2 2", "Caffe2")
           .example("f32[4] = 1 2 3 4, i32[2] = 3 1, i64[1] = 2 -> f32[1] = 3", "by hand"));
   plugin.add(lengths_operator<lengths_weighted_sum>("SparseLengthsWeightedSum")
                  .doc("Adds the rows of data that each bag of indices names, each multiplied with the weight of its index. A bag has as "
                       "many indices as its element of lengths says; an empty one gives zeros.")
-                 .shapes("output has a row of the table's for each bag; bags has an entry for each index")
+                 .shapes("output is [bags, ...] with the other dims of data; bags has an entry for each index")
                  .example("f32[4,2] = 1 2 3 4 5 6 7 8, f32[4] = 1 2 0.5 -1, i64[4] = 3 1 1 0, i32[3] = 2 0 2 -> f32[3,2] = 13 16 0 0 "
                           "0.5 0, i32[4] = 0 0 2 2",
                           "by hand")

@@ -166,7 +166,7 @@ void add_embedding_bag_gradient(Builder& plugin) {
                  .example("f32[2,2] = 1 2 3 4, i32[3] = 0 0 1 -> f32[3,2] = 1 2 1 2 3 4", "by hand")
                  .example("f32[2,2] = 1 2 3 4, i64[3] = 0 0 1, f32[3] = 2 0.5 -1 -> f32[3,2] = 2 4 0.5 1 -3 -4", "by hand"));
   plugin.add(Op("BagWeightsGradient", "heddle")
-                 .doc("Gives each lookup the product of its row of the table with what arrived for its bag. It is the gradient of "
+                 .doc("Gives each lookup the dot product of its row of the table with its bag's row of dY. It is the gradient of "
                       "EmbeddingBag by the weights of lookups.")
                  .formula("dweights[i] = sum(table[indices[i]] dY[bags[i]])")
                  .shapes("dweights has the dims of indices")

@@ -239,10 +239,10 @@ void add_einsum(Builder& plugin) {
   plugin.add(
       Op("Einsum", "", 12)
           .doc("Sums products over named axes. The equation names the axes of each input and those of the output: \"bij,bjk->bik\" "
-               "multiplies batches of matrices.")
+               "multiplies batches of matrices. `...` stands for axes that broadcast.")
           .formula("output[kept axes] = sum over the others of the products of the inputs")
-          .shapes("output has an axis for each letter after ->, with the extent that the letter has in the inputs; without ->, for each "
-                  "letter that occurs once, in alphabetical order")
+          .shapes("output has an axis for each letter after ->, with the extent that the letter has in the inputs, and the broadcast axes "
+                  "for ...; without ->, for each letter that occurs once, in alphabetical order")
           .variadic("inputs", numeric_dtypes)
           .out("output", {}, numeric_dtypes)
           .required("equation", HEDDLE_ATTRIBUTE_STRING)

@@ -82,7 +82,8 @@ Status depth_to_space_gradient(GradientContext& g) {
 
 void add_depth_to_space(Builder& plugin) {
   plugin.add(Op("DepthToSpace", "", 13)
-                 .doc("Turns blocks of channels into blocks of pixels.")
+                 .doc("Turns blocks of channels into blocks of pixels. In mode DCR the position in the block is the outer part of a "
+                      "channel's number, in mode CRD the inner one.")
                  .shapes("[N, C, H, W] becomes [N, C / blocksize^2, H blocksize, W blocksize]")
                  .in("input")
                  .out("output")

@@ -91,7 +91,8 @@ Status one_hot_gradient(GradientContext& g) {
 
 void add_onehot(Builder& plugin) {
   plugin.add(Op("OneHot", "", 11)
-                 .doc("Writes an on-value at each index along a new axis of off-values. values holds both, the off-value first.")
+                 .doc("Writes an on-value at each index along a new axis of off-values. values holds both, the off-value first. Negative "
+                      "indices count from the end; where an index is outside [-depth, depth) there are off-values alone.")
                  .shapes("output has the dims of indices, with extent depth inserted at axis")
                  .in("indices", numeric_dtypes, nullptr)
                  .not_differentiable()

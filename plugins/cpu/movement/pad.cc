@@ -137,7 +137,8 @@ Status pad_gradient(GradientContext& g) {
 void add_pad(Builder& plugin) {
   plugin.add(
       Op("Pad", "", 19)
-          .doc("Adds elements before and after axes: one value, the edge, a reflection or what wraps around. Negative pads crop.")
+          .doc("Adds elements before and after axes, as `mode` says: one value (constant), the nearest element (edge), a reflection "
+               "without the edge (reflect), or what wraps around (wrap). Negative pads crop.")
           .shapes("output has the dims of data plus the pads of each axis")
           .in("data")
           .shape_operand("pads")

@@ -204,7 +204,8 @@ Status pad_gradient_gradient(GradientContext& g) {
 void add_pad_gradient(Builder& plugin) {
   plugin.add(
       Op("PadGradient", "heddle")
-          .doc("Adds up what Pad made copies of. It is the gradient of Pad.")
+          .doc("Adds up what Pad made copies of, in its modes edge, reflect and wrap. It is the gradient of Pad in these; in mode constant "
+               "that is Pad itself, with negative pads.")
           .shapes("dX has the dims that shape holds")
           .in("dY", float_dtypes)
           .shape_operand("shape")

@@ -285,8 +285,8 @@ Status scatter_nd_gradient(GradientContext& g) {
 
 void add_scatter(Builder& plugin) {
   plugin.add(Op("ScatterElements", "", 18)
-                 .doc("Writes updates into a copy of data, each at its index along the axis, or combines them as `reduction` says, in the "
-                      "order of indices.")
+                 .doc("Writes updates into a copy of data, each at its index along the axis, or combines them as `reduction` says (none, "
+                      "add, mul, max, min), in the order of indices.")
                  .formula("output[indices[i][j]][j] = updates[i][j], for axis 0")
                  .shapes("output has the dims of data; updates has those of indices")
                  .in("data")
@@ -308,7 +308,7 @@ void add_scatter(Builder& plugin) {
                  .example("f32[3] = 1 2 3, i64[3] = 1 1 0, f32[3] = 4 1 2; reduction=\"min\" -> f32[3] = 1 1 3", "ONNX Runtime"));
   plugin.add(Op("ScatterND", "", 18)
                  .doc("Writes slices of updates into a copy of data at the tuples that the last axis of indices holds, or combines them as "
-                      "`reduction` says, in the order of indices.")
+                      "`reduction` says (none, add, mul, max, min), in the order of indices.")
                  .shapes("output has the dims of data")
                  .in("data")
                  .in("indices", dtypes<int64_t>(), nullptr)

@@ -119,7 +119,8 @@ Status top_k_gradient(GradientContext& g) {
 
 void add_topk(Builder& plugin) {
   plugin.add(Op("TopK", "", 11)
-                 .doc("Finds the K largest elements along an axis, or the smallest with largest 0, in order, and where they are.")
+                 .doc("Finds the K largest elements along an axis, or the smallest with largest 0, in order, and where they are. Of equal "
+                      "ones the first comes first, and NaN counts as the largest number. The result is in order with sorted 0, too.")
                  .shapes("Values and Indices have the dims of X, with extent K on the axis")
                  .in("X", numeric_dtypes)
                  .shape_operand("K")

@@ -169,7 +169,7 @@ void add_unique(Builder& plugin) {
   plugin.add(Op("Unique", "", 11)
                  .doc("Finds the elements that differ, or the slices along an axis, where each is first, which one each element is, and "
                       "how often it occurs. With sorted 0 they stay in the order of their first occurrence.")
-                 .shapes("Y is [count], or has the dims of X with extent count on the axis; indices and counts are [count], "
+                 .shapes("Y is [count]; with an axis Y has the dims of X, and count on the axis; indices and counts are [count], "
                          "inverse_indices is [extent of the axis, or number of elements]")
                  .in("X")
                  .out("Y")

@@ -39,7 +39,8 @@ void add_arithmetic(Builder& plugin) {
           .example("i32[5] = 7 -7 7 -7 5, i32[5] = 2 2 -2 -2 0 -> i32[5] = 3 -3 -3 3 0", "by hand: toward zero, and 0 of a division by 0")
           .example("i32[4] = 7 6 5 0, i32[4] = 2 3 0 4 -> i32[4] = 3 2 0 0", "by hand: toward zero, and 0 of a division by 0"));
   plugin.add(binary_operator("Mod", 13, "select(fmod, fmod(A, B), mod(A, B))", numeric_dtypes)
-                 .doc("Computes the remainder of the division of A by B. It has the sign of B or, with fmod 1, that of A.")
+                 .doc("Computes the remainder of the division of A by B. It has the sign of B or, with fmod 1, that of A. An integer "
+                      "modulo 0 gives 0.")
                  .attribute("fmod", 0)
                  .example("i32[4] = 7 -7 7 -7, i32[4] = 3 3 -3 -3 -> i32[4] = 1 2 -2 -1", "NumPy: np.mod")
                  .example("i32[4] = 7 -7 7 -7, i32[4] = 3 3 -3 -3; fmod=1 -> i32[4] = 1 -1 1 -1", "NumPy: np.fmod")

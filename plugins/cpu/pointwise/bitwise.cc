@@ -35,9 +35,10 @@ void add_bitwise(Builder& plugin) {
                  .doc("Inverts each bit of each element.")
                  .example("i32[4] = 0 5 -1 -8 -> i32[4] = -1 -6 0 7", "NumPy: np.bitwise_not"));
   plugin.add(Op("BitShift", "", 11)
-                 .doc("Shifts the bits of each element of X by Y places, to the left or to the right as `direction` says. A shift by the "
-                      "width of the type or more gives 0.")
+                 .doc("Shifts the bits of each element of X by Y places, as `direction` says (LEFT, RIGHT). A shift by the width of the "
+                      "type or more gives 0.")
                  .formula("Z = X << Y, or X >> Y")
+                 .shapes("Z has the dims to which the inputs broadcast")
                  .in("X", unsigned_dtypes)
                  .in("Y", unsigned_dtypes)
                  .out("Z", broadcast(), unsigned_dtypes)

@@ -45,8 +45,9 @@ Status infer_cast_like(InferContext& context) {
 
 void add_cast(Builder& plugin) {
   plugin.add(Op("Cast", "", 13)
-                 .doc("Converts each element to the dtype `to`. A float becomes an integer by truncation and saturation, NaN becomes 0; an "
-                      "integer wraps to a narrower one; a bool says whether the number differs from 0.")
+                 .doc("Converts each element to the dtype `to`, which is a number of ONNX's TensorProto.DataType. A float becomes an "
+                      "integer by truncation and saturation, NaN becomes 0; an integer wraps to a narrower one; a bool says whether the "
+                      "number differs from 0. `saturate` is about 8-bit floats, which there are none of.")
                  .shapes("output has the dims of input")
                  .in("input", any_dtype, "T1")
                  .out("output", same_as("input"), any_dtype, nullptr)

@@ -55,6 +55,10 @@ Op pooling_operator(const char* name, int32_t version, heddle_dtype_set set) {
   return op;
 }
 void add_window(Op& op) {
+  op.shapes(
+      "outputs are [N, C, ...]; for each spatial axis floor((extent + pads - dilation (kernel - 1) - 1) / stride) + 1; with ceil_mode 1 the "
+      "quotient is rounded up, and a last window that would begin in the padding after X is left out; with auto_pad SAME_UPPER or SAME_LOWER "
+      "it is ceil(extent / stride)");
   op.attribute("auto_pad", "NOTSET").attribute("ceil_mode", 0).required("kernel_shape", HEDDLE_ATTRIBUTE_INTS);
   op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);
 }
@@ -63,10 +67,7 @@ void add_window(Op& op) {
 
 void add_pooling(Builder& plugin) {
   Op max = pooling_operator("MaxPool", 12, max_dtypes)
-               .doc("Finds the largest element of each window of each channel, and where it is in X. Padding is never the largest.")
-               .shapes(
-                   "Y is [N, C, ...]; for each spatial axis (extent + pads - dilation (kernel - 1) - 1) / stride + 1, rounded down "
-                   "or, with ceil_mode 1, up; Indices has the dims of Y");
+               .doc("Finds the largest element of each window of each channel, and where it is in X. Padding is never the largest.");
   max.optional_out("Indices", {}, dtypes<int64_t>(), "I");
   add_window(max);
   max.attribute("storage_order", 0).infer(infer_window).cost<window_cost<1>>();
@@ -87,10 +88,7 @@ void add_pooling(Builder& plugin) {
   plugin.add(max.gradient<max_pool_gradient>().cpu<Pool<PoolKind::max, false>>().kernel_name("cpu:max_pool"));
 
   Op average = pooling_operator("AveragePool", 19, float_dtypes)
-                   .doc("Averages each window of each channel. Padding counts in the divisor with count_include_pad 1.")
-                   .shapes(
-                       "Y is [N, C, ...]; for each spatial axis (extent + pads - dilation (kernel - 1) - 1) / stride + 1, rounded "
-                       "down or, with ceil_mode 1, up");
+                   .doc("Averages each window of each channel. Padding counts in the divisor with count_include_pad 1.");
   add_window(average);
   average.attribute("count_include_pad", 0).infer(infer_window).cost<window_cost<1>>();
   average
@@ -112,10 +110,7 @@ void add_pooling(Builder& plugin) {
 
   Op lp = pooling_operator("LpPool", 18, float_dtypes)
               .doc("Computes the p-norm of each window of each channel.")
-              .formula("Y = (sum(|X|^p))^(1/p)")
-              .shapes(
-                  "Y is [N, C, ...]; for each spatial axis (extent + pads - dilation (kernel - 1) - 1) / stride + 1, rounded down "
-                  "or, with ceil_mode 1, up");
+              .formula("Y = (sum(|X|^p))^(1/p)");
   add_window(lp);
   lp.attribute("p", 2).infer(infer_lp).cost<window_cost<2>>();
   lp.example("f32[1,1,7] = -4 -3 3 -4 3 -3 -4; kernel_shape=[3] -> f32[1,1,5] = 5.830952", "ONNX Runtime")

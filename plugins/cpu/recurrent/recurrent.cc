@@ -308,11 +308,12 @@ Op recurrent_operator(const char* name) {
 
 void add_recurrent(Builder& plugin) {
   plugin.add(recurrent_operator<RnnCell>("RNN")
-                 .doc("Runs a simple recurrent layer over sequences, forward, reverse or in both directions. \"sums\", an output that ONNX "
-                      "has not, keeps for the gradient what the functions are applied to.")
+                 .doc("Runs a simple recurrent layer over sequences, forward, reverse or in both directions. Y is 0 after the end of a "
+                      "sequence, and Y_h is the state at its end. \"sums\", an output that ONNX has not, keeps for the gradient what the "
+                      "functions are applied to.")
                  .formula("H_t = f(X_t W^T + H_(t-1) R^T + biases)")
                  .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h is [directions, batches, hidden], "
-                         "sums [times, batches, directions sums hidden]. With layout 1 batches come first")
+                         "sums is [times, batches, directions times hidden]. With layout 1 batches come first")
                  .gradient<rnn_gradient>()
                  .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,2,2] = 0.5 1 -1 0.25, f32[1,2,2] = 0.5 -0.5 0.25 1"
                           " -> f32[2,1,1,2] = -0.4621172 -0.8482836 0.9850125 -0.7459728, f32[1,1,2] = 0.9850125 -0.7459728, f32[2,1,2] = "
@@ -328,38 +329,39 @@ void add_recurrent(Builder& plugin) {
                           "activations=[\"ScaledTanh\"], activation_alpha=[2], activation_beta=[0.5], direction=\"reverse\", layout=1"
                           " -> f32[2,2,1,1] = 1.417979 1.270298 -1.08594 -0.7167148, f32[2,1,1] = 1.417979 -1.08594",
                           "NumPy by the formulas of ONNX, ONNX Runtime"));
-  plugin.add(
-      recurrent_operator<GruCell>("GRU")
-          .doc("Runs a layer of gated recurrent units (Cho et al. 2014) over sequences, forward, reverse or in both directions. \"sums\", "
-               "an output that ONNX has not, keeps for the gradient what the functions are applied to.")
-          .formula(
-              "z, r = f(X_t W_zr^T + H_(t-1) R_zr^T + biases); h = g(X_t W_h^T + (r H_(t-1)) R_h^T + biases); H_t = (1 - z) h + z H_(t-1)")
-          .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h is [directions, batches, hidden], sums "
-                  "[times, batches, directions sums hidden]. With layout 1 batches come first")
-          .gradient<gru_gradient>()
-          .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
-                   " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892, f32[2,1,4] = -0.5 -1.25 0.5 0 2.393825 "
-                   "-0.1438246 1.766999 0.1334996",
-                   "NumPy by the formulas of ONNX, ONNX Runtime")
-          .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,3,1] = 0.5 -1 1, f32[1,3,1] = 0.5 -0.5 2, "
-                   "f32[1,6] = 0.25 -0.5 0.5 0.125 1 -0.25, i32[2] = 2 1, f32[1,2,1] = 0.5 -1; linear_before_reset=1, "
-                   "clip=0.75, direction=\"reverse\", hidden_size=1"
-                   " -> f32[2,1,2,1] = 0.08643109 -0.7095398 -0.1727649 0, f32[1,2,1] = 0.08643109 -0.7095398",
-                   "NumPy by the formulas of ONNX, ONNX Runtime")
-          .example("f32[1,2,1] = 1 2, f32[2,3,1] = 0.5 -1 1 1 0.5 -0.5, f32[2,3,1] = 0.5 -0.5 2 1 0.25 -1; layout=1, "
-                   "direction=\"bidirectional\", activations=[\"HardSigmoid\",\"Tanh\",\"Sigmoid\",\"Affine\"], "
-                   "activation_alpha=[0.25,0.5], activation_beta=[0.5,0.125]"
-                   " -> f32[1,2,2,1] = 0.2855978 -0.06316098 0.4309855 -0.0447011, f32[1,2,1] = 0.4309855 -0.06316098",
-                   "NumPy by the formulas of ONNX, ONNX Runtime"));
+  plugin.add(recurrent_operator<GruCell>("GRU")
+                 .doc("Runs a layer of gated recurrent units (Cho et al. 2014) over sequences, forward, reverse or in both directions. Y "
+                      "is 0 after the end of a sequence, and Y_h is the state at its end. \"sums\", an output that ONNX has not, keeps for "
+                      "the gradient what the functions are applied to.")
+                 .formula("z, r = f(X_t W_zr^T + H_(t-1) R_zr^T + biases); h = g(X_t W_h^T + (r H_(t-1)) R_h^T + biases), or with "
+                          "linear_before_reset 1 g(X_t W_h^T + Wb_h + r (H_(t-1) R_h^T + Rb_h)); H_t = (1 - z) h + z H_(t-1)")
+                 .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h is [directions, batches, hidden], "
+                         "sums is [times, batches, directions times 4 hidden]. With layout 1 batches come first")
+                 .gradient<gru_gradient>()
+                 .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,3,2] = 0.5 1 -1 0.25 1 0.5, f32[1,3,1] = 0.5 -0.5 2"
+                          " -> f32[2,1,1,1] = 0.2876491 0.3424892, f32[1,1,1] = 0.3424892, f32[2,1,4] = -0.5 -1.25 0.5 0 2.393825 "
+                          "-0.1438246 1.766999 0.1334996",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[2,2,1] = 1 0.5 -2 1, f32[1,3,1] = 0.5 -1 1, f32[1,3,1] = 0.5 -0.5 2, "
+                          "f32[1,6] = 0.25 -0.5 0.5 0.125 1 -0.25, i32[2] = 2 1, f32[1,2,1] = 0.5 -1; linear_before_reset=1, "
+                          "clip=0.75, direction=\"reverse\", hidden_size=1"
+                          " -> f32[2,1,2,1] = 0.08643109 -0.7095398 -0.1727649 0, f32[1,2,1] = 0.08643109 -0.7095398",
+                          "NumPy by the formulas of ONNX, ONNX Runtime")
+                 .example("f32[1,2,1] = 1 2, f32[2,3,1] = 0.5 -1 1 1 0.5 -0.5, f32[2,3,1] = 0.5 -0.5 2 1 0.25 -1; layout=1, "
+                          "direction=\"bidirectional\", activations=[\"HardSigmoid\",\"Tanh\",\"Sigmoid\",\"Affine\"], "
+                          "activation_alpha=[0.25,0.5], activation_beta=[0.5,0.125]"
+                          " -> f32[1,2,2,1] = 0.2855978 -0.06316098 0.4309855 -0.0447011, f32[1,2,1] = 0.4309855 -0.06316098",
+                          "NumPy by the formulas of ONNX, ONNX Runtime"));
   plugin.add(
       recurrent_operator<LstmCell>("LSTM")
           .doc("Runs a layer of long short-term memory cells (Hochreiter and Schmidhuber 1997) over sequences, forward, reverse or in both "
-               "directions, with peepholes P. \"sums\", an output that ONNX has not, keeps for the gradient what the functions are applied "
-               "to.")
-          .formula("i, o, f = f(X_t W_iof^T + H_(t-1) R_iof^T + P C + biases); c = g(X_t W_c^T + H_(t-1) R_c^T + biases); C_t = f C_(t-1) "
+               "directions. Through the peepholes P the gates i and f see C_(t-1), and o sees C_t. With input_forget 1, f is 1 - i. Y is 0 "
+               "after the end of a sequence, and Y_h is the state at its end. \"sums\", an output that ONNX has not, keeps for the "
+               "gradient what the functions are applied to.")
+          .formula("i, o, f = s(X_t W_iof^T + H_(t-1) R_iof^T + P C + biases); c = g(X_t W_c^T + H_(t-1) R_c^T + biases); C_t = f C_(t-1) "
                    "+ i c; H_t = o h(C_t)")
           .shapes("X is [times, batches, inputs]; Y is [times, directions, batches, hidden], Y_h and Y_c are [directions, batches, "
-                  "hidden], sums [times, batches, directions sums hidden]. With layout 1 batches come first")
+                  "hidden], sums is [times, batches, directions times 4 hidden]. With layout 1 batches come first")
           .gradient<lstm_gradient>()
           .example("f32[2,1,2] = 1 -1 0.5 2, f32[1,4,2] = 0.5 1 -1 0.25 1 0.5 0.25 -0.5, f32[1,4,1] = 0.5 -0.5 2 1"
                    " -> f32[2,1,1,1] = 0.05240172 -0.1932892, f32[1,1,1] = -0.1932892, f32[1,1,1] = -0.413818, f32[2,1,4] = -0.5 -1.25 0.5 "

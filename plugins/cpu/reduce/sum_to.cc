@@ -57,7 +57,7 @@ Status infer_sum_to(InferContext& context) {
 
 void add_sum_to(Builder& plugin) {
   plugin.add(Op("SumTo", "heddle")
-                 .doc("Adds up what broadcasting a tensor of dims `shape` to those of data repeats. It is the gradient of Expand.")
+                 .doc("Sums data over the axes along which a tensor of dims `shape` was broadcast. It is the gradient of Expand.")
                  .shapes("summed has the dims that shape holds")
                  .in("data", numeric_dtypes)
                  .shape_operand("shape", dtypes<int64_t>())

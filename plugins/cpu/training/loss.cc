@@ -140,8 +140,8 @@ Status loss_gradient(GradientContext& g) {
 void add_loss(Builder& plugin) {
   plugin.add(
       Op("NegativeLogLikelihoodLoss", "", 13)
-          .doc("Computes the negative log-likelihood of targets, for each position, or their sum or mean as `reduction` says. Targets "
-               "equal to ignore_index do not count.")
+          .doc("Computes the negative log-likelihood of targets: for each position, their sum, or their mean, as `reduction` says (none, "
+               "sum, mean). The mean is the sum divided by the weights of all targets that count. Targets equal to ignore_index do not.")
           .formula("loss = -weight[target] input[target]")
           .shapes("input is [N, C, ...], target is [N, ...]; loss has the dims of target with reduction \"none\", else it is one number")
           .in("input", float_dtypes)
@@ -162,8 +162,9 @@ void add_loss(Builder& plugin) {
                    "reduction=\"none\" -> f32[2,2] = 1 0.125 0.375 0",
                    "NumPy, ONNX Runtime, ONNX reference"));
   plugin.add(Op("SoftmaxCrossEntropyLoss", "", 13)
-                 .doc("Computes the cross entropy of the softmax of scores with labels, for each position, or their sum or mean as "
-                      "`reduction` says, and the logarithms of the softmax.")
+                 .doc("Computes the cross entropy of the softmax of scores with labels: for each position, their sum, or their mean, as "
+                      "`reduction` says (none, sum, mean), and the logarithms of the softmax. The mean is the sum divided by the weights "
+                      "of all labels that count. Labels equal to ignore_index do not.")
                  .formula("output = -weights[label] log_prob[label]; log_prob = scores - ln(sum(exp(scores)))")
                  .shapes("scores is [N, C, ...], labels is [N, ...]; output has the dims of labels with reduction \"none\", else it is one "
                          "number; log_prob has those of scores")

@@ -258,7 +258,7 @@ void add_optimizer_rows(Builder& plugin) {
       rows_update_operator<plain_rule>("SgdUpdateRows")
           .doc("Makes a step of gradient descent on the rows of w that indices name, each with the sum of its values. With bags the value "
                "of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
-          .formula("w[i] -= lr (g[i] + weight_decay w[i])")
+          .formula("for each row i that indices name: w[i] -= lr (sum of its values + weight_decay w[i])")
           .example("f32[3,2] = 1 2 3 4 5 6, i64[3] = 2 0 -1, f32[3,2] = 1 2 4 4 3 2, f32[] = 0.5 -> f32[3,2] = -1 0 3 4 3 4", "by hand")
           .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5; weight_decay=0.5 -> f32[2] = 1 1", "by hand")
           .example("f32[2] = 1 2, i32[1] = 1, f32[1] = 1, f32[1] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2", "by hand")
@@ -284,8 +284,8 @@ void add_optimizer_rows(Builder& plugin) {
   plugin.add(
       rows_update_operator<adagrad_rule>("AdagradUpdateRows")
           .doc("Makes the step of AdagradUpdate on the rows of w that indices name, each with the sum of its values. With rowwise 1, "
-               "squares has one number for each row, to which the mean of the row's squares is added. With bags the value of an index is "
-               "the row of values of its bag, times its weight. With apply false nothing is changed.")
+               "squares has one number for each row, to which the mean of the squares of the row's gradient is added. With bags the value "
+               "of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
           .example("f32[2] = 1 2, f32[2] = 4 2, i32[1] = 1, f32[1] = 1, f32[] = 0.5, -, -, bool[] = 0 -> f32[2] = 1 2, f32[2] = 4 2",
                    "by hand")
           .example("f32[3,1] = 1 2 3, f32[3,1] = 7 8 0, i64[3] = 0 2 0, f32[3,1] = 1 -2 2, f32[] = 0.5; epsilon=1 -> f32[3,1] = 0.7 2 "
@@ -317,9 +317,11 @@ void add_optimizer_rows(Builder& plugin) {
                    "by hand"));
   plugin.add(
       rows_update_operator<adam_rule>("AdamUpdateRows")
-          .doc("Makes the step of torch.optim.SparseAdam on the rows of w that indices name, each with the sum of its values. With bags "
-               "the value of an index is the row of values of its bag, times its weight. With apply false nothing is changed.")
-          .formula("mean and squares as in AdamUpdate; w -= lr sqrt(1 - beta2^step) / (1 - beta1^step) mean / (sqrt(squares) + epsilon)")
+          .doc("Makes a step of Adam on the rows of w that indices name, each with the sum of its values, as torch.optim.SparseAdam does, "
+               "which knows no weight decay. With bags the value of an index is the row of values of its bag, times its weight. With apply "
+               "false nothing is changed.")
+          .formula("mean and squares as in AdamUpdate; w -= lr sqrt(1 - beta2^step) / (1 - beta1^step) mean / (sqrt(squares) + epsilon); "
+                   "weight_decay w is added to g first, or with decoupled_weight_decay 1 w is multiplied by 1 - lr weight_decay")
           .example("f32[2] = 1 2, f32[2] = 4 2, f32[2] = 3 1, i32[1] = 1, f32[1] = 1, f32[] = 0.5, i64[] = 1, -, -, bool[] = 0 -> f32[2] = "
                    "1 2, f32[2] = 4 2, f32[2] = 3 1",
                    "by hand")

@@ -59,7 +59,8 @@ ChartAxis byte_axis(int64_t most, int count) {
   double unit = 1;
   size_t power = 0;
   for (; axis.most >= 1024 * unit && power + 1 < std::size(units); ++power) unit *= 1024;
-  // Ticks are powers of two of the unit where there are few of it, else 1, 2 or 5 times a power of ten: a fourth of 3 MiB is 0.75 MiB.
+  // Ticks are powers of two of the unit where there are few of it, else 1, 2 or 5 times a power of ten: 3 MiB has
+  // ticks at 0.5 MiB, and none at 0.6.
   const double apart =
       axis.most / unit < 8 ? std::exp2(std::ceil(std::log2(axis.most / unit / count))) : round_up(axis.most / unit / count);
   const double step = power == 0 ? std::max(1.0, std::ceil(apart)) : apart;

@@ -24,8 +24,7 @@ std::string question(const GraphLayout& graph) {
   return text + "}\n";
 }
 
-// Reads the answer in the format "plain": lines of a graph, its nodes and its edges, in inches, y upwards. Edges come by their tails, and
-// those of one tail in the order in which they were given.
+// Reads the answer in the format "plain": lines of a graph, its nodes and its edges, in inches, y upwards.
 bool read_answer(const std::string& answer, GraphLayout& graph) {
   std::istringstream lines(answer);
   std::vector<char> placed(graph.boxes.size());

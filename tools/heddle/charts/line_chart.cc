@@ -173,7 +173,7 @@ class PanelText {
     return static_cast<size_t>(std::lround(std::clamp(x_.place(value), 0.0, 1.0) * static_cast<double>(columns_ - 1)));
   }
 
-  // Marks each column that the line crosses with the mean of its points there, and joins columns that have points.
+  // Marks each column that has points of the line, at their mean.
   void draw(const ChartLine& line, char mark) {
     std::vector<std::pair<double, size_t>> sums(columns_);
     each_point(line, [&](double at, double value) {
@@ -227,7 +227,7 @@ std::string line_chart_text(const LineChart& chart, size_t columns, size_t rows)
   for (const ChartAxis::Tick& tick : x.ticks) {
     const auto at = left + 2 + static_cast<size_t>(std::lround(x.place(tick.value) * static_cast<double>(plot - 1)));
     const size_t begin = at > tick.text.size() / 2 ? at - tick.text.size() / 2 : 0;
-    if (begin < ticks.size() + (ticks.size() > left + 2 ? 1 : 0) || begin + tick.text.size() > columns) continue;
+    if (begin < ticks.size() + (ticks.size() > left + 2 ? 1 : 0) || begin + tick.text.size() + 2 + chart.x_label.size() > columns) continue;
     ticks.resize(begin, ' ');
     ticks += tick.text;
   }

@@ -27,8 +27,8 @@ struct LineChart {
 // Returns an SVG with axes, ticks at round numbers, and a legend in each panel.
 std::string line_chart_svg(const LineChart& chart);
 
-// Returns the chart as lines of at most `columns` characters, with `rows` of them for each panel's lines: ASCII alone, with a letter for
-// each line.
+// Returns the chart as characters, at most `columns` wide beside its title and legends, with `rows` of them for each panel's lines and an
+// ASCII mark for each line.
 std::string line_chart_text(const LineChart& chart, size_t columns = 100, size_t rows = 14);
 
 }  // namespace heddle::tool

@@ -87,8 +87,8 @@ class MemoryPanel {
               Anchor::start, "title");
     top_ += line_height;
     svg_.text(margin, top_,
-              fmt::format("{}: a context's memory there over {}; constants {} beside it, held once by the plan{}",
-                          memory_.described.empty() ? "planned" : "planned for a device that is not here",
+              fmt::format("{} of one context over {}. The plan holds {} of constants besides.{}",
+                          memory_.described.empty() ? "Planned memory" : "Memory planned for a device that is not here,",
                           counted(static_cast<int64_t>(plan_.steps.size()), "step"), human_bytes(memory_.persistent_bytes), bound_text()),
               Anchor::start, "faint");
     draw_legend();
@@ -96,8 +96,8 @@ class MemoryPanel {
 
   // Says what the kinds of bound are that a reader has to know: they and what is held at one step may differ.
   std::string bound_text() const {
-    if (memory_.lower_bound_kind == "max-live") return "; the bound: what lives at one step";
-    return memory_.lower_bound_kind == "antichain" ? "; the bound: what lives while steps run side by side" : "";
+    if (memory_.lower_bound_kind == "max-live") return " Lower bound: the most that is live during one step.";
+    return memory_.lower_bound_kind == "antichain" ? " Lower bound: the most that is live while steps run side by side." : "";
   }
 
   void draw_legend() {
@@ -117,8 +117,8 @@ class MemoryPanel {
     if (threads_end() > memory_.arena_bytes) explain("threads", "scratch of threads");
     if (memory_.pinned_bytes > 0) explain("pinned", "pinned, for copies");
     if (buffers_.held_bytes > 0) {
-      explain("full outlined", "when most is held");
-      explain("value held", "darker: held then");
+      explain("full outlined", "the peak of live values");
+      explain("value held", "darker: live then");
     }
     if (!style_.changes) {
       top_ += margin;
@@ -296,7 +296,7 @@ class MemoryPanel {
     const std::string at = buffers_.first_full == buffers_.last_full ? step_text(plan_, buffers_.first_full)
                                                                      : fmt::format("steps {}-{}", buffers_.first_full, buffers_.last_full);
     svg_.text(margin, top_,
-              fitting_text(fmt::format("Most is held at {}: {} in {}, of {} for values", at, human_bytes(buffers_.held_bytes),
+              fitting_text(fmt::format("Values live at their peak, {}: {} in {}, of {} for values", at, human_bytes(buffers_.held_bytes),
                                        counted(static_cast<int64_t>(held.size()), "buffer"),
                                        human_bytes(memory_.arena_bytes + memory_.pinned_bytes)),
                            chart_width - 2 * margin));

@@ -8,9 +8,9 @@
 
 namespace heddle::tool {
 
-// Returns an SVG with a part for each device: steps go right and bytes up. What lives longest in each byte range is a rectangle with its
-// name; the rest of a name, its bytes and its life are shown at the pointer. Rectangles too small to be seen are drawn together, so that
-// the picture of a net of any size stays under 2 MB.
+// Returns an SVG with a part for each device: steps go right and bytes up. Each buffer is a rectangle with its name, as far as it has room;
+// the whole name, its bytes and its life are shown at the pointer. All but the largest 4,000, and those too small to be seen, are drawn
+// together, so that the picture of a net of any size stays under 2 MB.
 std::string memory_chart(const PlanInfo& plan);
 
 // How a step differs from that of the same name in another plan.

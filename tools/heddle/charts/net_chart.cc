@@ -18,7 +18,7 @@ namespace heddle::tool {
 namespace {
 
 constexpr double small = 10, line_space = 13, inner_gap = 8, max_width = 260;
-constexpr size_t max_boxes = 600, max_layers_by_graphviz = 300;
+constexpr size_t max_boxes = 600, max_boxes_by_graphviz = 300;
 
 struct NetPicture;
 
@@ -60,7 +60,7 @@ class Builder {
       made_.red.push_back(made_.boxes[from].classes == "copy" || made_.boxes[to].classes == "copy");
     }
     for (const Box& box : made_.boxes) made_.layout.boxes.push_back(size_of(box));
-    if (made_.boxes.size() > max_layers_by_graphviz || !lay_out_by_graphviz(made_.layout)) lay_out_in_layers(made_.layout);
+    if (made_.boxes.size() > max_boxes_by_graphviz || !lay_out_by_graphviz(made_.layout)) lay_out_in_layers(made_.layout);
     return std::move(made_);
   }
 

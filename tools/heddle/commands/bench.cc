@@ -151,7 +151,7 @@ Status bench(BenchArguments& o, Report& report) {
   roles.reads(o.net);
   if (!o.compare.empty()) roles.reads(o.compare);
   if (!o.svg.empty()) HEDDLE_CHECK(roles.writes("--svg", o.svg));
-  if (roles.take_standard_output()) HEDDLE_CHECK(report.give_up_standard_output());
+  if (roles.uses_standard_output()) HEDDLE_CHECK(report.give_up_standard_output());
   if (!o.compare.empty()) {
     HEDDLE_TRY(old, read_result(o.compare));
   }

@@ -139,8 +139,14 @@ std::string fish_completion(const CLI::App& app) {
   complete(app, "__fish_use_subcommand");
   for (const Line& line : lines_of(app)) {
     const size_t space = line.words.find(' ');
-    std::string condition = fmt::format("__fish_seen_subcommand_from {}", line.words.substr(0, space));
-    if (space != std::string::npos) condition += fmt::format("; and __fish_seen_subcommand_from {}", line.words.substr(space + 1));
+    const std::string command = line.words.substr(0, space);
+    std::string condition = fmt::format("__fish_seen_subcommand_from {}", command);
+    if (space != std::string::npos)
+      condition += fmt::format("; and __fish_seen_subcommand_from {}", line.words.substr(space + 1));
+    else
+      for (const CLI::App* group : commands_of(app))  // "run", but not "plugin run"
+        for (const CLI::App* inner : commands_of(*group))
+          if (inner->get_name() == command) condition += fmt::format("; and not __fish_seen_subcommand_from {}", group->get_name());
     complete(*line.app, condition);
   }
   return out;

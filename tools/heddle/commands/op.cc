@@ -52,7 +52,7 @@ Status check_plugins_named(const RegistrySnapshot& registry, const std::vector<s
   for (const std::string& name : names)
     if (std::find(loaded.begin(), loaded.end(), name) == loaded.end())
       return {Code::unknown_name, fmt::format("no plugin called {} is loaded", quoted(name)),
-              fmt::format("{}; another file is loaded by --plugin", join(loaded, ", "))};
+              fmt::format("loaded are {}; load another with --plugin FILE", join(loaded, ", "))};
   return {};
 }
 
@@ -121,7 +121,7 @@ Status describe_operators(const OpArguments& o, Report& report) {
     return {};
   }
   for (const auto& [schema, json] : found) {
-    say_operator(json, *schema->op, report);
+    say_operator(json, *schema, report);
     say_part(report, "devices", join(json["devices"].get<std::vector<std::string>>(), ", "));
     say_part(report, "plugin", word(json["plugin"].get<std::string>()));
   }

@@ -16,7 +16,7 @@ class FileRoles {
   // Must be called before anything is written. `what` names the output: "--trace". Errors: invalid_argument.
   Status writes(const std::string& what, const std::filesystem::path& file);
   // Whether an output goes to standard output.
-  bool take_standard_output() const { return roles_.contains(standard_output_key); }
+  bool uses_standard_output() const { return roles_.contains(standard_output_key); }
 
  private:
   struct Role {

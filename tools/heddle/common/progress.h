@@ -13,7 +13,7 @@ class Progress {
  public:
   // `what`: "run", of which there are `total`. Draws nothing yet.
   Progress(const Report& report, std::string what, int64_t total);
-  // Must be called before each of the works, of which `done` are done. `now`: the name of the next, which is drawn at once; else empty.
+  // Must be called before each item; `done` of them are finished. `now`: the name of the next, which is drawn at once; else empty.
   void reached(int64_t done, const std::string& now = {});
 
  private:

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <thread>
 
 #include "base/file.h"
 
@@ -83,6 +85,16 @@ bool converse(Pipe& to, Pipe& from, const std::string& input, Clock::time_point 
   }
 }
 
+// Waits for a child that has closed its output. False: it goes on after the deadline.
+bool ends_before(pid_t child, Clock::time_point deadline, int* status) {
+  for (auto pause = std::chrono::microseconds(100); ::waitpid(child, status, WNOHANG) == 0;
+       pause = std::min(2 * pause, std::chrono::microseconds(10000))) {
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(pause);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool run_external(const std::vector<std::string>& words, const std::string& input, std::chrono::milliseconds limit, std::string* output) {
@@ -93,11 +105,13 @@ bool run_external(const std::vector<std::string>& words, const std::string& inpu
   to.read = FileDescriptor();
   from.write = FileDescriptor();
   output->clear();
-  const bool in_time = converse(to, from, input, deadline, output);
-  if (!in_time) ::kill(child, SIGKILL);
+  const bool has_ended = converse(to, from, input, deadline, output);
   int status = 0;
+  const bool in_time = has_ended && ends_before(child, deadline, &status);
+  if (in_time) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  ::kill(child, SIGKILL);
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  return in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return false;
 }
 
 }  // namespace heddle::tool

@@ -171,6 +171,8 @@ class Builder {
         dims = std::string("the dims of ") + o.inputs_[static_cast<size_t>(output.updates)].name;
       else if (output.dims)
         dims = std::string("the dims [") + output.dims + "]";
+      else if (o.infer_)
+        return {};  // the function may say something else than a rule
       else if (rule.kind == ShapeRule::same)
         dims = std::string("the dims of ") + rule.port;
       else if (rule.kind == ShapeRule::rank_0)

@@ -48,10 +48,11 @@ class Op {
   // `domain`: "" is ONNX's; use your plugin's name for your own operators. `version`: for an ONNX operator its since-version; for your own
   // operators a version number that you choose.
   explicit Op(const char* name, const char* domain = "", int32_t version = 1) : name_(name), domain_(domain), version_(version) {}
-  // Say in words what the operator does, as sentences; how outputs follow from inputs ("Y = alpha A' B' + beta C"), where pointwise() does
-  // not say it; and how their dims follow, where an infer() function finds them. `heddle op` shows these texts.
+  // Says what the operator does, in sentences. `heddle op` shows this text and the two that follow.
   Op& doc(const char* text) { return set(doc_, text); }
+  // Says how outputs follow from inputs, where pointwise() does not: "Y = alpha A' B' + beta C".
   Op& formula(const char* text) { return set(formula_, text); }
+  // Says how the dims of outputs follow, in words, where an infer() function finds them.
   Op& shapes(const char* text) { return set(shapes_, text); }
   // Adds an example: a call and its result, "f32[2,3] = 1 2 3 4 5 6, i64[1] = 2; axis=1 -> f32[2,1] = 3 6" (docs/writing_an_operator.md,
   // "Examples"). `source` says how the expected outputs were obtained: "by hand", "NumPy", ... Examples are documentation, and `heddle

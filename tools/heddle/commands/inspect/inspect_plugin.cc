@@ -103,7 +103,7 @@ Status inspect_plugin(const std::string& file, const std::string& only, Report& 
   for (const OperatorSchema& schema : plugin.operators) {
     if (!wanted(schema)) continue;
     operators.push_back(operator_json(schema));
-    say_operator(operators.back(), *schema.op, report);
+    say_operator(operators.back(), schema, report);
     kernel_lines.describe(schema, report, kernels);
   }
   for (const OperatorSchema* const schema : kernel_lines.others()) {

@@ -59,7 +59,7 @@ std::string section(const DescribedOperator& one) {
   const std::string doc = one.json["doc"];
   std::string text = fmt::format("\n## {}\n\n{}\n", name_of(one), doc.empty() ? "Its plugin says nothing of it." : cell(doc)), examples;
   std::string rows = "\n| | | |\n| --- | --- | --- |\n";
-  for (const OperatorPart& part : operator_parts(one.json, *one.schema->op)) {
+  for (const OperatorPart& part : operator_parts(one.json, *one.schema)) {
     const std::string kind = part.kind;
     if (kind == "formula")
       text += fmt::format("\n```text\n{}\n```\n", part.text);

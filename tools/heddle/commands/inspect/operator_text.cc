@@ -8,6 +8,7 @@
 
 #include "base/text/text.h"
 #include "commands/plugin/kernel_json.h"
+#include "derive/node_gradient.h"
 
 namespace heddle::tool {
 namespace {
@@ -46,10 +47,22 @@ Json name_of(const heddle_operator& op, int32_t input) {
   return input >= 0 && static_cast<uint32_t>(input) < op.input_count ? Json(op.inputs[input]->name) : Json(nullptr);
 }
 
+// The dtypes that a port can have: those that all ports with its type variable allow.
+heddle_dtype_set dtypes_of(const heddle_operator& op, const heddle_port& port) {
+  heddle_dtype_set set = port.dtypes;
+  const auto restrict_by = [&](const heddle_port* const* ports, uint32_t count) {
+    for (uint32_t i = 0; i < count && port.type_variable; ++i)
+      if (ports[i]->type_variable && std::string_view(ports[i]->type_variable) == port.type_variable) set &= ports[i]->dtypes;
+  };
+  restrict_by(op.inputs, op.input_count);
+  restrict_by(op.outputs, op.output_count);
+  return set;
+}
+
 Json port_json(const heddle_operator& op, const heddle_port& port, bool is_output) {
   const auto has = [&](uint32_t flag) { return (port.flags & flag) != 0; };
   Json json = {{"name", port.name},
-               {"dtypes", dtypes_json(port.dtypes)},
+               {"dtypes", dtypes_json(dtypes_of(op, port))},
                {"type_variable", port.type_variable ? Json(port.type_variable) : Json(nullptr)},
                {"dims", port.dims ? Json(port.dims) : Json(nullptr)},
                {"optional", has(HEDDLE_PORT_OPTIONAL)},
@@ -70,7 +83,7 @@ Json port_json(const heddle_operator& op, const heddle_port& port, bool is_outpu
 std::string port_text(const Json& port, const heddle_port& declared) {
   std::vector<std::string> parts;
   parts.push_back(dtypes_text(port["dtypes"]));
-  const bool one_dtype = (declared.dtypes & (declared.dtypes - 1)) == 0;
+  const bool one_dtype = port["dtypes"].size() == 1;
   if (port["type_variable"].is_string() && !one_dtype) parts[0] += fmt::format(" ({})", port["type_variable"].get<std::string>());
   if (declared.dims) parts[0] += fmt::format(" [{}]", declared.dims);
   for (const char* flag : {"optional", "variadic", "may_update"})
@@ -154,16 +167,29 @@ Json gradient_json(const heddle_operator& op) {
   return {{"by_function", op.gradient != nullptr}, {"operators", nodes}};
 }
 
-// An operator that declares none and has an expression that gives real numbers has the derivative of that (derive/node_gradient.h).
-std::string gradient_text(const Json& gradient, const heddle_operator& op) {
+std::string gradient_text(const Json& gradient, const OperatorSchema& schema) {
+  Node node;
+  node.domain = schema.domain;
+  node.type = schema.name;
+  node.schema = &schema;
   constexpr heddle_dtype_set reals =
       HEDDLE_DTYPE_BIT(HEDDLE_F16) | HEDDLE_DTYPE_BIT(HEDDLE_BF16) | HEDDLE_DTYPE_BIT(HEDDLE_F32) | HEDDLE_DTYPE_BIT(HEDDLE_F64);
-  if (gradient.is_null()) return op.pointwise && (op.outputs[0]->dtypes & reals) != 0 ? "the derivative of the pointwise text" : "none";
-  if (gradient["by_function"] == true) return "by a function of the node";
+  switch (gradient_form(node)) {
+    case GradientForm::callback:
+      return "made by a function, from attributes and types";
+    case GradientForm::subnets:
+      return "the runtime differentiates the subnets";
+    case GradientForm::pointwise:
+      return (schema.op->outputs[0]->dtypes & reals) != 0 ? "the derivative of the expression" : "none";
+    case GradientForm::nodes:
+      break;
+    case GradientForm::none:
+      return "none";
+  }
   std::vector<std::string> nodes;
-  for (const Json& node : gradient["operators"])
-    nodes.push_back(fmt::format("{} = {}({})", join(node["outputs"].get<std::vector<std::string>>(), ", "),
-                                node["operator"].get<std::string>(), join(node["inputs"].get<std::vector<std::string>>(), ", ")));
+  for (const Json& emitted : gradient["operators"])
+    nodes.push_back(fmt::format("{} = {}({})", join(emitted["outputs"].get<std::vector<std::string>>(), ", "),
+                                emitted["operator"].get<std::string>(), join(emitted["inputs"].get<std::vector<std::string>>(), ", ")));
   return join(nodes, "; ");
 }
 
@@ -201,7 +227,8 @@ Json operator_json(const OperatorSchema& schema) {
           {"file", text_json(op.file)}};
 }
 
-std::vector<OperatorPart> operator_parts(const Json& json, const heddle_operator& op) {
+std::vector<OperatorPart> operator_parts(const Json& json, const OperatorSchema& schema) {
+  const heddle_operator& op = *schema.op;
   std::vector<OperatorPart> parts;
   if (op.formula) parts.push_back({"formula", "", op.formula});
   for (uint32_t i = 0; i < op.input_count; ++i) parts.push_back({"input", op.inputs[i]->name, port_text(json["inputs"][i], *op.inputs[i])});
@@ -211,14 +238,13 @@ std::vector<OperatorPart> operator_parts(const Json& json, const heddle_operator
   for (const Json& attribute : json["attributes"]) parts.push_back({"attribute", attribute["name"], attribute_text(attribute)});
   if (op.pointwise) parts.push_back({"pointwise", "", on_one_line(op.pointwise)});
   if (!json["traits"].empty()) parts.push_back({"traits", "", join(json["traits"].get<std::vector<std::string>>(), ", ")});
-  parts.push_back({"gradient", "", gradient_text(json["gradient"], op)});
+  parts.push_back({"gradient", "", gradient_text(json["gradient"], schema)});
   for (const Json& example : json["examples"]) {
     const std::string text = on_one_line(example["text"].get<std::string>());
     parts.push_back(
         {"example", "", example["source"].is_null() ? text : fmt::format("{} ({})", text, example["source"].get<std::string>())});
   }
-  const bool is_onnx = !op.domain || !*op.domain;
-  parts.push_back({"since", "", fmt::format("version {}{}", op.version, is_onnx ? " of ONNX's operators" : "")});
+  parts.push_back({"since", "", fmt::format("{} {}", schema.domain.empty() ? "ONNX opset" : "version", schema.version)});
   if (op.file) parts.push_back({"file", "", op.file});
   return parts;
 }
@@ -233,10 +259,10 @@ void say_part(const Report& report, const char* what, const std::string& text) {
   report.say(fmt::format("    {:<9} {}", what, on_one_line(text)));
 }
 
-void say_operator(const Json& json, const heddle_operator& op, const Report& report) {
+void say_operator(const Json& json, const OperatorSchema& schema, const Report& report) {
   const std::string doc = json["doc"];
   report.say(fmt::format("  {} {}{}{}", json["name"].get<std::string>(), json["version"].get<int>(), doc.empty() ? "" : "  ", doc));
-  for (const OperatorPart& part : operator_parts(json, op))
+  for (const OperatorPart& part : operator_parts(json, schema))
     say_part(report, part.kind, part.name.empty() ? part.text : fmt::format("{}: {}", part.name, part.text));
 }
 

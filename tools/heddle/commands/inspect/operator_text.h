@@ -16,11 +16,11 @@ struct OperatorPart {
   std::string name;  // of the port or attribute; empty for other kinds
   std::string text;
 };
-std::vector<OperatorPart> operator_parts(const Json& json, const heddle_operator& op);
+std::vector<OperatorPart> operator_parts(const Json& json, const OperatorSchema& schema);
 // Returns a text up to the end of its first sentence.
 std::string first_sentence(const std::string& text);
 // Prints what operator_json() has given, a line for each part.
-void say_operator(const Json& json, const heddle_operator& op, const Report& report);
+void say_operator(const Json& json, const OperatorSchema& schema, const Report& report);
 // Prints one part of an operator or of its kernels, as one line.
 void say_part(const Report& report, const char* what, const std::string& text);
 // Returns dtypes as words; "any dtype" for all of them.

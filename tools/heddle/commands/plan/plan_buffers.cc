@@ -15,7 +15,7 @@ Status plan_buffers(const PlanArguments& o, Report& report) {
   FileRoles roles;
   roles.reads(o.buffers);
   if (!o.output.empty()) HEDDLE_CHECK(roles.writes("-o", o.output));
-  if (roles.take_standard_output()) HEDDLE_CHECK(report.give_up_standard_output());
+  if (roles.uses_standard_output()) HEDDLE_CHECK(report.give_up_standard_output());
   HEDDLE_TRY(const BufferTable table, load_buffers_csv(o.buffers, limits));
   offsets::PackOptions options;
   if (!o.capacity.empty() && !parse_size(o.capacity, &options.capacity))

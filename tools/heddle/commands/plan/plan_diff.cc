@@ -26,9 +26,22 @@ std::string step_text(const PlanInfo& plan, const PlanInfo::Step& step) {
   return out;
 }
 
+// Adds the steps of a plan and, as "loop/body/step", those of its subnets.
+void add_steps(const PlanInfo& plan, const std::string& within, std::map<std::string, std::string>& steps) {
+  for (const PlanInfo::Step& s : plan.steps) {
+    const std::string name = fmt::format("{}{}", within, s.name);
+    steps[name] = step_text(plan, s);
+    for (size_t i = 0; i < s.subnets.size(); ++i) {
+      if (!s.subnets[i]) continue;
+      const std::string& subnet = s.subnets[i]->net;
+      add_steps(*s.subnets[i], subnet.empty() ? fmt::format("{}/{}/", name, i) : fmt::format("{}/{}/", name, subnet), steps);
+    }
+  }
+}
+
 std::map<std::string, std::string> steps_of(const PlanInfo& plan) {
   std::map<std::string, std::string> steps;
-  for (const PlanInfo::Step& s : plan.steps) steps[s.name] = step_text(plan, s);
+  add_steps(plan, {}, steps);
   return steps;
 }
 

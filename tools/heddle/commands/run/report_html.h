@@ -19,7 +19,8 @@ struct RunSummary {
   std::string without_roofline;  // why it could not be measured
 };
 
-// Writes the timeline of the run, its slowest steps and why, the memory over the steps, the collectives, and a table of all steps. Text
+// Writes the timeline of the run, its slowest steps and why, the memory over the steps, the operators, the
+// collectives, and a table of all steps. Text
 // from files is escaped.
 Status write_report(const std::string& file, const PlanInfo& plan, const ProfiledRun& run, const RunSummary& summary);
 

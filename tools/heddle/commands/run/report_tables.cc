@@ -78,12 +78,14 @@ std::string reason(const PlanInfo::Step& step, int64_t ns, const std::optional<R
   constexpr int64_t short_ns = 5000;
   const std::optional<double> share = roofline_share(step, ns, roofline);
   if (step.on_stream) return "on a device: the host's time to enqueue it, or for a copy to do it";
+  if (!roofline) return "the machine's rates were not measured";
   if (!share) return "nothing is known of its bytes and operations";
   const bool is_memory_bound = roofline->is_memory_bound(step);
   const double rate =
       is_memory_bound ? static_cast<double>(step.bytes) / static_cast<double>(ns) : step.flops.value_or(0) / static_cast<double>(ns);
   const char* const unit = is_memory_bound ? "GB/s" : "GFLOP/s";
-  const double most = (is_memory_bound ? roofline->bytes_per_second : roofline->flops_per_second) / 1e9;
+  const Roofline::Rates& rates_here = roofline->rates(step);
+  const double most = (is_memory_bound ? rates_here.bytes_per_second : rates_here.flops_per_second) / 1e9;
   const std::string rates = fmt::format("{:.1f} of {:.1f} {}", rate, most, unit);
   if (is_memory_bound && *share > over) return fmt::format("memory-bound, from caches: {}", rates);
   if (*share >= low) return fmt::format("{}: {}", is_memory_bound ? "memory-bound" : "compute-bound", rates);
@@ -125,11 +127,12 @@ std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const st
   std::string out;
   if (roofline)
     out = fmt::format(
-        "<p>This machine's rates, measured with the run's threads: {:.1f} GFLOP/s in a product of matrices of 1024 x 1024, {:.1f} GB/s in "
-        "a sum of two tensors of 32 MiB. The share of the roofline is the least time that a step's operations and bytes need at these "
-        "rates, divided by the time that it takes: over 100% its data was in caches, or its kernel is faster than that product. From 25% "
-        "on, a step is called bound by what needs more time.</p>\n",
-        roofline->flops_per_second / 1e9, roofline->bytes_per_second / 1e9);
+        "<p>This machine's rates: {:.1f} GFLOP/s in a product of matrices of 1024 x 1024 and {:.1f} GB/s in a sum of two tensors of 32 MiB "
+        "with the run's threads, {:.1f} GFLOP/s and {:.1f} GB/s with one, which bound a step of one tile. The share of the roofline is the "
+        "least time that a step's operations and bytes need at these rates, divided by the time that it takes: over 100% its data was in "
+        "caches, or its kernel is faster than that product. From 25% on, a step is called bound by what needs more time.</p>\n",
+        roofline->all_threads.flops_per_second / 1e9, roofline->all_threads.bytes_per_second / 1e9,
+        roofline->one_thread.flops_per_second / 1e9, roofline->one_thread.bytes_per_second / 1e9);
   out += "<table><tr><th>#<th>step<th>type<th>median (min - max)<th>of roofline<th>why</tr>\n";
   for (const size_t i : order) {
     if (run.spread[i].max_ns == 0) continue;
@@ -153,7 +156,7 @@ std::string owner_table(const PlanInfo& plan) {
   for (size_t device = 0; device < plan.memory.size(); ++device) {
     const std::vector<MemoryOwner> owners = memory_by_owner(plan, device);
     if (owners.empty()) continue;
-    out += fmt::format("<h3>Most that is held on {}</h3>\n<table><tr><th>operator<th>value<th>bytes<th>steps</tr>\n",
+    out += fmt::format("<h3>Live at the peak on {}</h3>\n<table><tr><th>operator<th>value<th>bytes<th>steps</tr>\n",
                        escape_xml(plan.memory[device].device));
     for (size_t i = 0; i < std::min(max_rows, owners.size()); ++i)
       out += "<tr>" + text_cell(owners[i].step) + text_cell(owners[i].value.empty() ? "scratch" : owners[i].value) +

@@ -14,7 +14,7 @@ namespace heddle::tool {
 std::string step_table(const PlanInfo& plan, const ProfiledRun& run, const std::optional<Roofline>& roofline);
 // The ten steps that took longest, by the median of all runs, each with what bounds it.
 std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const std::optional<Roofline>& roofline);
-// The twenty largest buffers in the host's arena when it is fullest.
+// The largest buffers of each device that are live at the peak.
 std::string owner_table(const PlanInfo& plan);
 
 }  // namespace heddle::tool

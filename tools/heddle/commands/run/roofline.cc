@@ -43,15 +43,17 @@ Result<double> min_run_ns(const Runtime& runtime, const std::string& net, int64_
 }  // namespace
 
 double Roofline::min_ns(const PlanInfo::Step& step) const {
-  return 1e9 * std::max(step.flops.value_or(0) / flops_per_second, static_cast<double>(step.bytes) / bytes_per_second);
+  const Rates& at = rates(step);
+  return 1e9 * std::max(step.flops.value_or(0) / at.flops_per_second, static_cast<double>(step.bytes) / at.bytes_per_second);
 }
 
 bool Roofline::is_memory_bound(const PlanInfo::Step& step) const {
-  return static_cast<double>(step.bytes) / bytes_per_second >= step.flops.value_or(0) / flops_per_second;
+  const Rates& at = rates(step);
+  return static_cast<double>(step.bytes) / at.bytes_per_second >= step.flops.value_or(0) / at.flops_per_second;
 }
 
-Result<Roofline> measure_roofline(const Runtime& runtime) {
-  Roofline made;
+Result<Roofline::Rates> measure_rates(const Runtime& runtime) {
+  Roofline::Rates made;
   HEDDLE_TRY(const double product_ns, min_run_ns(runtime, net_of("MatMul", extent, extent), extent * extent),
              "while the machine's rate of products was measured");
   HEDDLE_TRY(const double sum_ns, min_run_ns(runtime, net_of("Add", elements / extent, extent), elements),

@@ -72,6 +72,7 @@ class Runner {
   Status select_fetches();
   Status check_files();
   Status observe(StepView& view);
+  Result<Roofline> measure_roofline() const;
   int64_t deadline_ns() const { return o_.deadline_s > 0 ? static_cast<int64_t>(std::clamp(o_.deadline_s * 1e9, 1.0, 9e18)) : 0; }
 
   const RunArguments& o_;
@@ -170,7 +171,7 @@ Status Runner::check_files() {
   }
   if (!o_.trace.empty()) HEDDLE_CHECK(roles_.writes("--trace", o_.trace));
   if (!o_.report_file.empty()) HEDDLE_CHECK(roles_.writes("--report", o_.report_file));
-  return roles_.take_standard_output() ? report_.give_up_standard_output() : Status();
+  return roles_.uses_standard_output() ? report_.give_up_standard_output() : Status();
 }
 
 // Called after each step of a traced run.
@@ -236,12 +237,25 @@ Status Runner::execute() {
   if (!o_.trace.empty()) HEDDLE_CHECK(write_trace(o_.trace, *plan_, shown, runtime_->threads()));
   if (o_.report_file.empty()) return {};
   RunSummary summary = {o_.net, latency_text(latencies_ns_), runtime_->threads(), context_->held_bytes(), std::nullopt, {}};
-  const Result<Roofline> measured = measure_roofline(*runtime_);
+  const Result<Roofline> measured = measure_roofline();
   if (measured.ok())
     summary.roofline = *measured;
   else
     summary.without_roofline = measured.status().text();  // its operators may come from plugins that are not loaded
   return write_report(o_.report_file, *plan_, shown, summary);
+}
+
+// The rates of this runtime, and of one of one thread.
+Result<Roofline> Runner::measure_roofline() const {
+  Roofline roofline;
+  HEDDLE_TRY(roofline.all_threads, measure_rates(*runtime_));
+  roofline.one_thread = roofline.all_threads;
+  if (runtime_->threads() == 1) return roofline;
+  CommonOptions alone = report_.common;
+  alone.threads = 1;
+  HEDDLE_TRY(const Runtime one, make_runtime(alone));
+  HEDDLE_TRY(roofline.one_thread, measure_rates(one));
+  return roofline;
 }
 
 // Compares the results of the last run with the files of --expect.
