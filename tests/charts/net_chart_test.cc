@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 
 #include "charts/drawn_boxes.h"
 #include "charts/graph_layout.h"
+#include "load/temporary_folder.h"
 #include "process/external_program.h"
 
 namespace heddle::tool {
@@ -74,24 +78,96 @@ TEST(GraphLayout, InLayersIsStraightWhereItCanBe) {
 
 TEST(GraphLayout, ByGraphvizIsAsReadable) {
   std::string said;
-  if (!run_external({"dot", "-V"}, "", std::chrono::seconds(10), &said)) GTEST_SKIP() << "Graphviz is not installed";
+  if (!run_external({"dot", "-V"}, "", std::chrono::seconds(10), 1000, &said)) GTEST_SKIP() << "Graphviz is not installed";
   for (unsigned seed = 1; seed <= 10; ++seed) {
     GraphLayout graph = some_graph(20, seed);
-    ASSERT_TRUE(lay_out_by_graphviz(graph));
+    ASSERT_TRUE(Graphviz().lay_out(graph));
     expect_readable(graph);
   }
 }
 
+// Programs called dot that are none.
+TEST(GraphLayout, ByAProgramThatIsNoGraphvizIsRefused) {
+  const testing::TemporaryFolder folder;
+  const std::string old = std::getenv("PATH");
+  const auto refused = [&](const std::string& script, std::chrono::milliseconds limit = std::chrono::seconds(60)) {
+    std::ofstream(folder / "dot") << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(folder / "dot", std::filesystem::perms::owner_all);
+    GraphLayout graph = some_graph(3, 2);
+    Graphviz graphviz(limit);
+    const bool first = graphviz.lay_out(graph), second = graphviz.lay_out(graph);
+    return !first && !second && graph.width == 0;
+  };
+  ::setenv("PATH", (folder.path().string() + ":" + old).c_str(), 1);
+  const std::string nodes = "node b0 1 1 1 1\nnode b1 1 2 1 1\nnode b2 1 3 1 1\n";
+  EXPECT_TRUE(refused("exit 1"));
+  EXPECT_TRUE(refused("echo no answer"));
+  EXPECT_TRUE(refused("sleep 1000", std::chrono::milliseconds(50)));
+  EXPECT_TRUE(refused("exec yes"));
+  EXPECT_TRUE(refused("printf 'graph 1 5 5\n" + nodes + "edge b0 b1 99999999999 1 1\n'"));
+  EXPECT_TRUE(refused("printf 'graph 1 1e308 5\n" + nodes + "'"));
+  EXPECT_TRUE(refused("printf 'graph 1 5 5\nnode b0 1e308 1 1 1\n'"));
+  EXPECT_TRUE(refused("printf '" + nodes + "'"));
+  ::setenv("PATH", old.c_str(), 1);
+}
+
+// Each box depends on all before it: lines have no bends without a bound.
+TEST(GraphLayout, OfADenseGraphIsNotLargerThanItsLines) {
+  GraphLayout graph;
+  for (size_t i = 0; i < 300; ++i) {
+    graph.boxes.push_back({80, 40, 0, 0});
+    for (size_t from = 0; from < i; ++from) graph.lines.push_back({from, i, {}});
+  }
+  lay_out_in_layers(graph);
+  expect_readable(graph);
+  size_t bytes = 0;
+  for (const GraphLine& line : graph.lines) bytes += line.path.size();
+  EXPECT_LT(bytes / graph.lines.size(), 150u);
+}
+
+// An input and a view of it are one box, and fences, in which the host waits, none.
+TEST(NetChart, HasABoxForEachInputAndNoneForFences) {
+  PlanInfo plan;
+  plan.net = "views";
+  plan.memory.resize(1);
+  plan.memory[0].device = "cpu";
+  for (const char* const name : {"x", "flat", "y"}) {
+    PlanInfo::Value value;
+    value.name = name;
+    value.place = std::string(name) == "y" ? PlanInfo::Place::arena : PlanInfo::Place::input;
+    plan.values.push_back(value);
+  }
+  for (const char* const type : {"Softmax", "Fence"}) {
+    PlanInfo::Step step;
+    step.name = std::string("the ") + type;
+    step.type = type;
+    step.device = "cpu:0";
+    if (step.type == "Softmax") {
+      step.inputs.push_back({1, "row-major", false});
+      step.outputs.push_back({2, "row-major", false});
+    }
+    plan.steps.push_back(step);
+  }
+  const std::string svg = net_chart(plan);
+  EXPECT_NE(svg.find("<title>input x "), std::string::npos) << svg;
+  EXPECT_EQ(svg.find("input flat"), std::string::npos);
+  EXPECT_EQ(svg.find("the Fence"), std::string::npos);
+  EXPECT_NE(svg.find("the Softmax"), std::string::npos);
+}
+
 TEST(ExternalProgram, MayBeMissingFailOrTakeTooLong) {
   using std::chrono::milliseconds;
+  constexpr size_t max = size_t{2} << 20;
   std::string output;
-  EXPECT_FALSE(run_external({"heddle-has-no-such-program"}, "", milliseconds(5000), &output));
-  EXPECT_FALSE(run_external({"false"}, "input that it does not read", milliseconds(5000), &output));
-  EXPECT_TRUE(run_external({"true"}, std::string(8 << 20, 'x'), milliseconds(60000), &output));  // this process gets no SIGPIPE
-  EXPECT_FALSE(run_external({"sleep", "1000"}, "", milliseconds(50), &output));
-  EXPECT_FALSE(run_external({"sh", "-c", "exec >&-; sleep 1000"}, "", milliseconds(50), &output)) << "its output is closed, and it goes on";
+  EXPECT_FALSE(run_external({"heddle-has-no-such-program"}, "", milliseconds(5000), max, &output));
+  EXPECT_FALSE(run_external({"false"}, "input that it does not read", milliseconds(5000), max, &output));
+  EXPECT_TRUE(run_external({"true"}, std::string(8 << 20, 'x'), milliseconds(60000), max, &output));  // this process gets no SIGPIPE
+  EXPECT_FALSE(run_external({"sleep", "1000"}, "", milliseconds(50), max, &output));
+  EXPECT_FALSE(run_external({"sh", "-c", "exec >&-; sleep 1000"}, "", milliseconds(50), max, &output))
+      << "its output is closed, and it goes on";
+  EXPECT_FALSE(run_external({"yes"}, "", milliseconds(60000), max, &output));
   const std::string large(1 << 20, 'x');
-  EXPECT_TRUE(run_external({"cat"}, large, milliseconds(60000), &output));
+  EXPECT_TRUE(run_external({"cat"}, large, milliseconds(60000), max, &output));
   EXPECT_EQ(output, large);
 }
 

@@ -135,6 +135,36 @@ TEST(ToolOp, WritesPagesOfAnAuthorsPlugin) {
   EXPECT_EQ(codes(heddle_json({"op", "--pages", example_plugin}, 3)), Words{"file-unwritable"});
 }
 
+// Pages stay in their folder, links lead to sections, and no text becomes markup or reaches a terminal as a control.
+TEST(ToolOp, WritesPagesOfHostileTexts) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path pages = folder / "pages";
+  const Words words = {"op", "--of", "../outside", "--pages", pages.string(), "--plugin", test_plugin("hostile_texts")};
+  ASSERT_EQ(heddle(words).status, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) EXPECT_EQ(entry.path(), pages);
+  std::map<std::string, std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(pages)) texts[entry.path().filename().string()] = read_text(entry.path());
+  const std::string index = texts["README.md"];
+  static const std::regex link(R"(\| \[([^\]]*)\]\(([^)#]+)#([^)]+)\) \|)");
+  std::set<std::pair<std::string, std::string>> places;
+  for (std::sregex_iterator at(index.begin(), index.end(), link), end; at != end; ++at) {
+    EXPECT_TRUE(texts.contains((*at)[2])) << at->str();
+    EXPECT_NE(texts[(*at)[2]].find("\n## " + (*at)[1].str() + "\n"), std::string::npos) << at->str();
+    EXPECT_TRUE(places.emplace((*at)[2], (*at)[3]).second) << at->str() << " is the place of another";
+  }
+  EXPECT_EQ(places.size(), 5u) << index;
+  for (const auto& [name, text] : texts) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << name;
+    EXPECT_EQ(text.find("\n# headings"), std::string::npos) << name;
+    EXPECT_EQ(text.find("<script>"), text.find("\\<script>") + (text.find("<script>") == std::string::npos ? 0 : 1)) << name;
+    EXPECT_EQ(name.find_first_of("/| )`\x1b"), std::string::npos) << name;
+  }
+  EXPECT_EQ(heddle(words).status, 0) << "its own pages are made anew";
+  write_text(pages / "README.md", "# A readme of mine\n");
+  EXPECT_EQ(codes(heddle_json(words, 3)), Words{"file-unwritable"});
+  EXPECT_EQ(read_text(pages / "README.md"), "# A readme of mine\n");
+}
+
 // Operators of an author's plugin are among them.
 TEST(ToolOp, IncludesOperatorsOfOtherPlugins) {
   const Json operators = heddle_json({"op", "example::Scale", "--plugin", example_plugin})["operators"];

@@ -91,9 +91,11 @@ TEST_F(ToolStreams, ThatAreWrongAreSaidToBe) {
 // A reader that has enough, as `head`, hears nothing of it.
 TEST_F(ToolStreams, ThatAreClosedEarlyEndTheToolQuietly) {
   const Outcome outcome = shell(folder, R"($heddle plan net.json --json | true
-    echo ${PIPESTATUS[0]}; (sleep 0.2; $heddle plan net.json) | true; echo ${PIPESTATUS[0]})");
+    echo ${PIPESTATUS[0]}; (sleep 0.2; $heddle plan net.json) | true; echo ${PIPESTATUS[0]}
+    (sleep 0.2; $heddle plan net.json --quiet --svg -) | true; echo picture ${PIPESTATUS[0]})");
   EXPECT_EQ(outcome.err, "");
   EXPECT_NE(outcome.out.find("141\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("picture 141\n"), std::string::npos) << outcome.out;
 }
 
 }  // namespace

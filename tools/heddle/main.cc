@@ -97,8 +97,8 @@ int wrong_usage(const CLI::ParseError& error, const CLI::App& app, int argc, cha
     message = fmt::format("there is no command {}", quoted(argv[words]));
   else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) &&
            !unexpected.empty())  // the library names them in reverse
-    message =
-        fmt::format("{} not known here: {}", unexpected.size() == 1 ? "this argument is" : "these arguments are", join(unexpected, " "));
+    message = fmt::format("{} not known here: {}", unexpected.size() == 1 ? "this argument is" : "these arguments are",
+                          all_quoted(unexpected, " "));
   return report.finish(report.fail(Status(Code::unknown_option, message, guess.empty() ? page : fmt::format("{} {}", guess, page))));
 }
 

@@ -55,6 +55,7 @@ bool is_hidden(unsigned code) {
       {0x2060, 0x206F},    // invisible operators, isolates of direction
       {0xFEFF, 0xFEFF},    // byte order mark
       {0xFFF9, 0xFFFB},    // interlinear annotation
+      {0xFFFE, 0xFFFF},    // no characters, which XML has not
       {0xE0000, 0xE0FFF},  // tags
   };
   return std::any_of(std::begin(hidden), std::end(hidden), [=](const Range& r) { return code >= r.first && code <= r.last; });

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double layer_gap = 30, box_gap = 14, bend_width = 6;
 constexpr int sweeps = 8;
+constexpr size_t max_items = 20000;  // lines that would need more bends go straight
 
 // The boxes and, where a line passes a layer, a bend of it; layer by layer.
 class Layers {
@@ -59,7 +60,8 @@ class Layers {
   void add_bends() {
     for (const GraphLine& line : graph_.lines) {
       std::vector<size_t> way = {line.from};
-      for (size_t layer = items_[line.from].layer + 1; layer < items_[line.to].layer; ++layer) {
+      const size_t bends = items_[line.to].layer - items_[line.from].layer - 1;
+      for (size_t layer = items_[line.from].layer + 1; items_.size() + bends <= max_items && layer < items_[line.to].layer; ++layer) {
         way.push_back(items_.size());
         items_.push_back({bend_width, 0, 0, layer, 0, {}, {}});
       }

@@ -1,6 +1,7 @@
 // Where the boxes of a graph without cycles go, and the lines between them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -28,7 +29,16 @@ struct GraphLayout {
 // understanding of hierarchical system structures", 1981), and lines go down. Always the same for the same graph.
 void lay_out_in_layers(GraphLayout& graph);
 
-// Asks Graphviz's `dot`, where it is installed. False: it is not, or it has failed or taken longer than ten seconds; `graph` is as it was.
-bool lay_out_by_graphviz(GraphLayout& graph);
+// Graphviz's `dot`, where it is installed, for the graphs of one picture.
+class Graphviz {
+ public:
+  explicit Graphviz(std::chrono::milliseconds limit = std::chrono::seconds(10)) : left_(limit) {}
+  // False: it is not installed, or has failed, once, or all graphs have taken it longer than the limit; `graph` is as it was.
+  bool lay_out(GraphLayout& graph);
+
+ private:
+  std::chrono::milliseconds left_;
+  bool is_usable_ = true;
+};
 
 }  // namespace heddle::tool

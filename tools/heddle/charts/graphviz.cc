@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <sstream>
 
 #include "charts/graph_layout.h"
@@ -12,7 +13,6 @@ namespace heddle::tool {
 namespace {
 
 constexpr double units_per_inch = 72;
-constexpr std::chrono::seconds limit{10};
 
 std::string question(const GraphLayout& graph) {
   std::string text =
@@ -24,11 +24,17 @@ std::string question(const GraphLayout& graph) {
   return text + "}\n";
 }
 
+// A number that a picture can have.
+bool is_place(double number) {
+  return std::abs(number) < 1e6;
+}
+
 // Reads the answer in the format "plain": lines of a graph, its nodes and its edges, in inches, y upwards.
 bool read_answer(const std::string& answer, GraphLayout& graph) {
   std::istringstream lines(answer);
   std::vector<char> placed(graph.boxes.size());
   std::vector<char> drawn(graph.lines.size());
+  bool has_size = false;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string kind, name;
@@ -42,11 +48,13 @@ bool read_answer(const std::string& answer, GraphLayout& graph) {
       words >> scale >> graph.width >> graph.height;
       graph.width *= units_per_inch;
       graph.height *= units_per_inch;
+      if (!words || !is_place(graph.width) || !is_place(graph.height)) return false;
+      has_size = true;
     } else if (kind == "node") {
       double x = 0, y = 0;
       words >> name >> x >> y;
       const size_t i = box_of(name);
-      if (!words || i >= graph.boxes.size()) return false;
+      if (!words || i >= graph.boxes.size() || !is_place(x) || !is_place(y)) return false;
       graph.boxes[i].x = x * units_per_inch;
       graph.boxes[i].y = graph.height - y * units_per_inch;
       placed[i] = 1;
@@ -61,30 +69,33 @@ bool read_answer(const std::string& answer, GraphLayout& graph) {
       for (size_t p = 0; p < points; ++p) {
         double x = 0, y = 0;
         words >> x >> y;
+        if (!words || !is_place(x) || !is_place(y)) return false;
         path += fmt::format("{}{} {}",
                             p == 0   ? "M"
                             : p == 1 ? "C"
                                      : " ",
                             coordinate(x * units_per_inch), coordinate(graph.height - y * units_per_inch));
       }
-      if (!words) return false;
       graph.lines[at].path = path;
       drawn[at] = 1;
     }
   }
   const auto all = [](const std::vector<char>& done) { return done.end() == std::find(done.begin(), done.end(), 0); };
-  return all(placed) && all(drawn);
+  return has_size && all(placed) && all(drawn);
 }
 
 }  // namespace
 
-bool lay_out_by_graphviz(GraphLayout& graph) {
+bool Graphviz::lay_out(GraphLayout& graph) {
+  if (!is_usable_) return false;
+  const size_t max_answer = (size_t{1} << 20) + (graph.boxes.size() + graph.lines.size()) * 4096;
+  const auto begin = std::chrono::steady_clock::now();
   std::string answer;
-  if (!run_external({"dot", "-Tplain"}, question(graph), limit, &answer)) return false;
   GraphLayout found = graph;
-  if (!read_answer(answer, found)) return false;
-  graph = std::move(found);
-  return true;
+  is_usable_ = run_external({"dot", "-Tplain"}, question(graph), left_, max_answer, &answer) && read_answer(answer, found);
+  left_ -= std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  if (is_usable_) graph = std::move(found);
+  return is_usable_;
 }
 
 }  // namespace heddle::tool

@@ -55,9 +55,10 @@ std::optional<ChartAxis> y_axis(const ChartPanel& panel) {
   Extent all;
   for (const ChartLine& line : panel.lines) each_point(line, [&](double, double y) { all.take(y); });
   if (all.is_empty()) return std::nullopt;
-  if (all.least > 0 && all.most > decades * all.least) {
-    const double factor = std::pow(all.most / all.least, room);
-    return logarithmic_axis(all.least / factor, all.most * factor);
+  if (all.least > 0 && all.most / decades > all.least) {
+    const double more = room * (std::log(all.most) - std::log(all.least));  // their quotient may be too great for a double
+    const double least = std::exp(std::log(all.least) - more), most = std::exp(std::log(all.most) + more);
+    return logarithmic_axis(std::max(least, std::numeric_limits<double>::min()), std::min(most, std::numeric_limits<double>::max()));
   }
   const double more = room * (all.most - all.least);
   return linear_axis(all.least >= 0 ? std::max(0.0, all.least - more) : all.least - more, all.most + more, 6);

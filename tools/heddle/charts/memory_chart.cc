@@ -156,7 +156,7 @@ class MemoryPanel {
     svg_.text(left_ - 7, top_ + 12, "steps", Anchor::end);
     top_ += strip_height;
     plot_top_ = top_ + 10;  // a tick at the top has room below the steps' name
-    bottom_ = plot_top_ + (memory_.peak_bytes > 0 ? 300 : 40);
+    bottom_ = plot_top_ + (std::max(memory_.peak_bytes, style_.bytes) > 0 ? 300 : 40);
   }
 
   void name_phases() {
@@ -181,9 +181,9 @@ class MemoryPanel {
     const ChartAxis steps = linear_axis(0, static_cast<double>(std::max<size_t>(1, plan_.steps.size())), 10, true);
     for (const ChartAxis::Tick& tick : steps.ticks) {
       svg_.line(x(tick.value), bottom_, x(tick.value), bottom_ + 4, "axis");
-      svg_.text(x(tick.value), bottom_ + 17, tick.text, Anchor::middle);
+      if (x(tick.value) + text_width(tick.text) / 2 < right_ + 24) svg_.text(x(tick.value), bottom_ + 17, tick.text, Anchor::middle);
     }
-    svg_.text(right_ + 12, bottom_ + 17, "step");
+    svg_.text(right_ + 28, bottom_ + 17, "step");
     svg_.line(left_, plot_top_, left_, bottom_, "axis");
     svg_.line(left_, bottom_, right_, bottom_, "axis");
   }

@@ -47,7 +47,7 @@ std::string value_text(const PlanInfo::Value& value) {
 // Builds the picture of one plan, those of its subnets first.
 class Builder {
  public:
-  explicit Builder(const PlanInfo& plan) : plan_(plan) {}
+  Builder(const PlanInfo& plan, Graphviz& graphviz) : plan_(plan), graphviz_(graphviz) {}
 
   NetPicture build() {
     made_.name = plan_.net;
@@ -60,7 +60,7 @@ class Builder {
       made_.red.push_back(made_.boxes[from].classes == "copy" || made_.boxes[to].classes == "copy");
     }
     for (const Box& box : made_.boxes) made_.layout.boxes.push_back(size_of(box));
-    if (made_.boxes.size() > max_boxes_by_graphviz || !lay_out_by_graphviz(made_.layout)) lay_out_in_layers(made_.layout);
+    if (made_.boxes.size() > max_boxes_by_graphviz || !graphviz_.lay_out(made_.layout)) lay_out_in_layers(made_.layout);
     return std::move(made_);
   }
 
@@ -75,15 +75,21 @@ class Builder {
     for (const PlanInfo::Step& step : plan_.steps)
       for (const PlanInfo::Operand& operand : step.inputs)
         if (operand.value) used.insert(*operand.value);
-    for (size_t i = 0; i < plan_.values.size(); ++i) {
-      const PlanInfo::Value& value = plan_.values[i];
-      if (value.place != PlanInfo::Place::input || used.count(i) == 0) continue;
-      producer_[i] = add({{value.name, value_text(value)}, "port", fmt::format("input {} {}", value.name, value_text(value)), {}});
+    std::map<uint32_t, std::vector<size_t>> inputs;  // an input and the views of it, by its number
+    for (size_t i = 0; i < plan_.values.size(); ++i)
+      if (plan_.values[i].place == PlanInfo::Place::input) inputs[plan_.values[i].buffer].push_back(i);
+    for (const auto& [number, views] : inputs) {
+      if (std::none_of(views.begin(), views.end(), [&](size_t i) { return used.count(i) > 0; })) continue;
+      const PlanInfo::Value& value = plan_.values[views.front()];
+      const std::string name = fitting_text(value.name, max_width, small);
+      const size_t box = add({{name, value_text(value)}, "port", fmt::format("input {} {}", value.name, value_text(value)), {}});
+      for (const size_t i : views) producer_[i] = box;
     }
   }
 
   // One step, or several together in a box.
   void add_steps(size_t begin, size_t end) {
+    if (end == begin + 1 && plan_.steps[begin].type == "Fence") return;  // the host waits there: no operator
     const size_t box = add(end == begin + 1 ? box_of(begin) : box_of(begin, end));
     for (size_t i = begin; i < end; ++i) {
       for (const PlanInfo::Operand& operand : plan_.steps[i].inputs) {
@@ -122,7 +128,7 @@ class Builder {
     box.title = fmt::format("step {}: {} ({}) by {} on {}{}, {} bytes{}", i, step.name, step.type, step.kernel, step.device,
                             step.fused.empty() ? std::string() : fmt::format(", with {} fused into it", join(step.fused, ", ")), step.bytes,
                             step.flops ? fmt::format(", {} operations", shortest(*step.flops)) : std::string());
-    for (const auto& subnet : step.subnets) box.subnets.push_back(Builder(*subnet).build());
+    for (const auto& subnet : step.subnets) box.subnets.push_back(Builder(*subnet, graphviz_).build());
     return box;
   }
 
@@ -165,6 +171,7 @@ class Builder {
   }
 
   const PlanInfo& plan_;
+  Graphviz& graphviz_;
   NetPicture made_;
   std::map<size_t, size_t> producer_;                          // of a value: the box
   std::map<std::pair<size_t, uint32_t>, size_t> last_writer_;  // of a buffer of a device: the box
@@ -200,13 +207,15 @@ void draw(Svg& svg, const NetPicture& picture, double left, double top) {
 
 std::string net_chart(const PlanInfo& plan) {
   constexpr double margin_of_net = 12, min_width = 420;
-  const NetPicture picture = Builder(plan).build();
+  Graphviz graphviz;
+  const NetPicture picture = Builder(plan, graphviz).build();
   Svg svg(std::max(picture.layout.width + 2 * margin_of_net, min_width));
   double top = 20;
-  svg.text(margin_of_net, top,
-           fitting_text(fmt::format("{}: {} steps", plan.net.empty() ? "net" : plan.net, plan.steps.size()),
-                        svg.width() - 2 * margin_of_net, 14),
-           Anchor::start, "title");
+  svg.text(
+      margin_of_net, top,
+      fitting_text(fmt::format("{}: {}", plan.net.empty() ? "net" : plan.net, counted(static_cast<int64_t>(plan.steps.size()), "step")),
+                   svg.width() - 2 * margin_of_net, 14),
+      Anchor::start, "title");
   top += 20;
   double at = margin_of_net;
   const auto explain = [&](const std::string& classes, const std::string& what) {

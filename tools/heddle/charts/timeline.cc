@@ -116,7 +116,7 @@ class TimelinePicture {
   static constexpr size_t colours = 12;
   static constexpr double min_framed = 2;  // a frame would hide what is narrower
   double x(int64_t ns) const {
-    return left_ + static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(1, last_ns_)) * (right_ - left_);
+    return left_ + static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(100, last_ns_)) * (right_ - left_);
   }
 
   void draw_row(const TimelineRow& row, double top) {
@@ -185,7 +185,7 @@ class TimelinePicture {
 
   void draw_axis(double top) {
     const double unit = last_ns_ >= 10'000'000 ? 1e6 : 1e3;
-    const ChartAxis axis = linear_axis(0, static_cast<double>(std::max<int64_t>(1, last_ns_)) / unit, 10);
+    const ChartAxis axis = linear_axis(0, static_cast<double>(std::max<int64_t>(100, last_ns_)) / unit, 10);
     svg_.begin_group(fmt::format("id=\"timeline-axis\" data-end=\"{}\"", shortest(static_cast<double>(last_ns_) / unit)));
     svg_.line(left_, top, right_, top, "axis");
     for (const ChartAxis::Tick& tick : axis.ticks) {

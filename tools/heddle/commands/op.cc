@@ -18,9 +18,9 @@ namespace {
 struct OpArguments {
   std::string name, search, pages;
   std::vector<std::string> of;
-  bool takes(const OperatorSchema& schema) const {
-    if (!name.empty() && name != schema.name && name != display_name(schema.domain, schema.name)) return false;
-    return of.empty() || std::find(of.begin(), of.end(), schema.plugin->name) != of.end();
+  bool is_of(const LoadedPlugin& plugin) const { return of.empty() || std::find(of.begin(), of.end(), plugin.name) != of.end(); }
+  bool is_named(const OperatorSchema& schema) const {
+    return name.empty() || name == schema.name || name == display_name(schema.domain, schema.name);
   }
 };
 
@@ -76,8 +76,8 @@ bool is_found(const Json& json, const std::string& wanted) {
 // Each operator in a line, by name.
 void say_list(const std::vector<DescribedOperator>& found, const Report& report) {
   size_t longest = 0;
-  for (const auto& [schema, json] : found) longest = std::max(longest, json["name"].get<std::string>().size());
-  for (const auto& [schema, json] : found) {
+  for (const auto& [schema, json, own] : found) longest = std::max(longest, json["name"].get<std::string>().size());
+  for (const auto& [schema, json, own] : found) {
     std::string doc = first_sentence(json["doc"].get<std::string>());
     if (doc.empty() && !json["examples"].empty()) doc = fmt::format("as in {}", json["examples"][0]["text"].get<std::string>());
     report.say(fmt::format("{:<{}}  {}", json["name"].get<std::string>(), longest, doc));
@@ -91,16 +91,20 @@ Status describe_operators(const OpArguments& o, Report& report) {
   std::vector<DescribedOperator> found;
   std::vector<std::string> names;
   const std::string wanted = lower(o.search);
-  for (const auto& plugin : registry->plugins())
+  for (const auto& plugin : registry->plugins()) {
+    if (!o.is_of(*plugin)) continue;
     for (const OperatorSchema& schema : plugin->operators) {
       names.push_back(display_name(schema.domain, schema.name));
-      if (!o.takes(schema)) continue;
+      if (!o.is_named(schema)) continue;
       Json json = described(*registry, schema);
-      if (o.search.empty() || is_found(json, wanted)) found.push_back({&schema, std::move(json)});
+      if (o.search.empty() || is_found(json, wanted)) found.push_back({&schema, std::move(json), {}});
     }
+  }
   HEDDLE_CHECK(check_plugins_named(*registry, o.of));
   if (!o.name.empty() && found.empty())
-    return {Code::unknown_name, fmt::format("no plugin has an operator {}", quoted(o.name)),
+    return {Code::unknown_name,
+            fmt::format("{} has an operator {}", o.of.empty() ? std::string("no plugin") : fmt::format("none of {}", join(o.of, ", ")),
+                        quoted(o.name)),
             suggestion(o.name, names).empty() ? "look for it with --search TEXT" : suggestion(o.name, names)};
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     const auto key = [](const DescribedOperator& one) {
@@ -109,9 +113,9 @@ Status describe_operators(const OpArguments& o, Report& report) {
     return key(a) < key(b);
   });
   report.json["operators"] = Json::array();
-  for (const auto& [schema, json] : found) report.json["operators"].push_back(json);
+  for (const auto& [schema, json, own] : found) report.json["operators"].push_back(json);
   if (!o.pages.empty()) {
-    for (DescribedOperator& one : found) one.json["own_devices"] = devices_of(*registry, *one.schema, one.schema->plugin);
+    for (DescribedOperator& one : found) one.own_devices = devices_of(*registry, *one.schema, one.schema->plugin);
     HEDDLE_CHECK(write_operator_pages(o.pages, found));
     report.say(fmt::format("{} operators, written to {}", found.size(), quoted(o.pages)));
     return {};
@@ -120,7 +124,7 @@ Status describe_operators(const OpArguments& o, Report& report) {
     say_list(found, report);
     return {};
   }
-  for (const auto& [schema, json] : found) {
+  for (const auto& [schema, json, own] : found) {
     say_operator(json, *schema, report);
     say_part(report, "devices", join(json["devices"].get<std::vector<std::string>>(), ", "));
     say_part(report, "plugin", word(json["plugin"].get<std::string>()));

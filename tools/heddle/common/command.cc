@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/text/text.h"
+#include "common/standard_streams.h"
 #include "options/option_flags.h"
 #include "process/interrupt.h"
 
@@ -42,6 +43,7 @@ bool is_reader_gone(int fd) {
 }
 
 // JSON text must be UTF-8 whatever the file's names are.
+constexpr int broken_pipe = 128 + SIGPIPE;  // the exit status of programs that it ends
 constexpr auto replace_invalid = nlohmann::json::error_handler_t::replace;
 
 }  // namespace
@@ -134,11 +136,11 @@ int Report::finish(int exit_code) {
     std::fputs(object_text(exit_code).c_str(), stdout);
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    if (is_reader_gone(STDOUT_FILENO)) return exit_code == 0 ? 128 + SIGPIPE : exit_code;  // as `head` does: no fault of anybody
+    if (is_reader_gone(STDOUT_FILENO)) return exit_code == 0 ? broken_pipe : exit_code;  // as `head` does: no fault of anybody
     std::fputs("error[file-unwritable]: the output could not be written; make room, or keep the reader alive\n", stderr);
     return exit_code == 0 ? 1 : exit_code;
   }
-  return exit_code;
+  return exit_code == 0 && has_lost_reader() ? broken_pipe : exit_code;
 }
 
 RuntimeOptions runtime_options(const CommonOptions& common) {

@@ -25,6 +25,8 @@
 namespace heddle::tool {
 namespace {
 
+bool reader_has_left = false;  // of standard output, before all was written
+
 constexpr const char* standard_input_name = "standard input";
 
 std::string name_of(const std::string& file) {
@@ -177,6 +179,10 @@ bool is_standard_output(const std::string& file) {
   return file == "-" || file == "/dev/stdout" || file == "/dev/fd/1" || file == "/proc/self/fd/1";
 }
 
+bool has_lost_reader() {
+  return reader_has_left;
+}
+
 Status write_output(const std::string& file, std::span<const std::byte> bytes) {
   if (!takes_bytes_as_they_come(file)) {
     HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
@@ -190,6 +196,10 @@ Status write_output(const std::string& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(to, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EPIPE && to == STDOUT_FILENO) {
+      reader_has_left = true;
+      return {};
+    }
     if (n < 0) return {Code::file_unwritable, fmt::format("can't write {}: {}", quoted(file), errno_text(errno)), "look at its reader"};
     bytes = bytes.subspan(static_cast<size_t>(n));
   }

@@ -22,7 +22,8 @@ Result<std::span<const std::byte>> stream_bytes(const std::string& file, int64_t
 // stream_bytes and of reading a file; invalid_argument (the content is of no kind that is known).
 Result<std::string> named_by_content(const std::string& argument, int64_t limit_bytes);
 
-// Writes what a command makes: a file is replaced as a whole, a stream receives the bytes; "-" is standard output. Errors: file_unwritable.
+// Writes what a command makes: a file is replaced as a whole, a stream receives the bytes; "-" is standard output. Errors: file_unwritable;
+// none where standard output is a pipe that its reader has closed: has_lost_reader() tells then, as `head` has had enough.
 Status write_output(const std::string& file, std::span<const std::byte> bytes);
 Status write_output(const std::string& file, std::string_view text);
 
@@ -31,5 +32,6 @@ bool takes_bytes_as_they_come(const std::string& file);
 
 // Returns whether an output goes to standard output, where then nothing else may.
 bool is_standard_output(const std::string& file);
+bool has_lost_reader();
 
 }  // namespace heddle::tool

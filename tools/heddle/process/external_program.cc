@@ -62,8 +62,8 @@ bool spawn(const std::vector<std::string>& words, int input, int output, pid_t* 
   return error == 0;
 }
 
-// Writes the input and reads the output as the child is ready for them, until it has closed its output. False: too late.
-bool converse(Pipe& to, Pipe& from, const std::string& input, Clock::time_point deadline, std::string* output) {
+// Writes the input and reads the output as the child is ready for them, until it has closed its output. False: too late, or too much.
+bool converse(Pipe& to, Pipe& from, const std::string& input, Clock::time_point deadline, size_t max_output, std::string* output) {
   size_t written = 0;
   for (;;) {
     if (written == input.size() && to.write.valid()) to.write = FileDescriptor();
@@ -81,6 +81,7 @@ bool converse(Pipe& to, Pipe& from, const std::string& input, Clock::time_point 
     const ssize_t n = ::read(from.read.get(), bytes, sizeof(bytes));
     if (n == 0) return true;
     if (n > 0) output->append(bytes, static_cast<size_t>(n));
+    if (output->size() > max_output) return false;
     if (n < 0 && errno != EINTR) return false;
   }
 }
@@ -97,7 +98,8 @@ bool ends_before(pid_t child, Clock::time_point deadline, int* status) {
 
 }  // namespace
 
-bool run_external(const std::vector<std::string>& words, const std::string& input, std::chrono::milliseconds limit, std::string* output) {
+bool run_external(const std::vector<std::string>& words, const std::string& input, std::chrono::milliseconds limit, size_t max_output,
+                  std::string* output) {
   const Clock::time_point deadline = Clock::now() + limit;
   Pipe to, from;
   pid_t child = -1;
@@ -105,7 +107,7 @@ bool run_external(const std::vector<std::string>& words, const std::string& inpu
   to.read = FileDescriptor();
   from.write = FileDescriptor();
   output->clear();
-  const bool has_ended = converse(to, from, input, deadline, output);
+  const bool has_ended = converse(to, from, input, deadline, max_output, output);
   int status = 0;
   const bool in_time = has_ended && ends_before(child, deadline, &status);
   if (in_time) return WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -148,7 +148,8 @@ Json attribute_json(const heddle_attribute_schema& attribute) {
 
 std::string attribute_text(const Json& attribute) {
   const std::string type = attribute["type"];
-  if (!attribute["default"].is_null()) return fmt::format("{} = {}", type, attribute["default"].dump());
+  if (!attribute["default"].is_null())
+    return fmt::format("{} = {}", type, attribute["default"].dump(-1, ' ', false, Json::error_handler_t::replace));
   return fmt::format("{}, {}", type, attribute["required"] == true ? "required" : "may be absent");
 }
 

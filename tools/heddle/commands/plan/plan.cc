@@ -158,10 +158,17 @@ Status plan_net(const PlanArguments& o, Report& report) {
 Run declare_plan(CLI::App& app) {
   auto o = std::make_shared<PlanArguments>();
   auto* net = app.add_option("net", o->net, "a .heddle or .json file")->type_name("NET");
-  auto* dot = app.add_flag("--dot", o->dot, "Graphviz instead of text");
-  app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE");
-  app.add_option("--svg-net", o->svg_net, "operators and the values between them as a picture")->type_name("FILE");
-  app.add_option("--diff", o->diff, "what is other in the plan of another net")->type_name("OTHER")->excludes(dot);
+  auto* dot = app.add_flag("--dot", o->dot, "Graphviz instead of text")->needs(net);
+  app.add_option("--svg", o->svg, "memory over steps as a picture")->type_name("FILE")->check(not_empty())->needs(net);
+  app.add_option("--svg-net", o->svg_net, "operators and the values between them as a picture")
+      ->type_name("FILE")
+      ->check(not_empty())
+      ->needs(net);
+  app.add_option("--diff", o->diff, "what is other in the plan of another net")
+      ->type_name("OTHER")
+      ->check(not_empty())
+      ->needs(net)
+      ->excludes(dot);
   o->declare(app);
   o->commit.declare(app);
   app.add_option("--cost", o->costs, "how long an operator's type, or a copy, takes on a device: the time of a run is predicted")

@@ -377,9 +377,10 @@ Run declare_run(CLI::App& app) {
   auto* dump = app.add_option("--dump", o->dump_dir, "write every operator's outputs")->type_name("DIR");
   app.add_option("--only", o->only, "dump only this operator (name or type)")->needs("--dump");
   app.add_option("--compare-device", o->compare_device, "run there too and compare")->type_name("D");
-  app.add_option("--trace", o->trace, "Chrome trace of the median run")->type_name("F.json")->excludes(numerics, dump);
+  app.add_option("--trace", o->trace, "Chrome trace of the median run")->type_name("F.json")->check(not_empty())->excludes(numerics, dump);
   app.add_option("--report", o->report_file, "the median run as a page: steps, timeline, memory")
       ->type_name("F.html")
+      ->check(not_empty())
       ->excludes(numerics, dump);
   return [o](Report& report) {
     Runner runner(*o, report);

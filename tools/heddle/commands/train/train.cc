@@ -50,7 +50,10 @@ Status train(const TrainArguments& o, Report& report) {
   Status status = job.run();
   job.describe();
   // The result so far is worth keeping, unless it has numbers that are not finite.
-  if (!status.ok() && (status.code() == Code::numerics || !job.has_learned())) return status;
+  if (!status.ok() && (status.code() == Code::numerics || !job.has_learned())) {
+    if (const Status drawn = job.draw(); !drawn.ok()) report.diagnose(drawn.diagnostic());
+    return status;
+  }
   const Status saved = job.save();
   if (!status.ok() && !saved.ok()) report.diagnose(saved.diagnostic());
   HEDDLE_CHECK(status);

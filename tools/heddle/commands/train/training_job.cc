@@ -236,7 +236,10 @@ Status TrainingJob::check_files() const {
   HEDDLE_CHECK(check_no_checkpoint("-o", o_.output));
   if (!o_.output.empty()) HEDDLE_CHECK(check_no_checkpoint("-o", std::filesystem::path(o_.output).replace_extension(".safetensors")));
   // Fails now if they can not be written at all, rather than after the training.
-  if (!o_.curve_file().empty()) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
+  if (!o_.curve_file().empty() && !takes_bytes_as_they_come(o_.curve)) HEDDLE_CHECK(FileReplacement::create(o_.curve).status());
+  if (o_.curve == "-" && report_.common.json)
+    return {Code::invalid_argument, "--curve - goes to standard output, and so does the object of --json", "name a file for one of them"};
+  if (roles.uses_standard_output()) HEDDLE_CHECK(report_.give_up_standard_output());
   if (!o_.checkpoint_dir.empty()) HEDDLE_CHECK(FileReplacement::create(std::filesystem::path(o_.checkpoint_dir) / "step").status());
   return o_.output.empty() ? Status() : check_net_writable(o_.output);
 }

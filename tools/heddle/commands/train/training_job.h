@@ -62,6 +62,8 @@ class TrainingJob {
   bool has_learned() const { return !losses_.empty(); }
   // Saves the trained net, and the picture. Errors also: numerics, naming a variable that is not finite.
   Status save();
+  // Draws the curves of what was learned so far, if they are asked for.
+  Status draw() { return o_.curve.empty() || !has_learned() ? Status() : draw_curves(); }
   // Waits until all ranks have come as far: none is over while another may have to be started again.
   Status wait_for_ranks();
   void describe();

@@ -109,7 +109,7 @@ Status TrainingJob::draw_curves() {
   std::error_code none;
   const LineChart chart = training_chart(std::filesystem::path(o_.file).filename().string(), o_.loss, curves_);
   if (o_.curve_file().empty()) {
-    report_.say_lines(line_chart_text(chart));
+    report_.print(line_chart_text(chart));
     return {};
   }
   if (!curves_.loss.empty() || !std::filesystem::exists(o_.curve, none)) return write_training_chart(o_.curve, chart);
