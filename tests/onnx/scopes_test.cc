@@ -31,6 +31,24 @@ TEST(Subgraphs, BranchesOfIfTakeTheSameCaptures) {
             "}\n");
 }
 
+// Progress counts the operators of the main graph, and not those of subgraphs.
+TEST(Subgraphs, AreNoProgressOfTheirOwn) {
+  ModelBuilder m(13);
+  m.graph.input("c", {}, 9).input("x", {2}).output("y");
+  m.graph.node("Relu", {"x"}, {"z"});
+  auto* node = m.graph.node("If", {"c"}, {"y"}, "n");
+  for (const char* const branch : {"then_branch", "else_branch"}) {
+    GraphBuilder graph = set_graph(node, branch);
+    graph.node("Relu", {"z"}, {"r"});
+    graph.output("r");
+  }
+  std::vector<std::pair<int64_t, int64_t>> told;
+  ImportOptions options;
+  options.progress = [&](int64_t done, int64_t total) { told.emplace_back(done, total); };
+  EXPECT_NE(imported(m, options).find("If/21"), std::string::npos);
+  EXPECT_EQ(told, (std::vector<std::pair<int64_t, int64_t>>{{0, 2}, {1, 2}}));
+}
+
 TEST(Subgraphs, LoopsCountTheirCaptures) {
   ModelBuilder m(13);
   m.graph.input("m", {}, 7).input("x", {2}).input("v", {2}).output("y");

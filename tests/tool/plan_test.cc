@@ -182,6 +182,8 @@ TEST(ToolPlan, SvgHasTheNumbersOfJson) {
   for (const char* const key : {"peak_bytes", "lower_bound_bytes", "sum_bytes", "persistent_bytes"})
     EXPECT_NE(svg.find(" " + human_bytes(memory[key].get<int64_t>())), std::string::npos) << key;
   EXPECT_EQ(codes(heddle_json({"plan", folder.net(), "--svg", "/nowhere/p.svg"}, 3)), Words{"file-unwritable"});
+  for (const char* const option : {"--svg", "--svg-net", "--diff"})
+    EXPECT_EQ(codes(heddle_json({"plan", folder.net(), option, ""}, 2)), Words{"unknown-option"}) << option;
 }
 
 TEST(ToolPlan, SvgNetShowsOperatorsCopiesAndSubnets) {
@@ -277,6 +279,9 @@ TEST(ToolPlanBuffers, PacksATable) {
   EXPECT_EQ(heddle({"plan"}).status, 2);
   write_text(table.path() / "bad.csv", "id,lower,upper,size\na,2,1,100\n");
   EXPECT_EQ(heddle({"plan", "--buffers", (table.path() / "bad.csv").string()}).status, 3);
+  for (const char* const option : {"--svg", "--svg-net", "--diff"})  // of a net alone
+    EXPECT_EQ(codes(heddle_json(table.arguments({option, (table.path() / "p.svg").string()}), 2)), Words{"unknown-option"}) << option;
+  EXPECT_EQ(codes(heddle_json(table.arguments({"--dot"}), 2)), Words{"unknown-option"});
 }
 
 TEST(ToolPlanBuffers, OutputHasOffsets) {

@@ -76,7 +76,7 @@ time_attention() {
   local net=$out/$part/alone.json
   attention_net "$@" alone >"$net"
   printf '%s\t%s\t%s\t%s\n' "$1" "$2x$3x$4x$5x$6" "$7" \
-    "$(heddle bench "$net" --device cuda:0 --copies auto --threads 1 --repeat 20 --warmup 5 | sed -nE 's/^1 threads: (.*)/\1/p')"
+    "$(heddle bench "$net" --device cuda:0 --copies auto --threads 1 --repeat 20 --warmup 5 | sed -nE 's/^1 threads?: (.*)/\1/p')"
 }
 
 # What one_attention and attention_net are asked, a line for each.

@@ -8,7 +8,7 @@ part_bench() { # NET BATCH
   heddle model "$1" --batch "$2" -o "$net" --quiet
   heddle bench "$net" --device cuda:0 --copies auto --threads 1 "${runs[@]}"
   rm -f "$net" "${net%.heddle}.safetensors"
-  say "$(sed -n 's/^1 threads: //p' "$out/$part.log")"
+  say "$(sed -nE 's/^1 threads?: //p' "$out/$part.log")"
 }
 
 # One net in f32, f32 with products of TF32, and bf16; each measurement is a line of bench.jsonl with all that `heddle bench --json` says, as

@@ -6,7 +6,9 @@
 // Model files are untrusted: every finding is an error value. Functions are pure but for reading files; any thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct ImportOptions {
   bool keep_dropouts = false;  // for a net that is to be trained: a Dropout in inference mode stays one, unless its mask is read
   std::vector<std::string>* initializers = nullptr;          // receives the names of the constants that the main graph has as initializers
   std::vector<std::filesystem::path>* files_read = nullptr;  // receives the files of the model's external data
+  std::function<void(int64_t done, int64_t total)> progress = {};  // called before each operator of the main graph; may be empty
 };
 
 // The net of the model at `model`, with all weights loaded (external data is read from beneath the model's folder only).

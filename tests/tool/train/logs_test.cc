@@ -1,5 +1,7 @@
 // heddle train --log, --curve and --metric: what they have of steps and tests, and what a training that continues makes of the files that
 // are there.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include "tool/train/learning_samples.h"
 
@@ -260,6 +263,19 @@ TEST(ToolTrainCurve, GoesToATerminalInCharacters) {
   for (const char* const part : {"* training loss", "o test loss", " |", " +-----", "step\n"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   EXPECT_FALSE(std::filesystem::exists("-"));
+  EXPECT_NE(heddle(here.tested({"--steps", "4", "--curve", "-", "--quiet"})).out.find("* training loss"), std::string::npos);
+  EXPECT_EQ(codes(heddle_json(here.tested({"--steps", "4", "--curve", "-"}), 2)), Words{"invalid-argument"}) << "the object goes there";
+}
+
+TEST(ToolTrainCurve, GoesToAPipe) {
+  const Logs here;
+  const std::string pipe = here.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = read_text(pipe); });
+  EXPECT_EQ(heddle(here.tested({"--steps", "4", "--curve", pipe})).status, 0);
+  reader.join();
+  EXPECT_NE(read.find("</svg>"), std::string::npos);
 }
 
 TEST(ToolTrainMetrics, AreMeansOfTests) {

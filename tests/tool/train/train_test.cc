@@ -481,5 +481,16 @@ TEST(ToolTrain, ALossThatIsNoNumberEndsIt) {
   EXPECT_FALSE(std::filesystem::exists(trained));
 }
 
+// Nothing is saved of a training that has diverged, but how it went is drawn.
+TEST(ToolTrain, ACurveShowsHowItDiverged) {
+  const Samples samples;
+  const std::string curve = samples.file("curve.svg");
+  const Words words = samples.train({"--steps", "9", "--optimizer", "sgd", "--learning-rate", "1e20", "--set", "weight_decay=1e30", "-o",
+                                     samples.file("trained.heddle"), "--curve", curve});
+  EXPECT_EQ(codes(heddle_json(words, 1)), Words{"numerics"});
+  EXPECT_NE(read_text(curve).find(">training loss, last "), std::string::npos);
+  EXPECT_EQ(read_text(curve).find("nan"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace heddle::tool_tests

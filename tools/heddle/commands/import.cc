@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "base/text/text.h"
 #include "commands/commands.h"
+#include "common/progress.h"
 #include "common/written_net.h"
 #include "load/save.h"
 #include "onnx/operators/operators.h"
@@ -71,20 +73,24 @@ Status import_model(const ImportArguments& o, Report& report) {
   trainable::WeightRequest weights = o.weights;
   import.initializers = &weights.initializers;
   report.step(fmt::format("reading {}", o.model));
-  HEDDLE_TRY(Net net, import_onnx(o.model, import));
-  report.step(fmt::format("{} operators: checking and writing", net.nodes.size()));
-  FileRoles of_data;  // known only after the import
-  for (const std::filesystem::path& file : external) of_data.reads(file);
-  HEDDLE_CHECK(writes_net(of_data, o.output));
-  // Operators that no loaded plugin has are reported now, all of them, rather than when the net is run.
-  HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(o.model)));
-  SaveOptions save;
-  save.limits = import.limits;
-  if (o.trainable) return save_imported_form(o, weights, std::move(net), plugins.snapshot(), save, report);
-  HEDDLE_CHECK(save_net(net, o.output, save));
-  report_net(net, o.output, report);
-  return {};
-}
+  std::optional<Progress> progress;
+  import.progress = [&](int64_t done, int64_t total) { if (!progress) progress.emplace(report, "operator", total);
+  progress->reached(done);
+};
+HEDDLE_TRY(Net net, import_onnx(o.model, import));
+report.step(fmt::format("{} operators: checking and writing", net.nodes.size()));
+FileRoles of_data;  // known only after the import
+for (const std::filesystem::path& file : external) of_data.reads(file);
+HEDDLE_CHECK(writes_net(of_data, o.output));
+// Operators that no loaded plugin has are reported now, all of them, rather than when the net is run.
+HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(o.model)));
+SaveOptions save;
+save.limits = import.limits;
+if (o.trainable) return save_imported_form(o, weights, std::move(net), plugins.snapshot(), save, report);
+HEDDLE_CHECK(save_net(net, o.output, save));
+report_net(net, o.output, report);
+return {};
+}  // namespace
 
 Run declare_import(CLI::App& app) {
   auto o = std::make_shared<ImportArguments>();
@@ -108,7 +114,7 @@ Run declare_import(CLI::App& app) {
   return [=](Report& report) { return report.finish_with(import_model(*o, report)); };
 }
 
-}  // namespace
+}  // namespace heddle::tool
 
 const Command import_command = {
     "import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import, {{"import", {"net", "trainable"}}}};

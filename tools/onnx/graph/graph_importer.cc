@@ -91,7 +91,11 @@ Status GraphImporter::import_nodes(const google::protobuf::RepeatedPtrField<::on
                       "export the model again")
             .at(node.name(), node.op_type());
   HEDDLE_TRY(const std::vector<int> order, serial_order(nodes));
-  for (int index : order) HEDDLE_CHECK(import_node(nodes[index], index));
+  const bool is_counted = model_.options.progress && model_.main_graph && &nodes == &model_.main_graph->node();
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (is_counted) model_.options.progress(static_cast<int64_t>(i), static_cast<int64_t>(order.size()));
+    HEDDLE_CHECK(import_node(nodes[order[i]], order[i]));
+  }
   return {};
 }
 

@@ -66,7 +66,7 @@ Status Check::run(const fs::path& folder, const Runtime& runtime, const fs::path
   HEDDLE_TRY(const Tolerances beside, tolerances_beside(folder));
   if (!given_.rtol) given_.rtol = beside.rtol;
   if (!given_.atol) given_.atol = beside.atol;
-  HEDDLE_TRY(const Net net, import_onnx(folder / "model.onnx", {limits_}));
+  HEDDLE_TRY(const Net net, import_onnx(folder / "model.onnx", ImportOptions{.limits = limits_}));
   const fs::path file = scratch / "model.heddle";
   SaveOptions save;
   save.limits = limits_;
