@@ -25,12 +25,14 @@
   const timeline = document.getElementById("timeline");
   if (timeline) {
     const shown = () => [...timeline.querySelectorAll(".span")].filter(span => span.style.display !== "none").length;
-    const before = shown(), axis = document.getElementById("timeline-axis").textContent;
+    const labels = () => [...timeline.querySelectorAll(".span")].map(span => span.querySelector("text")?.textContent ?? "").join("|");
+    const labelled = labels(), before = shown(), axis = document.getElementById("timeline-axis").textContent;
     for (let i = 0; i < 4; ++i) document.getElementById("closer").click();
     boxes("zoomed");
     if ((before > 3 && shown() >= before) || document.getElementById("timeline-axis").textContent === axis) said.push("zooming has no effect");
     document.getElementById("whole").click();
     if (shown() !== before) said.push("the whole is not shown again");
+    if (labels() !== labelled) said.push("the whole has other labels than at first");
     boxes("whole again");
     const search = document.getElementById("search"), rows = [...document.querySelectorAll("#steps tbody tr")];
     search.value = rows[0].cells[1].textContent;

@@ -135,6 +135,14 @@ TEST(ToolOp, WritesPagesOfAnAuthorsPlugin) {
   EXPECT_EQ(codes(heddle_json({"op", "--pages", example_plugin}, 3)), Words{"file-unwritable"});
 }
 
+TEST(ToolOp, SaysAllOfEach) {
+  const std::string all = heddle({"op", "--all"}).out, one = heddle({"op", "heddle::AdamUpdate"}).out;
+  EXPECT_NE(all.find(one), std::string::npos) << one;
+  for (const Json& described : heddle_json({"op", "--all"})["operators"])
+    EXPECT_NE(all.find("  " + described["name"].get<std::string>() + " " + described["version"].dump() + "  "), std::string::npos)
+        << described["name"];
+}
+
 // Pages stay in their folder, links lead to sections, and no text becomes markup or reaches a terminal as a control.
 TEST(ToolOp, WritesPagesOfHostileTexts) {
   const testing::TemporaryFolder folder;

@@ -130,7 +130,7 @@ class TimelinePicture {
     const double begin = x(span.begin_ns), width = std::max(0.3, x(span.end_ns) - begin);
     const std::string range =
         span.tiles == 0 ? std::string() : fmt::format(", tiles {}-{} of {}", span.first_tile, span.first_tile + span.tiles - 1, step.tiles);
-    svg_.begin_group(fmt::format("class=\"span\" data-step=\"{}\"", span.step));
+    svg_.begin_group(fmt::format("class=\"span\" data-step=\"{}\" data-name=\"{}\"", span.step, escape_xml(step.name)));
     svg_.rectangle(
         begin, top, width, bar_height, fmt::format("{}{}", width > min_framed ? "box " : "", kind_of(step.type)),
         fmt::format("step {}: {} ({}){}, {} from {} on", span.step, step.name, step.type, range,

@@ -30,7 +30,7 @@ struct TimelineRow {
 std::vector<TimelineRow> timeline_rows(const PlanInfo& plan, const Profile& profile, int threads);
 
 // Returns an SVG of the rows over time: gaps are waits, in another shade; names where they have room; more at the pointer. Spans are
-// elements of class "span" with the attribute data-step, so that a script of the page can zoom and search.
+// elements of class "span" with the attributes data-step and data-name, so that a script of the page can zoom and search.
 std::string timeline_chart(const PlanInfo& plan, const std::vector<TimelineRow>& rows);
 
 // Returns nanoseconds as people read them: "1.25 ms".

@@ -17,6 +17,7 @@ namespace {
 
 struct OpArguments {
   std::string name, search, pages;
+  bool all = false;
   std::vector<std::string> of;
   bool is_of(const LoadedPlugin& plugin) const { return of.empty() || std::find(of.begin(), of.end(), plugin.name) != of.end(); }
   bool is_named(const OperatorSchema& schema) const {
@@ -120,7 +121,7 @@ Status describe_operators(const OpArguments& o, Report& report) {
     report.say(fmt::format("{} operators, written to {}", found.size(), quoted(o.pages)));
     return {};
   }
-  if (o.name.empty()) {
+  if (o.name.empty() && !o.all) {
     say_list(found, report);
     return {};
   }
@@ -140,6 +141,7 @@ Run declare_op(CLI::App& app) {
       ->type_name("TEXT")
       ->check(not_empty())
       ->excludes(name);
+  app.add_flag("--all", o->all, "all that is known of each operator, and not a line")->excludes(name);
   app.add_option("--of", o->of, "only operators of these plugins, by name")->type_name("PLUGIN")->check(not_empty());
   app.add_option("--pages", o->pages, "write the reference as Markdown pages to this folder: README.md and a page for each group")
       ->type_name("FOLDER")

@@ -72,9 +72,19 @@ const char* const report_script = R"js(
     return element;
   };
   const spans = [...svg.querySelectorAll(".span")].map(group => {
-    const box = group.querySelector("rect"), name = /^step \d+: (.*) \(/.exec(group.querySelector("title").textContent);
-    return {group, box, x: +box.getAttribute("x"), width: +box.getAttribute("width"), name: name ? name[1] : "", text: group.querySelector("text")};
+    const box = group.querySelector("rect");
+    return {group, box, x: +box.getAttribute("x"), width: +box.getAttribute("width"), name: group.dataset.name, text: group.querySelector("text")};
   });
+  // The last parts of a name that have room, as fitting_name() finds them.
+  const fitting = (name, room) => {
+    if (name.length <= room) return name;
+    for (let at = name.search(/[.\/:]/); at >= 0;) {
+      if (at + 3 < name.length && name.length - at - 1 <= room) return name.slice(at + 1);
+      const next = name.slice(at + 1).search(/[.\/:]/);
+      at = next < 0 ? -1 : at + 1 + next;
+    }
+    return room >= 8 ? name.slice(0, room - 3) + "..." : "";
+  };
   let from = 0, zoom = 1;  // the first part of the whole that is shown, and how many times it is as wide
   const draw = () => {
     for (const span of spans) {
@@ -85,8 +95,7 @@ const char* const report_script = R"js(
       span.box.setAttribute("x", begin);
       span.box.setAttribute("width", shown);
       span.box.classList.toggle("box", shown > 2);
-      const room = Math.floor((shown - 4) / 6.1), fits = span.name.length <= room;
-      const text = fits ? span.name : room >= 8 ? span.name.slice(0, room - 3) + "..." : "";
+      const text = fitting(span.name, Math.floor((shown - 4) / 6.1));
       if (text && !span.text)
         span.text = span.group.appendChild(make("text", {y: +span.box.getAttribute("y") + 14.5, "text-anchor": "middle", class: "on small"}));
       if (!span.text) continue;
