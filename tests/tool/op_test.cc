@@ -138,7 +138,8 @@ TEST(ToolOp, WritesPagesOfAnAuthorsPlugin) {
 TEST(ToolOp, SaysAllOfEach) {
   const std::string all = heddle({"op", "--all"}).out, one = heddle({"op", "heddle::AdamUpdate"}).out;
   EXPECT_NE(all.find(one), std::string::npos) << one;
-  for (const Json& described : heddle_json({"op", "--all"})["operators"])
+  const Json object = heddle_json({"op", "--all"});
+  for (const Json& described : object["operators"])
     EXPECT_NE(all.find("  " + described["name"].get<std::string>() + " " + described["version"].dump() + "  "), std::string::npos)
         << described["name"];
 }
