@@ -86,16 +86,17 @@ class MemoryPanel {
                           human_bytes(memory_.lower_bound_bytes), memory_.lower_bound_kind, human_bytes(memory_.sum_bytes)),
               Anchor::start, "title");
     top_ += line_height;
-    svg_.text(margin, top_,
-              fmt::format("{} of one context over {}. The plan holds {} of constants besides.{}",
-                          memory_.described.empty() ? "Planned memory" : "Memory planned for a device that is not here,",
-                          counted(static_cast<int64_t>(plan_.steps.size()), "step"), human_bytes(memory_.persistent_bytes), bound_text()),
-              Anchor::start, "faint");
+    svg_.text(
+        margin, top_,
+        fmt::format("{} of one context over {}. The plan holds {} of constants besides.{}",
+                    memory_.described.empty() ? "Planned memory" : "Memory planned for a device that is not here,",
+                    counted(static_cast<int64_t>(plan_.steps.size()), "step"), human_bytes(memory_.persistent_bytes), bound_meaning()),
+        Anchor::start, "faint");
     draw_legend();
   }
 
   // Says what the kinds of bound are that a reader has to know: they and what is held at one step may differ.
-  std::string bound_text() const {
+  std::string bound_meaning() const {
     if (memory_.lower_bound_kind == "max-live") return " Lower bound: the most that is live during one step.";
     return memory_.lower_bound_kind == "antichain" ? " Lower bound: the most that is live while steps run side by side." : "";
   }

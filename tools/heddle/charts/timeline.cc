@@ -30,9 +30,9 @@ class Rows {
     for (const TileTime& range : profile_.tiles)
       worker(range.worker).spans.push_back({range.step, range.begin_ns, range.end_ns, range.first_tile, range.tiles});
     std::vector<TimelineRow> all;
-    std::stable_sort(rows_.begin(), rows_.end(), [](const TimelineRow& a, const TimelineRow& b) {
-      return a.kind == TimelineRow::Kind::stream && b.kind == TimelineRow::Kind::stream && a.name < b.name;
-    });
+    // Streams by name; threads and communicators stay in the order in which they were met.
+    const auto key = [](const TimelineRow& row) { return std::pair(row.kind, row.kind == TimelineRow::Kind::stream ? row.name : ""); };
+    std::stable_sort(rows_.begin(), rows_.end(), [&](const TimelineRow& a, const TimelineRow& b) { return key(a) < key(b); });
     for (TimelineRow& row : rows_) add_lanes(std::move(row), all);
     return all;
   }

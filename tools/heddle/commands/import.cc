@@ -62,35 +62,36 @@ Status import_model(const ImportArguments& o, Report& report) {
   if (o.trainable) HEDDLE_CHECK(trainable::LossChoice::parse(o.loss).status());
   Registry plugins;
   HEDDLE_CHECK(load_plugins(plugins, runtime_options(report.common)));
-  ImportOptions import;
-  HEDDLE_TRY(import.limits, o.limits.limits());
-  import.keep_dropouts = o.trainable;
+  ImportOptions options;
+  HEDDLE_TRY(options.limits, o.limits.limits());
+  options.keep_dropouts = o.trainable;
   FileRoles roles;
   roles.reads(o.model);
   HEDDLE_CHECK(writes_net(roles, o.output));
   std::vector<std::filesystem::path> external;
-  import.files_read = &external;
+  options.files_read = &external;
   trainable::WeightRequest weights = o.weights;
-  import.initializers = &weights.initializers;
+  options.initializers = &weights.initializers;
   report.step(fmt::format("reading {}", o.model));
   std::optional<Progress> progress;
-  import.progress = [&](int64_t done, int64_t total) { if (!progress) progress.emplace(report, "operator", total);
-  progress->reached(done);
-};
-HEDDLE_TRY(Net net, import_onnx(o.model, import));
-report.step(fmt::format("{} operators: checking and writing", net.nodes.size()));
-FileRoles of_data;  // known only after the import
-for (const std::filesystem::path& file : external) of_data.reads(file);
-HEDDLE_CHECK(writes_net(of_data, o.output));
-// Operators that no loaded plugin has are reported now, all of them, rather than when the net is run.
-HEDDLE_CHECK(resolve(net, plugins.snapshot(), import.limits).status(), fmt::format("while importing {}", quoted(o.model)));
-SaveOptions save;
-save.limits = import.limits;
-if (o.trainable) return save_imported_form(o, weights, std::move(net), plugins.snapshot(), save, report);
-HEDDLE_CHECK(save_net(net, o.output, save));
-report_net(net, o.output, report);
-return {};
-}  // namespace
+  options.progress = [&](int64_t done, int64_t total) {
+    if (!progress) progress.emplace(report, "operator", total);
+    progress->reached(done);
+  };
+  HEDDLE_TRY(Net net, import_onnx(o.model, options));
+  report.step(fmt::format("{} operators: checking and writing", net.nodes.size()));
+  FileRoles of_data;  // known only after the import
+  for (const std::filesystem::path& file : external) of_data.reads(file);
+  HEDDLE_CHECK(writes_net(of_data, o.output));
+  // Operators that no loaded plugin has are reported now, all of them, rather than when the net is run.
+  HEDDLE_CHECK(resolve(net, plugins.snapshot(), options.limits).status(), fmt::format("while importing {}", quoted(o.model)));
+  SaveOptions save;
+  save.limits = options.limits;
+  if (o.trainable) return save_imported_form(o, weights, std::move(net), plugins.snapshot(), save, report);
+  HEDDLE_CHECK(save_net(net, o.output, save));
+  report_net(net, o.output, report);
+  return {};
+}
 
 Run declare_import(CLI::App& app) {
   auto o = std::make_shared<ImportArguments>();
@@ -114,7 +115,7 @@ Run declare_import(CLI::App& app) {
   return [=](Report& report) { return report.finish_with(import_model(*o, report)); };
 }
 
-}  // namespace heddle::tool
+}  // namespace
 
 const Command import_command = {
     "import", "ONNX model to net", "heddle import model.onnx -o model.heddle", declare_import, {{"import", {"net", "trainable"}}}};
