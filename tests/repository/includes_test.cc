@@ -122,7 +122,7 @@ const std::map<std::string, std::set<std::string>> rooms_of_tools = {
     {"tools/heddle/commands/bench.cc", {"base"}},
     {"tools/heddle/commands/completion.cc", {"base"}},
     {"tools/heddle/commands/manual.cc", {"base"}},
-    {"tools/heddle/commands/op.cc", {"base", "plugin"}},
+    {"tools/heddle/commands/op", {"base", "plugin"}},
     {"tools/heddle/commands/bench_collectives.cc", {"base", "net"}},
     {"tools/heddle/commands/train", {"base", "net", "state", "train"}},
     {"tools/heddle/commands/predictor.cc", {"base", "derive", "load", "net", "state"}},

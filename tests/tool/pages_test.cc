@@ -85,6 +85,14 @@ TEST(ToolPages, CompletionsOfBashComplete) {
   EXPECT_EQ(offered("heddle run " + folder.file("hed"), 2), folder.file("heddle") + "\n") << "files";
 }
 
+// "plugin run" has a command's name within it: fish must not offer the options of "run" there.
+TEST(ToolPages, CompletionsOfFishTellCommandsFromThoseOfGroups) {
+  const std::string text = heddle({"completion", "fish"}).out;
+  EXPECT_NE(text.find("-n '__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from plugin' -l report"), std::string::npos);
+  EXPECT_NE(text.find("-n '__fish_seen_subcommand_from plugin; and __fish_seen_subcommand_from run' -l"), std::string::npos);
+  EXPECT_EQ(text.find("-n '__fish_seen_subcommand_from run' "), std::string::npos);
+}
+
 TEST(ToolPages, ManualsHaveEveryCommandAndOption) {
   const NetFolder folder("");
   write_text(folder / "heddle.1", heddle({"manual"}).out);

@@ -186,6 +186,22 @@ TEST(ToolPlan, SvgHasTheNumbersOfJson) {
     EXPECT_EQ(codes(heddle_json({"plan", folder.net(), option, ""}, 2)), Words{"unknown-option"}) << option;
 }
 
+// A net with a Loop of two trips, whose body has an operator of this type.
+std::string looping_net(const std::string& type) {
+  return std::regex_replace(std::string(R"({"heddle": 1, "name": "looping", "inputs": ["x"], "outputs": ["y"],
+    "operator_sets": [{"domain": "", "version": 17}],
+    "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4]}, {"name": "y"},
+      {"name": "trips", "kind": "constant", "dtype": "i64", "dims": [], "data": [2]},
+      {"name": "yes", "kind": "constant", "dtype": "bool", "dims": [], "data": [1]}],
+    "nodes": [{"type": "Loop", "name": "loop", "inputs": ["trips", "yes", "x"], "outputs": ["y"], "attributes": {"body": {"net":
+      {"name": "the_body", "inputs": ["i", "go", "z"], "outputs": ["go_on", "w"],
+       "values": [{"name": "i", "kind": "input", "dtype": "i64", "dims": []}, {"name": "go", "kind": "input", "dtype": "bool", "dims": []},
+         {"name": "z", "kind": "input", "dtype": "f32", "dims": [4]}, {"name": "go_on"}, {"name": "w"}],
+       "nodes": [{"type": "Identity", "name": "go_on", "inputs": ["go"], "outputs": ["go_on"]},
+         {"type": "Exp", "name": "inside", "inputs": ["z"], "outputs": ["w"]}]}}}}]})"),
+                            std::regex("Exp"), type);
+}
+
 TEST(ToolPlan, SvgNetShowsOperatorsCopiesAndSubnets) {
   const NetFolder folder(convolution());
   const std::string file = folder.file("net.svg");
@@ -204,17 +220,7 @@ TEST(ToolPlan, SvgNetShowsOperatorsCopiesAndSubnets) {
   EXPECT_NE(svg.find("edge red"), std::string::npos);
   EXPECT_NE(svg.find(">f32[1, 8, 1, 1]<"), std::string::npos) << "the shape of an output";
   // A Loop of two trips, whose body is drawn in its box.
-  write_text(folder / "loop.json", R"({"heddle": 1, "name": "looping", "inputs": ["x"], "outputs": ["y"],
-    "operator_sets": [{"domain": "", "version": 17}],
-    "values": [{"name": "x", "kind": "input", "dtype": "f32", "dims": [4]}, {"name": "y"},
-      {"name": "trips", "kind": "constant", "dtype": "i64", "dims": [], "data": [2]},
-      {"name": "yes", "kind": "constant", "dtype": "bool", "dims": [], "data": [1]}],
-    "nodes": [{"type": "Loop", "name": "loop", "inputs": ["trips", "yes", "x"], "outputs": ["y"], "attributes": {"body": {"net":
-      {"name": "the_body", "inputs": ["i", "go", "z"], "outputs": ["go_on", "w"],
-       "values": [{"name": "i", "kind": "input", "dtype": "i64", "dims": []}, {"name": "go", "kind": "input", "dtype": "bool", "dims": []},
-         {"name": "z", "kind": "input", "dtype": "f32", "dims": [4]}, {"name": "go_on"}, {"name": "w"}],
-       "nodes": [{"type": "Identity", "name": "go_on", "inputs": ["go"], "outputs": ["go_on"]},
-         {"type": "Exp", "name": "inside", "inputs": ["z"], "outputs": ["w"]}]}}}}]})");
+  write_text(folder / "loop.json", looping_net("Exp"));
   const Json looping = heddle_json({"plan", folder.file("loop.json"), "--svg-net", file});
   const std::string drawn = read_text(file);
   EXPECT_EQ(looping["steps"][0]["subnets"][0]["net"], "the_body");
@@ -231,6 +237,11 @@ TEST(ToolPlan, DiffNamesWhatIsOther) {
             std::string::npos);
   EXPECT_EQ(same["steps"], 0);
   EXPECT_TRUE(same["changed"].empty());
+  write_text(folder / "one.json", looping_net("Softmax"));
+  write_text(folder / "two.json", looping_net("LogSoftmax"));
+  const Json inside = heddle_json({"plan", folder.file("one.json"), "--diff", folder.file("two.json")})["diff"]["changed"];
+  ASSERT_EQ(inside.size(), 1u) << inside;
+  EXPECT_EQ(inside[0]["name"], "loop/the_body/inside");
   write_text(folder / "other.json",
              net_text("other", R"("x")", R"("b", "c")", input("x", "4, 3"),
                       node("Relu", R"("x")", "a") + ", " + node("Exp", R"("a")", "b") + ", " + node("MatMul", R"("a", "t")", "c")));

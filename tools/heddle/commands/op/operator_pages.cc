@@ -1,4 +1,4 @@
-#include "commands/inspect/operator_pages.h"
+#include "commands/op/operator_pages.h"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 
 #include "base/text/text.h"
 #include "commands/commands.h"
-#include "commands/inspect/operator_pages.h"
 #include "commands/inspect/operator_text.h"
+#include "commands/op/operator_pages.h"
 #include "plugin/registry.h"
 #include "plugin/search.h"
 
