@@ -116,6 +116,35 @@ TEST_P(Ranks, ThatCloseTheirSessionsEndTheRunsOfOthers) {
   expect_right(ranks);
 }
 
+// Rank 3 gives to ranks 0 and 1, and rank 1 to rank 2, which comes when ranks 0 and 3 have ended.
+TEST(RanksOfProcesses, MayCloseTheirSessionsWhileOthersAreLate) {
+  const Runtime runtime = runtime_with_devices(4, "gloo");
+  std::atomic<int> ended{0};
+  Status statuses[4];
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < 4; ++r)
+    ranks.emplace_back([&, r] {
+      NetBuilder b("late");
+      b.output(b.add1("Broadcast", "given", {b.input("x", DType::f32, {2})}, {{"communicator", world}, {"root", int64_t{3}}}, "heddle"));
+      const float given[2] = {static_cast<float>(r), 5};
+      const auto run_twice = [&]() -> Status {
+        HEDDLE_TRY(Session session, runtime.open(b.finish(), options_of({4, false, "gloo"}, "late of four", r)));
+        HEDDLE_TRY(Context context, session.prepare());
+        HEDDLE_CHECK(context.bind_input(0, given));
+        HEDDLE_CHECK(context.run());
+        while (r == 2 && ended < 2) ::usleep(1000);
+        if (r == 2) ::usleep(100'000);  // it sees that their connections have closed
+        HEDDLE_CHECK(context.run());
+        EXPECT_EQ(copy_of(context.output(0)).as<float>(), (std::vector<float>{3, 5})) << "rank " << r;
+        return {};
+      };
+      statuses[r] = run_twice();
+      ++ended;
+    });
+  for (std::thread& rank : ranks) rank.join();
+  for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.text();
+}
+
 TEST_P(Ranks, WithOtherCollectivesAreNamedBeforeTheFirstStep) {
   AllRanks ranks;
   ranks.push_back(std::make_unique<Rank>(GetParam(), "other", 0, 2));

@@ -55,6 +55,32 @@ struct Two {
   std::unique_ptr<GlooConnections> rank[2];
 };
 
+// Rank 0 ends when the system has all that it sent, and has brought rank 1 no more than fits in its small buffer.
+TEST(CutMessage, IsNoneWhereARankHasSentAllBeforeItCloses) {
+  constexpr uint64_t bytes = 96 << 10;
+  const std::vector<char> out(bytes, 7);
+  const std::set<int> before = sockets();
+  Two two;
+  for (const int socket : sockets()) {
+    const int small = 8 << 10, large = 1 << 20;
+    if (before.contains(socket)) continue;
+    ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+    ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &large, sizeof(large)), 0);
+  }
+  std::vector<char> in(bytes);
+  for (const auto& rank : two.rank) rank->begin();
+  operators::RankMemory& into = *two.rank[1]->memory(0, in.data(), bytes);
+  operators::RankMemory& from = *two.rank[0]->memory(1, const_cast<char*>(out.data()), bytes);
+  ASSERT_TRUE(two.rank[1]->receive(into, 7, 0, bytes).ok());
+  ASSERT_TRUE(two.rank[0]->send(from, 7, 0, bytes).ok());
+  const RankClock::time_point until = RankClock::now() + std::chrono::seconds(20);
+  ASSERT_TRUE(two.rank[0]->wait(from, until).ok());
+  two.rank[0]->close();
+  const Status status = two.rank[1]->wait(into, until);
+  ASSERT_TRUE(status.ok()) << status.text;
+  ASSERT_EQ(in, out);
+}
+
 // Rank 1 is ready to receive when rank 0 can write no more: the message is queued, and then the connection closes.
 TEST(CutMessage, EndsItsWaitWhenTheConnectionHasClosed) {
   const rendezvous::NoBrokenPipe of_this_thread;

@@ -181,10 +181,16 @@ void ProcessCommunicator::work() {
       if (!task && ends_) break;
     }
     Status status;
-    if (task)
+    if (task) {
       status = do_task(*task);
-    else if (!with_memory([&] { status = connections_->idle(); }))
+    } else if (done_by_gone_ && collectives_->number() >= *done_by_gone_) {
+      status = {HEDDLE_ERROR_DEVICE, "other ranks have closed their sessions"};
+    } else if (!with_memory([&] {
+                 status = connections_->idle();
+                 if (status.code == HEDDLE_ERROR_DEVICE && goes_on()) status = {};
+               })) {
       status = no_memory();
+    }
     if (!status.ok()) return leave(task, status);
   }
   const uint64_t number = follows_ ? last_position_.number : collectives_->number();
@@ -233,11 +239,10 @@ void ProcessCommunicator::finish(Task& task, Status status) {
   Completion{*started}(status);
 }
 
-// Reads what the others report: waits for those whose connections have broken, which have reported before if they could, and longer for
-// the others.
-void ProcessCommunicator::hear(LostRanks* lost, std::chrono::nanoseconds store_takes) {
+// Reads what the others report: waits for those whose connections have broken, which have reported before if they could, and for the
+// others.
+void ProcessCommunicator::hear(LostRanks* lost, std::chrono::nanoseconds of_ended, std::chrono::nanoseconds of_others) {
   const RankClock::time_point now = RankClock::now();
-  const auto of_ended = std::clamp<std::chrono::nanoseconds>(store_times * store_takes, answer_of_ended, answer_of_others);
   for (std::chrono::milliseconds pause(2);; pause = std::min(2 * pause, std::chrono::milliseconds(32))) {
     const Status read = connections_->reports(&lost->reports);
     lost->unread = read.text;
@@ -245,12 +250,30 @@ void ProcessCommunicator::hear(LostRanks* lost, std::chrono::nanoseconds store_t
     for (int32_t rank = 0; rank < size_; ++rank) {
       if (rank == rank_ || lost->reports[static_cast<size_t>(rank)]) continue;
       const bool is_broken = std::find(lost->broken.begin(), lost->broken.end(), rank) != lost->broken.end();
-      again = again || RankClock::now() < now + (is_broken ? of_ended : answer_of_others);
+      again = again || RankClock::now() < now + (is_broken ? of_ended : of_others);
     }
     if (!again) return;
     std::unique_lock<std::mutex> lock(mutex_);
     if (changed_.wait_for(lock, pause, [&] { return ends_; })) return;
   }
+}
+
+// Whether this rank goes on without those whose connections have broken: they have closed their sessions, after a collective that this
+// rank has yet to do. What another library does is not counted here.
+bool ProcessCommunicator::goes_on() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (follows_) return false;
+  }
+  LostRanks gone;
+  gone.broken = connections_->broken();
+  hear(&gone, answer_of_ended, std::chrono::nanoseconds(0));
+  for (const int32_t rank : gone.broken) {
+    const std::optional<RankReport>& report = gone.reports[static_cast<size_t>(rank)];
+    if (!report || report->reason != session_closed) return false;
+    done_by_gone_ = std::min(done_by_gone_.value_or(UINT64_MAX), report->number);
+  }
+  return true;
 }
 
 std::vector<int32_t> ProcessCommunicator::other_ranks() const {
@@ -320,7 +343,9 @@ void ProcessCommunicator::leave(Task* task, const Status& failure) {
     if (!reported) return;
     // It need not know of the others if it leaves for a reason of its own, unless an exchange is open.
     const bool asks = cause == Cause::other_ranks || (task && !task->work);
-    if (asks && lost.unread.empty()) hear(&lost, store_takes);  // a store that took no report has none to give, and may take long to say so
+    const auto of_ended = std::clamp<std::chrono::nanoseconds>(store_times * store_takes, answer_of_ended, answer_of_others);
+    // A store that took no report has none to give, and may take long to say so.
+    if (asks && lost.unread.empty()) hear(&lost, of_ended, answer_of_others);
     completed = task && !task->work && complete_exchange(*task, lost.reports);
     over = cause == Cause::other_ranks              ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
            : cause == Cause::asked                  ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)

@@ -4,6 +4,8 @@
 // collective. When this rank goes no further, for whatever reason, it says so once: it writes a report, closes its connections, which the
 // others see at once, and reads what they report. From then on all fails with one text. The next runs have a new object.
 //
+// A rank may close its session while others have yet to begin the last collective that it has done: they do it without that rank.
+//
 // An exchange is completed by all ranks that stay, or by none: one that was left without the bytes of another finds them in the reports, if
 // any rank has completed it.
 #pragma once
@@ -66,7 +68,8 @@ class ProcessCommunicator final : public Communicator {
   Cause report(const Task* task, const Status& failure, LostRanks* lost);
   std::vector<int32_t> other_ranks() const;
   std::optional<uint64_t> done_by_closed(const std::vector<std::optional<operators::RankReport>>& reports) const;
-  void hear(LostRanks* lost, std::chrono::nanoseconds store_takes);
+  void hear(LostRanks* lost, std::chrono::nanoseconds of_ended, std::chrono::nanoseconds of_others);
+  bool goes_on();
   bool complete_exchange(Task& task, const std::vector<std::optional<operators::RankReport>>& reports) const;
 
   const int32_t rank_, size_;
@@ -75,9 +78,10 @@ class ProcessCommunicator final : public Communicator {
   Status status_;
   std::unique_ptr<RankConnections> connections_;
   std::unique_ptr<RankCollectives> collectives_;
-  uint64_t exchanges_ = 0;    // completed, and the bytes of the last one: of the thread
-  std::string exchanged_;     // likewise
-  std::vector<char> coming_;  // those of the one that goes on
+  uint64_t exchanges_ = 0;                // completed, and the bytes of the last one: of the thread
+  std::string exchanged_;                 // likewise
+  std::vector<char> coming_;              // those of the one that goes on
+  std::optional<uint64_t> done_by_gone_;  // of the thread: the last collective that ranks had done which this one goes on without
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -197,14 +197,11 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
                 (lost->why.empty() ? " in time: see whether it still runs, and whether the interface reaches it" : ": " + lost->why)};
   control_bytes_.resize(static_cast<size_t>(size_));
   probe_bytes_.resize(1);
-  control_ = context_->createUnboundBuffer(control_bytes_.data(), control_bytes_.size());
   probe_ = context_->createUnboundBuffer(probe_bytes_.data(), probe_bytes_.size());
-  for (int32_t peer = 0; peer < size_; ++peer)
-    if (peer != rank_) control_->recv(peer, control_tag, static_cast<size_t>(peer), 1);
   const std::lock_guard<std::mutex> looking(look_mutex_);
   watch_bytes_.resize(static_cast<size_t>(size_));
   closed_.resize(static_cast<size_t>(size_));
-  watch_pairs();
+  watch_pairs_anew();
   return {};
 }
 
@@ -223,13 +220,27 @@ std::vector<int32_t> GlooConnections::closed_pairs() {
   return closed;
 }
 
-// Each may take 10 ms, because Gloo waits for its thread.
-void GlooConnections::close_pairs() {
+std::vector<int32_t> GlooConnections::known_closed() const {
+  std::vector<int32_t> closed;
+  for (int32_t peer = 0; peer < size_; ++peer)
+    if (closed_[static_cast<size_t>(peer)]) closed.push_back(peer);
+  return closed;
+}
+
+// Each may take 10 ms, because Gloo waits for its thread. What close() resets loses what the system has not sent yet; a pair that is
+// destroyed does not.
+void GlooConnections::close_pairs(bool lets_arrive) {
   constexpr int32_t max_threads = 64;
   const int32_t at_once = std::min(size_, max_threads);
-  const auto closes = [this, at_once](int32_t first) {
-    for (int32_t peer = first; peer < size_; peer += at_once)
-      if (peer != rank_) context_->getPair(peer)->close();
+  const auto closes = [this, at_once, lets_arrive](int32_t first) {
+    for (int32_t peer = first; peer < size_; peer += at_once) {
+      if (peer == rank_) continue;
+      std::unique_ptr<gloo::transport::Pair>& pair = context_->getPair(peer);
+      if (lets_arrive)
+        pair.reset();
+      else if (pair)
+        pair->close();
+    }
   };
   std::vector<std::thread> threads;
   for (int32_t first = 0; first < at_once; ++first) {
@@ -299,19 +310,28 @@ void GlooConnections::end_wait() {
   waits_for_ = -1;
 }
 
-// Asks Gloo to say of each pair that is open when it closes, and finds those that are closed.
-void GlooConnections::watch_pairs() {
-  watch_ = context_->createUnboundBuffer(watch_bytes_.data(), watch_bytes_.size());
+// Asks Gloo to say of each pair that is open when it closes, which ends the waits for what is returned; finds those that are closed.
+std::unique_ptr<UnboundBuffer> GlooConnections::watch_pairs(std::vector<char>& bytes, uint64_t tag) {
+  std::unique_ptr<UnboundBuffer> watch = context_->createUnboundBuffer(bytes.data(), bytes.size());
   for (int32_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_ || closed_[static_cast<size_t>(peer)]) continue;
     try {
-      watch_->recv(peer, watch_tag, static_cast<size_t>(peer), 1);
+      watch->recv(peer, tag, static_cast<size_t>(peer), 1);
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception&) {
       closed_[static_cast<size_t>(peer)] = 1;
     }
   }
+  return watch;
+}
+
+// A wake() of the replaced one is not lost: idle() returns after this.
+void GlooConnections::watch_pairs_anew() {
+  watch_ = watch_pairs(watch_bytes_, watch_tag);
+  std::unique_ptr<UnboundBuffer> control = watch_pairs(control_bytes_, control_tag);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  control_.swap(control);
 }
 
 // A pair of Gloo's that closes tells those who wait for a message, but for one that is half-way: one that it could not write yet, or has
@@ -333,7 +353,7 @@ void GlooConnections::look() {
   if (one_has_closed) {
     const rendezvous::NoBrokenPipe of_this_thread;  // other connections may be broken, too, which Gloo has not seen
     try {
-      watch_pairs();
+      watch_ = watch_pairs(watch_bytes_, watch_tag);
     } catch (const std::exception&) {
       return;  // without memory the next call finds them
     }
@@ -354,10 +374,8 @@ void GlooConnections::note_failure(bool late) {
     const std::lock_guard<std::mutex> looking(look_mutex_);
     if (late)
       find_missing();
-    else if (!ended_by_look_)
-      broken_ = closed_pairs();
-    for (int32_t peer = 0; peer < size_ && !late && ended_by_look_; ++peer)
-      if (closed_[static_cast<size_t>(peer)]) broken_.push_back(peer);
+    else
+      broken_ = ended_by_look_ ? known_closed() : closed_pairs();
   } catch (const std::bad_alloc&) {  // then fewer are known
   }
   places_.clear();
@@ -422,15 +440,31 @@ Status GlooConnections::wait(RankMemory& memory, RankClock::time_point until) {
 }
 
 Status GlooConnections::idle() {
-  return guarded(*control_, -1, RankClock::time_point::max(), [&] {
-    control_->waitRecv(nullptr, for_ever);  // false: it was woken
-    return !aborted_;
-  });
+  if (failed_) return {HEDDLE_ERROR_DEVICE, "the connections are closed"};
+  std::string text;
+  bool one_has_closed = false;
+  try {
+    if (begin_wait(*control_, -1)) control_->waitRecv(nullptr, for_ever);  // false: it was woken
+  } catch (const std::exception& error) {
+    one_has_closed = true;
+    text = error.what();
+  }
+  end_wait();
+  if (aborted_) {
+    note_failure(false);
+    return {HEDDLE_ERROR_CANCELLED, "aborted"};
+  }
+  if (!one_has_closed) return {};
+  const std::lock_guard<std::mutex> looking(look_mutex_);
+  watch_pairs_anew();
+  broken_ = known_closed();
+  return {HEDDLE_ERROR_DEVICE, std::move(text)};
 }
 
 // ---------------------------------------------------------------- the end
 
 void GlooConnections::wake() {
+  const std::lock_guard<std::mutex> lock(mutex_);
   control_->abortWaitRecv();
 }
 
@@ -443,8 +477,12 @@ void GlooConnections::abort() {
 }
 
 void GlooConnections::close() {
-  failed_ = true;
-  close_pairs();
+  const bool in_order = !std::exchange(failed_, true);
+  if (in_order) {
+    const std::lock_guard<std::mutex> looking(look_mutex_);
+    watch_.reset();  // look() asks the pairs no more
+  }
+  close_pairs(in_order);
 }
 
 Status GlooConnections::report(const RankReport& mine) {

@@ -66,8 +66,10 @@ class GlooConnections final : public operators::RankConnections {
   void note_failure(bool late);
   void find_missing();
   std::vector<int32_t> closed_pairs();
-  void watch_pairs();
-  void close_pairs();
+  std::vector<int32_t> known_closed() const;
+  std::unique_ptr<gloo::transport::UnboundBuffer> watch_pairs(std::vector<char>& bytes, uint64_t tag);
+  void watch_pairs_anew();
+  void close_pairs(bool lets_arrive);
 
   const int32_t rank_, size_;
   const std::shared_ptr<rendezvous::Store> store_;
@@ -76,7 +78,7 @@ class GlooConnections final : public operators::RankConnections {
   std::shared_ptr<gloo::transport::Context> context_;
   // One byte of each rank that never comes: its wait ends when a connection breaks.
   std::vector<char> control_bytes_, probe_bytes_, watch_bytes_;
-  std::unique_ptr<gloo::transport::UnboundBuffer> control_, probe_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> probe_;
   std::map<std::tuple<int32_t, void*, uint64_t>, std::unique_ptr<RankMemory>> places_;
   std::vector<char> came_;  // by rank: whether a message has come in this operation
   std::vector<int32_t> missing_, broken_;
@@ -84,8 +86,9 @@ class GlooConnections final : public operators::RankConnections {
   bool failed_ = false;
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;
-  gloo::transport::UnboundBuffer* waits_ = nullptr;  // what the thread waits for
-  int32_t waits_for_ = -1;                           // a message of this rank, or to it; -1: of none
+  std::unique_ptr<gloo::transport::UnboundBuffer> control_;  // of idle(), which alone replaces it
+  gloo::transport::UnboundBuffer* waits_ = nullptr;          // what the thread waits for
+  int32_t waits_for_ = -1;                                   // a message of this rank, or to it; -1: of none
   bool ended_by_look_ = false;
   std::mutex look_mutex_;                                  // guards what follows; taken before mutex_
   std::unique_ptr<gloo::transport::UnboundBuffer> watch_;  // as control_, for the pairs that are not closed

@@ -42,7 +42,8 @@ class RankConnections {
   // missing(), broken(), report(), close() and reports(). Errors: HEDDLE_ERROR_DEVICE (a connection has broken), HEDDLE_ERROR_CANCELLED
   // (abort() was called); with HEDDLE_PENDING `until` has passed.
   virtual Status wait(RankMemory& memory, RankClock::time_point until) = 0;
-  // Waits until wake() is called, or has been since the last call. Errors: HEDDLE_ERROR_DEVICE, HEDDLE_ERROR_CANCELLED.
+  // Waits until wake() is called, or has been since the last call. Errors: HEDDLE_ERROR_DEVICE (connections have broken, those with
+  // broken(): each is told once, and the others can be used as before), HEDDLE_ERROR_CANCELLED.
   virtual Status idle() = 0;
   // [any thread] Ends a wait in idle(), or the next one.
   virtual void wake() = 0;
@@ -58,7 +59,8 @@ class RankConnections {
   // Writes the report where others read it, before close(); a second one is ignored. A rank that can not write its own is silent for the
   // others. Errors: HEDDLE_ERROR_DEVICE.
   virtual Status report(const RankReport& mine) = 0;
-  // Closes all connections, whatever is under way: other ranks that wait for this one fail.
+  // Closes all connections, whatever is under way: other ranks that wait for this one fail. What was sent arrives, unless wait() has failed
+  // or abort() was called.
   virtual void close() = 0;
   // Sets `all`, by rank, to what each has reported so far. Null: nothing. Errors: HEDDLE_ERROR_DEVICE (not all could be read: why).
   virtual Status reports(std::vector<std::optional<RankReport>>* all) = 0;
