@@ -60,7 +60,7 @@ TEST(ToolRun, TraceNamesItsThreads) {
   for (const Json& event : trace["traceEvents"])
     if (event["ph"] == "M" && event["args"].contains("name"))
       names.push_back(event["name"].get<std::string>() + " " + event["tid"].dump() + " " + event["args"]["name"].get<std::string>());
-  EXPECT_EQ(names, (Words{"process_name 0 two", "thread_name 0 worker 0, the caller", "thread_name 1 worker 1"}));
+  EXPECT_EQ(names, (Words{"process_name 1 two", "thread_name 1 worker 0, the caller", "thread_name 2 worker 1"}));
 }
 
 // The trace is of the run that took as long as the median of all runs; of up to 101 runs, of exactly that one.
