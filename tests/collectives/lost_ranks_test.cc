@@ -72,6 +72,20 @@ TEST(LostRanks, ThatHaveLeftSayWhy) {
       "(operation 3)");
 }
 
+TEST(LostRanks, ThatHaveClosedTheirSessionsAreNamedWhereTheyAreMissed) {
+  const RankReport closed = report(3, "", cpu::session_closed, {});
+  // This rank has done what rank 1 had; rank 2 goes on.
+  EXPECT_EQ(text_of(known(report(3, "", "others have closed", {1}), {std::nullopt, closed, std::nullopt})),
+            "rank 1 has left communicator \"world\": its session has closed; it was in no collective, after operation 3");
+  // Rank 1 had done the collective in which rank 2 failed, or is lost.
+  EXPECT_EQ(text_of(known(report(3, "\"sum\"", "closed", {2}), {std::nullopt, closed, report(3, "\"sum\"", "no memory", {})})),
+            "rank 2 has left communicator \"world\": no memory; it was in \"sum\" (operation 3), this rank in \"sum\" (operation 3)");
+  EXPECT_EQ(
+      text_of(known(report(3, "\"sum\"", "closed", {2}), {std::nullopt, closed, std::nullopt}, {2})),
+      "rank 2 has ended, or cannot be reached any more, missing in \"sum\" (operation 3) of communicator \"world\"; ranks 0 and 1 had "
+      "come");
+}
+
 TEST(LostRanks, ThatAreSlowAreNamedByAll) {
   const RankReport slow = report(2, "", "Connection closed by peer", {0});
   EXPECT_EQ(text_of(known(late_in_sum, {std::nullopt, slow})),

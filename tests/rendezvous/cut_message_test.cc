@@ -33,34 +33,56 @@ std::set<int> sockets() {
   return all;
 }
 
-// Two ranks of this process, connected.
-struct Two {
-  Two() {
-    std::vector<std::string> addresses(2);
-    for (int r = 0; r < 2; ++r) {
-      rank[r] = std::make_unique<GlooConnections>(r, 2, nullptr);
-      EXPECT_TRUE(rank[r]->listen("", &addresses[static_cast<size_t>(r)]).ok());
+// Ranks of this process, connected.
+struct Connected {
+  explicit Connected(int size) : rank(static_cast<size_t>(size)) {
+    std::vector<std::string> addresses(rank.size());
+    for (size_t r = 0; r < rank.size(); ++r) {
+      rank[r] = std::make_unique<GlooConnections>(static_cast<int>(r), size, nullptr);
+      EXPECT_TRUE(rank[r]->listen("", &addresses[r]).ok());
     }
-    const auto connect = [&](int r) {
-      const Status status = rank[r]->connect("attempt", addresses, RankClock::now() + std::chrono::seconds(20), nullptr);
-      EXPECT_TRUE(status.ok()) << status.text;
-    };
-    std::thread other([&] { connect(1); });
-    connect(0);
-    other.join();
+    std::vector<std::thread> threads;
+    for (const auto& one : rank)
+      threads.emplace_back([&] {
+        const Status status = one->connect("attempt", addresses, RankClock::now() + std::chrono::seconds(20), nullptr);
+        EXPECT_TRUE(status.ok()) << status.text;
+      });
+    for (std::thread& thread : threads) thread.join();
   }
-  ~Two() {
+  ~Connected() {
     for (const auto& one : rank) one->close();
   }
-  std::unique_ptr<GlooConnections> rank[2];
+  std::vector<std::unique_ptr<GlooConnections>> rank;
 };
 
-// Rank 0 ends when the system has all that it sent, and has brought rank 1 no more than fits in its small buffer.
+// Calls look() all the time, on a thread of its own.
+class Looking {
+ public:
+  explicit Looking(GlooConnections& connections)
+      : thread_([this, &connections] {
+          sigset_t pipe;  // as in threads of programs
+          ::sigemptyset(&pipe);
+          ::sigaddset(&pipe, SIGPIPE);
+          ::pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
+          for (; !over_; std::this_thread::sleep_for(std::chrono::milliseconds(1))) connections.look();
+        }) {}
+  ~Looking() {
+    over_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+// Rank 0 ends when the system has all that it sent, and has brought rank 1 no more than fits in its small buffer. Rank 1 sees then that
+// rank 2 has ended, and must write nothing to rank 0.
 TEST(CutMessage, IsNoneWhereARankHasSentAllBeforeItCloses) {
   constexpr uint64_t bytes = 96 << 10;
   const std::vector<char> out(bytes, 7);
   const std::set<int> before = sockets();
-  Two two;
+  Connected three(3);
   for (const int socket : sockets()) {
     const int small = 8 << 10, large = 1 << 20;
     if (before.contains(socket)) continue;
@@ -68,15 +90,17 @@ TEST(CutMessage, IsNoneWhereARankHasSentAllBeforeItCloses) {
     ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &large, sizeof(large)), 0);
   }
   std::vector<char> in(bytes);
-  for (const auto& rank : two.rank) rank->begin();
-  operators::RankMemory& into = *two.rank[1]->memory(0, in.data(), bytes);
-  operators::RankMemory& from = *two.rank[0]->memory(1, const_cast<char*>(out.data()), bytes);
-  ASSERT_TRUE(two.rank[1]->receive(into, 7, 0, bytes).ok());
-  ASSERT_TRUE(two.rank[0]->send(from, 7, 0, bytes).ok());
+  for (const auto& rank : three.rank) rank->begin();
+  operators::RankMemory& into = *three.rank[1]->memory(0, in.data(), bytes);
+  operators::RankMemory& from = *three.rank[0]->memory(1, const_cast<char*>(out.data()), bytes);
+  ASSERT_TRUE(three.rank[1]->receive(into, 7, 0, bytes).ok());
+  ASSERT_TRUE(three.rank[0]->send(from, 7, 0, bytes).ok());
   const RankClock::time_point until = RankClock::now() + std::chrono::seconds(20);
-  ASSERT_TRUE(two.rank[0]->wait(from, until).ok());
-  two.rank[0]->close();
-  const Status status = two.rank[1]->wait(into, until);
+  ASSERT_TRUE(three.rank[0]->wait(from, until).ok());
+  three.rank[0]->close();
+  three.rank[2]->close();
+  const Looking looks(*three.rank[1]);
+  const Status status = three.rank[1]->wait(into, until);
   ASSERT_TRUE(status.ok()) << status.text;
   ASSERT_EQ(in, out);
 }
@@ -87,7 +111,7 @@ TEST(CutMessage, EndsItsWaitWhenTheConnectionHasClosed) {
   int queued = 0;
   for (int attempt = 0; attempt < 50 && queued < 5; ++attempt) {
     const std::set<int> before = sockets();
-    Two two;
+    Connected two(2);
     char out = 1, in = 0;
     two.rank[1]->begin();
     ASSERT_TRUE(two.rank[1]->receive(*two.rank[1]->memory(0, &in, 1), 7, 0, 1).ok());
@@ -97,17 +121,8 @@ TEST(CutMessage, EndsItsWaitWhenTheConnectionHasClosed) {
     for (const int socket : sockets())
       if (!before.contains(socket)) ::shutdown(socket, SHUT_WR);
     if (!two.rank[0]->send(place, 7, 0, 1).ok()) continue;  // it has seen the end already
-    std::atomic<bool> over{false};
-    std::thread looks([&] {
-      sigset_t pipe;  // as in threads of programs
-      ::sigemptyset(&pipe);
-      ::sigaddset(&pipe, SIGPIPE);
-      ::pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
-      for (; !over; std::this_thread::sleep_for(std::chrono::milliseconds(1))) two.rank[0]->look();
-    });
+    const Looking looks(*two.rank[0]);
     const Status status = two.rank[0]->wait(place, RankClock::now() + std::chrono::seconds(20));
-    over = true;
-    looks.join();
     EXPECT_EQ(status.code, HEDDLE_ERROR_DEVICE) << status.text;  // HEDDLE_PENDING: its time was over
     EXPECT_EQ(two.rank[0]->broken(), std::vector<int32_t>{1});
     queued += status.text == "the connection has closed";

@@ -44,9 +44,13 @@ class Sentence {
   }
   std::string text() const {
     if (!lost_.unread.empty()) return of_unread();
-    if (const Ranks silent = ranks_with([](const auto& report) { return !report; }); !silent.empty()) return of_silent(silent);
-    for (size_t i = 0; i < all_.size(); ++i)
-      if (static_cast<int32_t>(i) != lost_.rank && !left_for_others(*all_[i]) && !all_[i]->reason.empty()) return of_leaving(i);
+    const Ranks silent = ranks_with([](const auto& report) { return !report; });
+    const std::optional<size_t> leaver = first_leaver();
+    // Others may well go on where a rank has closed its session.
+    const bool is_closed = leaver && all_[*leaver]->reason == session_closed &&
+                           std::none_of(silent.begin(), silent.end(), [&](int32_t rank) { return is_broken(rank); });
+    if (!silent.empty() && !is_closed) return of_silent(silent);
+    if (leaver) return of_leaving(*leaver);
     const auto late = std::find_if(all_.begin(), all_.end(), [](const auto& report) { return report->reason == waited_too_long; });
     if (late == all_.end()) return of_broken();
     const Ranks slow = ranks_with([&](const auto& report) { return !has_come(*report, **late); });
@@ -60,6 +64,17 @@ class Sentence {
     for (size_t i = 0; i < all_.size(); ++i)
       if (holds(all_[i])) ranks.push_back(static_cast<int32_t>(i));
     return ranks;
+  }
+  // The first that left for a reason of its own. One that closed its session after the collective that this rank is in, or began next, is
+  // none: all went on without it.
+  std::optional<size_t> first_leaver() const {
+    const uint64_t needed = lost_.mine.collective.empty() ? lost_.mine.number + 1 : lost_.mine.number;
+    for (size_t i = 0; i < all_.size(); ++i) {
+      const std::optional<RankReport>& report = all_[i];
+      if (static_cast<int32_t>(i) == lost_.rank || !report || left_for_others(*report) || report->reason.empty()) continue;
+      if (report->reason != session_closed || report->number < needed) return i;
+    }
+    return {};
   }
   Ranks that_came_to(const RankReport& place) const {
     return ranks_with([&](const auto& report) { return report && has_come(*report, place); });

@@ -14,6 +14,9 @@ namespace heddle::cpu {
 // The reason in the report of a rank that has waited too long.
 inline constexpr const char* waited_too_long = "it has waited too long";
 
+// The reason in the report of a rank that has done all that it was asked for.
+inline constexpr const char* session_closed = "its session has closed";
+
 // All that a rank knows when a collective has failed.
 struct LostRanks {
   int32_t rank = 0;

@@ -18,8 +18,6 @@ constexpr std::chrono::milliseconds answer_of_ended(300), answer_of_others(2000)
 constexpr int store_times = 10;
 constexpr std::chrono::milliseconds look_again(20);  // whether a connection has broken, while a thread waits
 
-constexpr const char* session_closed = "its session has closed";  // the reason of a rank that has done all that it was asked for
-
 // Its text needs none.
 Status no_memory() {
   return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory"};
@@ -183,18 +181,20 @@ void ProcessCommunicator::work() {
     Status status;
     if (task) {
       status = do_task(*task);
-    } else if (done_by_gone_ && collectives_->number() >= *done_by_gone_) {
-      status = {HEDDLE_ERROR_DEVICE, "other ranks have closed their sessions"};
-    } else if (!with_memory([&] {
-                 status = connections_->idle();
-                 if (status.code == HEDDLE_ERROR_DEVICE && goes_on()) status = {};
-               })) {
+    } else if (!with_memory([&] { status = idle(); })) {
       status = no_memory();
     }
     if (!status.ok()) return leave(task, status);
   }
   const uint64_t number = follows_ ? last_position_.number : collectives_->number();
   with_memory([&] { (void)connections_->report({number, "", session_closed, {}, exchanges_, exchanged_}); });
+}
+
+// Waits until there is something to do. Fails if this rank is asked to leave, or is left by others.
+Status ProcessCommunicator::idle() {
+  if (done_by_gone_ && collectives_->number() >= *done_by_gone_) return {HEDDLE_ERROR_DEVICE, "other ranks have closed their sessions"};
+  Status status = connections_->idle();
+  return status.code == HEDDLE_ERROR_DEVICE && goes_on() ? Status() : status;
 }
 
 // Fails if the communicator is over with that. What is invalid is found before anything is sent, and fails the task alone; after any other
@@ -258,8 +258,8 @@ void ProcessCommunicator::hear(LostRanks* lost, std::chrono::nanoseconds of_ende
   }
 }
 
-// Whether this rank goes on without those whose connections have broken: they have closed their sessions, after a collective that this
-// rank has yet to do. What another library does is not counted here.
+// Whether this rank goes on without those whose connections have broken: they have closed their sessions, or have left because others had,
+// between collectives. It does so until it has done what they had. What another library does is not counted here.
 bool ProcessCommunicator::goes_on() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -270,7 +270,7 @@ bool ProcessCommunicator::goes_on() {
   hear(&gone, answer_of_ended, std::chrono::nanoseconds(0));
   for (const int32_t rank : gone.broken) {
     const std::optional<RankReport>& report = gone.reports[static_cast<size_t>(rank)];
-    if (!report || report->reason != session_closed) return false;
+    if (!report || !report->collective.empty() || (report->reason != session_closed && report->missing.empty())) return false;
     done_by_gone_ = std::min(done_by_gone_.value_or(UINT64_MAX), report->number);
   }
   return true;
@@ -345,7 +345,13 @@ void ProcessCommunicator::leave(Task* task, const Status& failure) {
     const bool asks = cause == Cause::other_ranks || (task && !task->work);
     const auto of_ended = std::clamp<std::chrono::nanoseconds>(store_times * store_takes, answer_of_ended, answer_of_others);
     // A store that took no report has none to give, and may take long to say so.
-    if (asks && lost.unread.empty()) hear(&lost, of_ended, answer_of_others);
+    if (asks && lost.unread.empty()) {
+      const bool they_may_go_on = done_by_gone_ && !task;
+      hear(&lost, of_ended, they_may_go_on ? std::chrono::milliseconds(0) : answer_of_others);
+      const bool one_closed = std::any_of(lost.reports.begin(), lost.reports.end(),
+                                          [](const auto& report) { return report && report->reason == session_closed; });
+      if (they_may_go_on && !one_closed) hear(&lost, of_ended, answer_of_others);
+    }
     completed = task && !task->work && complete_exchange(*task, lost.reports);
     over = cause == Cause::other_ranks              ? Status(HEDDLE_ERROR_DEVICE, text_of(lost))
            : cause == Cause::asked                  ? Status(HEDDLE_ERROR_CANCELLED, lost.mine.reason)

@@ -60,6 +60,7 @@ class ProcessCommunicator final : public Communicator {
   bool ask_to_leave(Asked how, const std::string& why);
   Status wait_for(Task& task);
   void work();
+  Status idle();
   Status do_task(Task& task);
   Status exchange_all(const Task& task);
   void finish(Task& task, Status status);

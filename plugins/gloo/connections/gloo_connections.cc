@@ -37,6 +37,18 @@ constexpr uint64_t control_tag = ~uint64_t{0}, probe_tag = control_tag - 1, watc
 constexpr size_t max_places = 4096;
 constexpr std::chrono::hours for_ever(1'000'000);
 
+// Begins to receive one byte; returns false if the pair is closed.
+bool receives_from(UnboundBuffer& into, int32_t peer, uint64_t tag, size_t offset) {
+  try {
+    into.recv(peer, tag, offset, 1);
+    return true;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 GlooConnections::GlooConnections(int32_t rank, int32_t size, std::shared_ptr<rendezvous::Store> store)
@@ -46,7 +58,7 @@ GlooConnections::~GlooConnections() {
   places_.clear();
   control_.reset();
   probe_.reset();
-  watch_.reset();
+  watches_.clear();
 }
 
 // ---------------------------------------------------------------- coming together
@@ -90,7 +102,10 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   const std::lock_guard<std::mutex> looking(look_mutex_);
   watch_bytes_.resize(static_cast<size_t>(size_));
   closed_.resize(static_cast<size_t>(size_));
-  watch_pairs_anew();
+  watch_pairs();
+  watch_for_control();
+  for (const int32_t peer : known_closed())
+    return {HEDDLE_ERROR_DEVICE, "rank " + std::to_string(peer) + " could not be connected: it has ended"};
   return {};
 }
 
@@ -190,6 +205,7 @@ bool GlooConnections::begin_wait(UnboundBuffer& buffer, int32_t peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   waits_ = &buffer;
   waits_for_ = peer;
+  ended_by_look_ = false;
   return !aborted_;
 }
 
@@ -199,26 +215,26 @@ void GlooConnections::end_wait() {
   waits_for_ = -1;
 }
 
-// Asks Gloo to say of each pair that is open when it closes, which ends the waits for what is returned; finds those that are closed.
-std::unique_ptr<UnboundBuffer> GlooConnections::watch_pairs(std::vector<char>& bytes, uint64_t tag) {
-  std::unique_ptr<UnboundBuffer> watch = context_->createUnboundBuffer(bytes.data(), bytes.size());
+// Asks Gloo to say of each pair when it closes. What asks for that is written to the peer, which may lose what it has sent if it has closed
+// since: so it is done once, and look() only reads.
+void GlooConnections::watch_pairs() {
+  watches_.resize(static_cast<size_t>(size_));
   for (int32_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_ || closed_[static_cast<size_t>(peer)]) continue;
-    try {
-      watch->recv(peer, tag, static_cast<size_t>(peer), 1);
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception&) {
-      closed_[static_cast<size_t>(peer)] = 1;
-    }
+    if (peer == rank_) continue;
+    const auto at = static_cast<size_t>(peer);
+    watches_[at] = context_->createUnboundBuffer(&watch_bytes_[at], 1);
+    closed_[at] = closed_[at] || !receives_from(*watches_[at], peer, watch_tag, 0);
   }
-  return watch;
 }
 
-// A wake() of the replaced one is not lost: idle() returns after this.
-void GlooConnections::watch_pairs_anew() {
-  watch_ = watch_pairs(watch_bytes_, watch_tag);
-  std::unique_ptr<UnboundBuffer> control = watch_pairs(control_bytes_, control_tag);
+// Makes a control_ for the pairs that are open, and finds those that are closed. Between operations nothing is under way from others. A
+// wake() of the one before is not lost: idle() returns after this.
+void GlooConnections::watch_for_control() {
+  std::unique_ptr<UnboundBuffer> control = context_->createUnboundBuffer(control_bytes_.data(), control_bytes_.size());
+  for (int32_t peer = 0; peer < size_; ++peer) {
+    const auto at = static_cast<size_t>(peer);
+    if (peer != rank_ && !closed_[at]) closed_[at] = !receives_from(*control, peer, control_tag, at);
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   control_.swap(control);
 }
@@ -227,28 +243,23 @@ void GlooConnections::watch_pairs_anew() {
 // read in part (pair.cc, signalException: tx_ and rx_ are left out). Such a wait would end at its time-out.
 void GlooConnections::look() {
   const std::unique_lock<std::mutex> looking(look_mutex_, std::try_to_lock);
-  if (!looking || !watch_) return;
+  if (!looking || watches_.empty()) return;
+  int32_t peer = -1;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (waits_for_ < 0) return;
+    peer = waits_for_;
   }
-  bool one_has_closed = false;
+  if (peer < 0) return;
   try {
-    watch_->abortWaitRecv();  // it returns at once
-    watch_->waitRecv(nullptr, for_ever);
+    UnboundBuffer& watch = *watches_[static_cast<size_t>(peer)];
+    watch.abortWaitRecv();  // it returns at once
+    watch.waitRecv(nullptr, for_ever);
+    return;
   } catch (const std::exception&) {
-    one_has_closed = true;
-  }
-  if (one_has_closed) {
-    const rendezvous::NoBrokenPipe of_this_thread;  // other connections may be broken, too, which Gloo has not seen
-    try {
-      watch_ = watch_pairs(watch_bytes_, watch_tag);
-    } catch (const std::exception&) {
-      return;  // without memory the next call finds them
-    }
+    closed_[static_cast<size_t>(peer)] = 1;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (waits_for_ < 0 || !closed_[static_cast<size_t>(waits_for_)]) return;
+  if (waits_for_ != peer) return;
   ended_by_look_ = true;
   waits_->abortWaitRecv();
   waits_->abortWaitSend();
@@ -345,7 +356,7 @@ Status GlooConnections::idle() {
   }
   if (!one_has_closed) return {};
   const std::lock_guard<std::mutex> looking(look_mutex_);
-  watch_pairs_anew();
+  watch_for_control();
   broken_ = known_closed();
   return {HEDDLE_ERROR_DEVICE, std::move(text)};
 }
@@ -369,7 +380,7 @@ void GlooConnections::close() {
   const bool in_order = !std::exchange(failed_, true);
   if (in_order) {
     const std::lock_guard<std::mutex> looking(look_mutex_);
-    watch_.reset();  // look() asks the pairs no more
+    watches_.clear();  // look() asks the pairs no more
   }
   close_pairs(in_order);
 }

@@ -67,8 +67,8 @@ class GlooConnections final : public operators::RankConnections {
   void find_missing();
   std::vector<int32_t> closed_pairs();
   std::vector<int32_t> known_closed() const;
-  std::unique_ptr<gloo::transport::UnboundBuffer> watch_pairs(std::vector<char>& bytes, uint64_t tag);
-  void watch_pairs_anew();
+  void watch_pairs();
+  void watch_for_control();
   void close_pairs(bool lets_arrive);
 
   const int32_t rank_, size_;
@@ -90,9 +90,9 @@ class GlooConnections final : public operators::RankConnections {
   gloo::transport::UnboundBuffer* waits_ = nullptr;          // what the thread waits for
   int32_t waits_for_ = -1;                                   // a message of this rank, or to it; -1: of none
   bool ended_by_look_ = false;
-  std::mutex look_mutex_;                                  // guards what follows; taken before mutex_
-  std::unique_ptr<gloo::transport::UnboundBuffer> watch_;  // as control_, for the pairs that are not closed
-  std::vector<char> closed_;                               // by rank
+  std::mutex look_mutex_;                                                 // guards what follows; taken before mutex_
+  std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> watches_;  // by rank; each waits for its pair alone, as control_ for all
+  std::vector<char> closed_;                                              // by rank
 };
 
 }  // namespace heddle::ranks
