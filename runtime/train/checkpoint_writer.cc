@@ -12,6 +12,7 @@
 #include "base/exceptions.h"
 #include "base/file.h"
 #include "base/text/text.h"
+#include "base/threads/once_answered.h"
 #include "base/threads/signals.h"
 
 namespace heddle {
@@ -34,10 +35,15 @@ Status CheckpointWriter::begin(CheckpointInfo info) {
   prepare();
   HEDDLE_CHECK(wait());
   info.path = (std::filesystem::path(options_.folder) / checkpoint_name(info.step)).string();
-  HEDDLE_TRY(PendingSnapshot begun, store_->begin_snapshot({}, memory_));
+  std::optional<PendingSnapshot> begun;
+  HEDDLE_CHECK(once_answered([&]() -> Status {
+    HEDDLE_TRY(PendingSnapshot one, store_->begin_snapshot({}, memory_));
+    begun.emplace(std::move(one));
+    return {};
+  }));
   memory_.clear();
   const int64_t step = info.step;
-  start([this, snapshot = std::make_shared<PendingSnapshot>(std::move(begun)), info = std::move(info)] { return write(*snapshot, info); });
+  start([this, snapshot = std::make_shared<PendingSnapshot>(*std::move(begun)), info = std::move(info)] { return write(*snapshot, info); });
   newest_ = step;
   return {};
 }

@@ -148,9 +148,9 @@ class HEDDLE_API Trainer {
   // (there is no test net; a label of a metric is no class, naming the sample); unknown_name (no mean is called options.best.mean);
   // cancelled.
   Result<Evaluation> evaluate();
-  // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. Ranks other than 0 do nothing. Errors:
-  // invalid_argument (options.checkpoints has no folder); those of Session::save_variables, also of a checkpoint that was being written.
-  // The training continues after an error.
+  // Writes a checkpoint of the last step, unless there is one, and waits until it is complete. After a step that was cancelled it first
+  // waits for what that has left, for five seconds at most. Ranks other than 0 do nothing. Errors: invalid_argument (options.checkpoints
+  // has no folder); those of Session::save_variables, also of a checkpoint that was being written. The training continues after an error.
   Status save_checkpoint();
   // Sets all variables of the session, and the number of steps, to those of a checkpoint: what follows is what would have followed without
   // an interruption, bit for bit. All or nothing. A net of another form that has the same variables, as one on other

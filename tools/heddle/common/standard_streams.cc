@@ -183,16 +183,9 @@ bool has_lost_reader() {
   return reader_has_left;
 }
 
-Status write_output(const std::string& file, std::span<const std::byte> bytes) {
-  if (!takes_bytes_as_they_come(file)) {
-    HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-    HEDDLE_CHECK(out.write(bytes));
-    return out.commit();
-  }
-  FileDescriptor opened;
-  if (!is_standard_output(file)) opened = FileDescriptor(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  const int to = is_standard_output(file) ? STDOUT_FILENO : opened.get();
-  if (to < 0) return {Code::file_unwritable, fmt::format("can't open {}: {}", quoted(file), errno_text(errno))};
+namespace {
+
+Status write_bytes(int to, const std::string& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(to, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -206,8 +199,25 @@ Status write_output(const std::string& file, std::span<const std::byte> bytes) {
   return {};
 }
 
+}  // namespace
+
+// A named pipe is opened once: whoever reads it takes a second writer's bytes for another file.
+Status write_output(const std::string& file, std::initializer_list<std::span<const std::byte>> parts) {
+  if (!takes_bytes_as_they_come(file)) {
+    HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
+    for (const std::span<const std::byte> part : parts) HEDDLE_CHECK(out.write(part));
+    return out.commit();
+  }
+  FileDescriptor opened;
+  if (!is_standard_output(file)) opened = FileDescriptor(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  const int to = is_standard_output(file) ? STDOUT_FILENO : opened.get();
+  if (to < 0) return {Code::file_unwritable, fmt::format("can't open {}: {}", quoted(file), errno_text(errno))};
+  for (const std::span<const std::byte> part : parts) HEDDLE_CHECK(write_bytes(to, file, part));
+  return {};
+}
+
 Status write_output(const std::string& file, std::string_view text) {
-  return write_output(file, std::as_bytes(std::span(text.data(), text.size())));
+  return write_output(file, {std::as_bytes(std::span(text))});
 }
 
 }  // namespace heddle::tool

@@ -2,6 +2,7 @@
 // read once and kept, so that a command may look at it as often as at a file. Not synchronised: for the thread that reads the command line.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,9 +23,10 @@ Result<std::span<const std::byte>> stream_bytes(const std::string& file, int64_t
 // stream_bytes and of reading a file; invalid_argument (the content is of no kind that is known).
 Result<std::string> named_by_content(const std::string& argument, int64_t limit_bytes);
 
-// Writes what a command makes: a file is replaced as a whole, a stream receives the bytes; "-" is standard output. Errors: file_unwritable;
-// none where standard output is a pipe that its reader has closed: has_lost_reader() tells then, as `head` has had enough.
-Status write_output(const std::string& file, std::span<const std::byte> bytes);
+// Writes what a command makes, one part after the other: a file is replaced as a whole, a stream receives the bytes; "-" is standard
+// output. Errors: file_unwritable; none where standard output is a pipe that its reader has closed: has_lost_reader() tells then, as `head`
+// has had enough.
+Status write_output(const std::string& file, std::initializer_list<std::span<const std::byte>> parts);
 Status write_output(const std::string& file, std::string_view text);
 
 // Returns whether the argument that is written is a stream: standard output, a pipe or a device.

@@ -149,14 +149,8 @@ Status write_npy(const std::string& file, const TensorView& tensor) {
   prefix += static_cast<char>(header.size() & 255);
   prefix += static_cast<char>(header.size() >> 8);
   const std::span<const std::byte> content(static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.byte_size()));
-  if (takes_bytes_as_they_come(file)) {
-    HEDDLE_CHECK(write_output(file, prefix + header));
-    return write_output(file, content);
-  }
-  HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
-  HEDDLE_CHECK(out.write(prefix + header));
-  HEDDLE_CHECK(out.write(content));
-  return out.commit();
+  prefix += header;
+  return write_output(file, {std::as_bytes(std::span(prefix)), content});
 }
 
 }  // namespace heddle::tool

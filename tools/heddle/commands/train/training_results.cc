@@ -9,6 +9,7 @@
 #include "base/element.h"
 #include "base/text/text.h"
 #include "base/threads/clock.h"
+#include "base/threads/once_answered.h"
 #include "commands/train/training_job.h"
 #include "common/progress.h"
 
@@ -99,7 +100,7 @@ void TrainingJob::say_collectives() const {
 }
 
 Status TrainingJob::save() {
-  Status saved = o_.output.empty() ? Status() : save_nets_with_variables();
+  Status saved = o_.output.empty() ? Status() : once_answered([&] { return save_nets_with_variables(); });
   Status drawn = o_.curve.empty() ? Status() : draw_curves();
   return saved.ok() ? drawn : saved;
 }
