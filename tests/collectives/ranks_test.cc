@@ -100,7 +100,8 @@ TEST_P(Ranks, ThatAreCancelledWhileTheyWaitGoOn) {
 
 // Whether the other rank waits already when the session closes can not be seen: it is tried until it does.
 TEST_P(Ranks, ThatCloseTheirSessionsEndTheRunsOfOthers) {
-  AllRanks ranks = ranks_of(GetParam(), "closing", 2, short_timeout_ms);
+  const int timeout_ms = GetParam().kind == "nccl" ? 10 * short_timeout_ms : short_timeout_ms;  // connecting GPUs takes its time, too
+  AllRanks ranks = ranks_of(GetParam(), "closing", 2, timeout_ms);
   bool seen = false;
   for (int attempt = 0; attempt < 100 && !seen; ++attempt) {
     expect_right(ranks);
@@ -110,7 +111,7 @@ TEST_P(Ranks, ThatCloseTheirSessionsEndTheRunsOfOthers) {
     waiting.join();
     EXPECT_EQ(ranks[0]->status.code(), Code::device_failed);
     seen = says(ranks[0]->status, "rank 1 has left communicator \"world\" of ") && says(ranks[0]->status, ": its session has closed");
-    ranks[1] = std::make_unique<Rank>(GetParam(), "closing", 1, 2, short_timeout_ms);
+    ranks[1] = std::make_unique<Rank>(GetParam(), "closing", 1, 2, timeout_ms);
   }
   EXPECT_TRUE(seen) << ranks[0]->status.text();
   expect_right(ranks);
