@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "collective/lost_ranks.h"
+
 namespace heddle::cpu {
 
 using Clock = std::chrono::steady_clock;
@@ -71,7 +73,7 @@ class LocalMeeting {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!over()) done_by_closed_ = last_numbers_[static_cast<size_t>(rank)];
     }
-    leave(rank, "its session has closed");
+    leave(rank, session_closed);
   }
 
   // Ends the meeting: those that wait fail. Returns false if it was over.
