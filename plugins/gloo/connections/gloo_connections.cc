@@ -104,9 +104,9 @@ Status GlooConnections::connect(const std::string& attempt, const std::vector<st
   closed_.resize(static_cast<size_t>(size_));
   watch_pairs();
   watch_for_control();
-  for (const int32_t peer : known_closed())
-    return {HEDDLE_ERROR_DEVICE, "rank " + std::to_string(peer) + " could not be connected: it has ended"};
-  return {};
+  const std::vector<int32_t> ended = known_closed();
+  if (ended.empty()) return {};
+  return {HEDDLE_ERROR_DEVICE, "rank " + std::to_string(ended.front()) + " could not be connected: it has ended"};
 }
 
 // A pair says that it is broken when it is asked for anything. What it is asked for never comes: call it when the pairs are not used any
