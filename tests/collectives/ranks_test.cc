@@ -143,7 +143,7 @@ void expect_right_where_one_is_late(const std::string& job, const std::set<int>&
         return {};
       };
       statuses[r] = run_twice();
-      if (!statuses[r].ok()) done = 4;  // nobody waits for this rank
+      if (!statuses[r].ok()) done = 4;  // the others end without it
       ++ended;
     });
   for (std::thread& rank : ranks) rank.join();

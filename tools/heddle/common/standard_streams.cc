@@ -201,7 +201,7 @@ Status write_bytes(int to, const std::string& file, std::span<const std::byte> b
 
 }  // namespace
 
-// A named pipe is opened once: whoever reads it takes a second writer's bytes for another file.
+// A named pipe is opened once. Its reader sees the end of the file when a writer closes it, and may be gone when a second one opens it.
 Status write_output(const std::string& file, std::initializer_list<std::span<const std::byte>> parts) {
   if (!takes_bytes_as_they_come(file)) {
     HEDDLE_TRY(FileReplacement out, FileReplacement::create(file));
