@@ -20,6 +20,12 @@ double of_bytes(const RankLink& link, double bytes) {
   return bytes * link.ns_per_byte;
 }
 
+// How many bytes a rank receives.
+double received(int64_t bytes, const RankLink& link) {
+  const double others = link.ranks - 1;
+  return (bytes > short_bytes ? 2 * others / link.ranks : std::min(others, 2.0)) * static_cast<double>(bytes);
+}
+
 // Each rank gets so many bytes from all others.
 double from_all(double bytes, const RankLink& link) {
   const double others = link.ranks - 1;
@@ -36,8 +42,8 @@ double long_all_reduce(int64_t bytes, const RankLink& link) {
   const int64_t of_chunk = std::max(min_chunk_bytes, part_bytes * link.ranks);
   const int64_t count = (bytes + of_chunk - 1) / of_chunk;
   const double chunks = static_cast<double>(count), others = link.ranks - 1;
-  const double moved = 2 * others / link.ranks * static_cast<double>(bytes);
-  return 2 * static_cast<double>(link.delay_ns) + chunks * 2 * others * static_cast<double>(link.message_ns) + of_bytes(link, moved);
+  return 2 * static_cast<double>(link.delay_ns) + chunks * 2 * others * static_cast<double>(link.message_ns) +
+         of_bytes(link, received(bytes, link));
 }
 
 // The steps of a run on one thread, beside collectives that follow each other.
@@ -81,7 +87,7 @@ class RankRun {
 
   void begin_collective(size_t step) {
     const bool gathers = plan_.steps[step].type == "AllGather";
-    double takes = 0;
+    double takes = 0, bytes_received = 0;
     int64_t together = 0;
     for (const PlanInfo::Operand& input : plan_.steps[step].inputs) {
       const int64_t bytes = input.value ? plan_.values[*input.value].bytes : 0;
@@ -91,11 +97,13 @@ class RankRun {
         takes += static_cast<double>(all_reduce_ns(bytes, link_));
       else
         together += bytes;
+      bytes_received += gathers ? static_cast<double>(bytes) * (link_.ranks - 1) : received(bytes, link_);
     }
     if (together > 0) takes += static_cast<double>(all_reduce_ns(together, link_));
     result_.communication_ns += static_cast<int64_t>(takes);
     link_free_ = std::max(link_free_, now_) + (communicates_ ? takes : 0);
     under_way_.emplace(link_free_, step);
+    if (communicates_) now_ += bytes_received * link_.processor_ns_per_byte;
   }
 
   void end_collectives() {

@@ -1,11 +1,11 @@
 // Measures how much of the communication of a training step between two processes is exposed, against what is predicted before.
 //
-//   heddle_rank_overlap_bench [LINK] [STEPS] [BATCH]
+//   heddle_rank_overlap_bench [LINK] [STEPS] [BATCH] [shared]
 //
 // Two processes with one thread each train a ResNet-18 with BATCH (4) samples each over a network that is emulated: LINK is
 // DELAY_US,MB_PER_S (50,625). First both train alone at once, which gives the time of a step without communication, and that of its
-// operators; then all-reduces of 4 KB and 16 MB are timed. From these the step of two ranks is predicted, and of up to 1,024. Then STEPS
-// (12) steps of two ranks are measured. Medians, of rank 0.
+// operators; then all-reduces of 4 KB and 16 MB are timed. From these the step of two ranks is predicted, and of up to 1,024; with "shared"
+// for processes that have no processor left for their collectives. Then STEPS (12) steps of two ranks are measured. Medians, of rank 0.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,8 +14,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heddle/training.h"
@@ -29,11 +31,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr const char* world = "world";
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 struct Place {
   std::string folder;
@@ -68,28 +65,47 @@ class Together {
   Context context_;
 };
 
-// The median of a run's milliseconds, and the profile of the last one.
+// The median of a run's milliseconds, and the profile of that run.
 struct Measured {
   double ms = 0;
+  double beside_ms = 0;  // processor time of other threads than the caller's, a run
   Profile profile;
   std::shared_ptr<const PlanInfo> plan;
 };
+
+double processor_ms(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+}
+
+// Processor time of other threads than the caller's until now.
+double beside_ms() {
+  return processor_ms(CLOCK_PROCESS_CPUTIME_ID) - processor_ms(CLOCK_THREAD_CPUTIME_ID);
+}
 
 Measured measure(Session& session, const std::vector<TensorView>& inputs, int runs, Together& together) {
   Context context = must(session.prepare(inputs));
   for (size_t i = 0; i < inputs.size(); ++i) must(context.bind_input(i, inputs[i].data));
   Measured measured;
   RunOptions options;
-  options.profile = &measured.profile;
-  std::vector<double> ms;
+  std::vector<std::pair<double, Profile>> all(static_cast<size_t>(runs));
+  double before = 0;
   for (int run = -2; run < runs; ++run) {
+    if (run == 0) before = beside_ms();
+    auto& [ms, profile] = all[static_cast<size_t>(std::max(run, 0))];
+    options.profile = &profile;
     together.wait();
     const Clock::time_point start = Clock::now();
     must(context.run(options));
-    if (run >= 0) ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   }
   together.wait();
-  measured.ms = median(ms);
+  const auto middle = all.begin() + runs / 2;
+  std::nth_element(all.begin(), middle, all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  measured.ms = middle->first;
+  measured.profile = std::move(middle->second);
+  measured.beside_ms = (beside_ms() - before) / runs;
   measured.plan = context.plan();
   return measured;
 }
@@ -110,15 +126,15 @@ Session training(const Runtime& runtime, const Place& place, int64_t batch, int 
   return must(runtime.open(nets, options_of(place, ranks, "training")));
 }
 
-double all_reduce_ms(const Runtime& runtime, const Place& place, int64_t bytes, int runs, Together& together) {
+Measured all_reduce(const Runtime& runtime, const Place& place, int64_t bytes, int runs, Together& together) {
   NetBuilder b("sum");
   b.output(b.add1("AllReduce", "sum", {b.input("x", DType::f32, {bytes / 4})}, {{"communicator", std::string(world)}}, "heddle"));
   Session session = must(runtime.open(b.finish(), options_of(place, 2, fmt::format("sum-{}", bytes))));
   std::vector<float> x(static_cast<size_t>(bytes / 4), 1);
-  return measure(session, {{DType::f32, Shape{bytes / 4}, x.data()}}, runs, together).ms;
+  return measure(session, {{DType::f32, Shape{bytes / 4}, x.data()}}, runs, together);
 }
 
-void run_rank(const Place& place, int steps, int64_t batch, int64_t delay_ns) {
+void run_rank(const Place& place, int steps, int64_t batch, bool shared, int64_t delay_ns) {
   RuntimeOptions with;
   with.default_plugins = false;
   with.threads = 1;
@@ -135,18 +151,20 @@ void run_rank(const Place& place, int steps, int64_t batch, int64_t delay_ns) {
     Session session = training(runtime, place, batch, 1);
     alone = measure(session, inputs, steps, together);
   }
-  const double short_ms = all_reduce_ms(runtime, place, 4096, 100, together),
-               long_ms = all_reduce_ms(runtime, place, 16 << 20, 10, together);
+  const double short_ms = all_reduce(runtime, place, 4096, 100, together).ms;
+  const Measured long_one = all_reduce(runtime, place, 16 << 20, 10, together);
   RankLink link;
   link.ranks = 2;
   link.delay_ns = delay_ns;
   link.message_ns = std::max<int64_t>(0, static_cast<int64_t>(short_ms * 1e6) - delay_ns);
   const double messages = static_cast<double>(all_reduce_ns(16 << 20, link));  // without its bytes
-  link.ns_per_byte = std::max(0.0, long_ms * 1e6 - messages) / (16 << 20);
+  link.ns_per_byte = std::max(0.0, long_one.ms * 1e6 - messages) / (16 << 20);
+  if (shared) link.processor_ns_per_byte = long_one.beside_ms * 1e6 / (16 << 20);
   std::vector<int64_t> step_ns;
   for (const StepTime& step : alone.profile.steps) step_ns.push_back(step.end_ns - step.begin_ns);
   if (says) {
-    fmt::print("alone: {:.1f} ms a step; all-reduces of 4 KB and 16 MB: {:.3f} and {:.1f} ms\n", alone.ms, short_ms, long_ms);
+    fmt::print("alone: {:.1f} ms a step; all-reduces of 4 KB and 16 MB: {:.3f} and {:.1f} ms, of which other threads compute {:.1f} ms\n",
+               alone.ms, short_ms, long_one.ms, long_one.beside_ms);
     for (const int ranks : {2, 8, 32, 128, 1024}) {
       link.ranks = ranks;
       const PredictedStep step = predict_step(*alone.plan, step_ns, link);
@@ -177,14 +195,15 @@ int main(int argc, char** argv) {
   const auto delay_ns = static_cast<int64_t>(1000 * std::atof(link));
   const int steps = argc > 2 ? std::atoi(argv[2]) : 12;
   const int64_t batch = argc > 3 ? std::atoi(argv[3]) : 4;
+  const bool shared = argc > 4 && std::string(argv[4]) == "shared";
   std::string folder = (std::filesystem::temp_directory_path() / "heddle-rank-overlap-XXXXXX").string();
   if (!::mkdtemp(folder.data())) return 1;
   const pid_t child = ::fork();
   if (child == 0) {
-    heddle::run_rank({folder, 1}, steps, batch, delay_ns);
+    heddle::run_rank({folder, 1}, steps, batch, shared, delay_ns);
     return 0;
   }
-  heddle::run_rank({folder, 0}, steps, batch, delay_ns);
+  heddle::run_rank({folder, 0}, steps, batch, shared, delay_ns);
   int status = 0;
   ::waitpid(child, &status, 0);
   std::filesystem::remove_all(folder);

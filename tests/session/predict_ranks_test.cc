@@ -64,6 +64,24 @@ TEST(PredictRanks, WhatIsGatheredComesFromAllOthers) {
   EXPECT_EQ(predict_step(plan, times, RankLink{1, 50'000, 10'000, 2}).communication_ns, 0);
 }
 
+TEST(PredictRanks, BytesTakeThePredictedTimeFromStepsThatShareAProcessor) {
+  const PlanInfo plan = two_layers(1 << 20);
+  RankLink link{2, 0, 0, 0.15};
+  const PredictedStep apart = predict_step(plan, times, link);
+  link.processor_ns_per_byte = 0.1;
+  const double each = 0.1 * (1 << 20);
+  const PredictedStep shared = predict_step(plan, times, link);
+  EXPECT_EQ(shared.communication_ns, apart.communication_ns);
+  EXPECT_NEAR(static_cast<double>(shared.ns - apart.ns), each, 2);
+  EXPECT_NEAR(static_cast<double>(shared.exposed_ns - apart.exposed_ns), each, 2);
+  link.ranks = 4;  // each receives half as much again
+  const PredictedStep four = predict_step(plan, times, link);
+  link.processor_ns_per_byte = 0;
+  EXPECT_NEAR(static_cast<double>(four.ns - predict_step(plan, times, link).ns), 1.5 * each, 2);
+  link = {1, 0, 0, 0, 1};
+  EXPECT_EQ(predict_step(plan, times, link).ns, 410'000);
+}
+
 TEST(PredictRanks, OneRankTakesWhatItsStepsTake) {
   const PredictedStep step = predict_step(two_layers(1 << 20), times, RankLink());
   EXPECT_EQ(step.ns, 410'000);

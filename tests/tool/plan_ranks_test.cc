@@ -39,6 +39,11 @@ TEST_F(ToolPlanRanks, PredictsFromATrace) {
   const std::string text = heddle(plan("2,64", "1000,100,7", file("trace.json"))).out;
   EXPECT_NE(text.find("1000 us of delay, 100 MB/s for each and 7 us of work for each message"), std::string::npos) << text;
   EXPECT_NE(text.find("  64 ranks: "), std::string::npos) << text;
+  EXPECT_EQ(text.find("share a processor"), std::string::npos) << text;
+  const std::vector<std::string> shared = plan("2", "0,100000,0,2.5", file("trace.json"));
+  EXPECT_NE(heddle(shared).out.find("both threads share a processor, of which each byte received takes 2.5 ns:\n"), std::string::npos);
+  const Json apart = heddle_json(plan("2", "0,100000", file("trace.json")));
+  EXPECT_GT(heddle_json(shared)["ranks"][0]["exposed_ns"], apart["ranks"][0]["exposed_ns"]);
 }
 
 TEST_F(ToolPlanRanks, NamesWhatIsWrong) {
@@ -52,7 +57,7 @@ TEST_F(ToolPlanRanks, NamesWhatIsWrong) {
   for (const Wrong& wrong :
        {Wrong{"0", "1,1", trace, "--ranks: 0 is no number of ranks"}, Wrong{"2.5", "1,1", trace, "--ranks: 2.5"},
         Wrong{"2,", "1,1", trace, "--ranks \"2,\" is not"}, Wrong{"2", "1", trace, "--link \"1\" is not"},
-        Wrong{"2", "1,0", trace, "--link \"1,0\" is not"}, Wrong{"2", "1,1,1,1", trace, "--link"}, Wrong{"2", "inf,1", trace, "--link"},
+        Wrong{"2", "1,0", trace, "--link \"1,0\" is not"}, Wrong{"2", "1,1,1,1,1", trace, "--link"}, Wrong{"2", "inf,1", trace, "--link"},
         Wrong{"2", "1,1", file("no.json"), "is no trace"}, Wrong{"2", "1,1", file("cut.json"), "is no trace"},
         Wrong{"2", "1,1", file("other.json"), "has no step of this plan"}, Wrong{"2", "1,1", file("missing.json"), "missing.json"}}) {
     const Outcome outcome = heddle(plan(wrong.ranks, wrong.link, wrong.trace));

@@ -167,6 +167,8 @@ struct RankLink {
   int64_t delay_ns = 0;    // until a message arrives
   int64_t message_ns = 0;  // that a message takes on its thread
   double ns_per_byte = 0;  // of a rank, which receives as many while it sends
+  // A byte that a rank receives takes so long from the processor of its steps; zero where its collectives have one of their own.
+  double processor_ns_per_byte = 0;
 };
 
 // Returns the time that an all-reduce of one tensor takes between ranks on the host, in nanoseconds. Pure.

@@ -180,8 +180,9 @@ Run declare_plan(CLI::App& app) {
                     ->type_name("N,N,...")
                     ->needs(net)
                     ->excludes(dot);
-  auto* link =
-      app.add_option("--link", o->ranks.link, "the network between them")->type_name("DELAY_US,MB_PER_S[,MESSAGE_US]")->needs(ranks);
+  auto* link = app.add_option("--link", o->ranks.link, "the network between them")
+                   ->type_name("DELAY_US,MB_PER_S[,MESSAGE_US[,PROCESSOR_NS]]")
+                   ->needs(ranks);
   auto* trace = app.add_option("--trace", o->ranks.trace, "the times of steps: written by heddle run --trace, on one thread of one process")
                     ->type_name("FILE")
                     ->needs(ranks);

@@ -33,14 +33,15 @@ Result<std::vector<double>> numbers_of(const std::string& option, const std::str
 }
 
 Result<RankLink> link_of(const std::string& text) {
-  constexpr const char* form = "DELAY_US,MB_PER_S[,MESSAGE_US], as in 50,1250";
+  constexpr const char* form = "DELAY_US,MB_PER_S[,MESSAGE_US[,PROCESSOR_NS]], as in 50,1250";
   HEDDLE_TRY(const std::vector<double> numbers, numbers_of("--link", text, form));
-  if (numbers.size() < 2 || numbers.size() > 3 || numbers[1] <= 0)
+  if (numbers.size() < 2 || numbers.size() > 4 || numbers[1] <= 0)
     return Status(Code::invalid_argument, fmt::format("--link {} is not {}", quoted(text), form), "see heddle plan --help");
   RankLink link;
   link.delay_ns = static_cast<int64_t>(std::min(numbers[0] * 1e3, 1e15));
   link.ns_per_byte = 1e3 / numbers[1];
-  if (numbers.size() == 3) link.message_ns = static_cast<int64_t>(std::min(numbers[2] * 1e3, 1e15));
+  if (numbers.size() > 2) link.message_ns = static_cast<int64_t>(std::min(numbers[2] * 1e3, 1e15));
+  if (numbers.size() > 3) link.processor_ns_per_byte = std::min(numbers[3], 1e9);
   return link;
 }
 
@@ -107,6 +108,8 @@ std::string ranks_text(const std::vector<PredictedRanks>& predicted) {
       "all-reduces\n"
       "of their inputs, but for AllGather:\n",
       static_cast<double>(link.delay_ns) / 1e3, 1e3 / link.ns_per_byte, static_cast<double>(link.message_ns) / 1e3);
+  if (link.processor_ns_per_byte > 0)
+    text += fmt::format("both threads share a processor, of which each byte received takes {:.6g} ns:\n", link.processor_ns_per_byte);
   for (const PredictedRanks& of : predicted) {
     const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
     text += fmt::format("  {:>5} ranks: {:.3f} ms, of which communication takes {:.3f} ms; {:.3f} ms are exposed\n", of.link.ranks,

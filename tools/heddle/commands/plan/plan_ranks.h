@@ -13,7 +13,7 @@ namespace heddle::tool {
 // The options of it.
 struct RankOptions {
   std::string ranks;  // "8,64,1024"; empty: not asked for
-  std::string link;   // "DELAY_US,MB_PER_S[,MESSAGE_US]"
+  std::string link;   // "DELAY_US,MB_PER_S[,MESSAGE_US[,PROCESSOR_NS]]"
   std::string trace;  // a file that `heddle run --trace` has written
 };
 
