@@ -233,7 +233,7 @@ TEST(ToolPlan, DiffNamesWhatIsOther) {
   const NetFolder folder(two_outputs());
   const Json same = heddle_json({"plan", folder.net(), "--diff", folder.net(), "--svg", folder.file("same.svg")})["diff"];
   EXPECT_EQ(read_text(folder / "same.svg").find("class=\"only box\""), std::string::npos);
-  EXPECT_NE(read_text(folder / "same.svg").find(">Compared with two of " + folder.net() + ": 1.00 times the peak of cpu<"),
+  EXPECT_NE(read_text(folder / "same.svg").find(">Compared with two of " + folder.net() + ", whose peak of cpu is 1.00 times that above<"),
             std::string::npos);
   EXPECT_EQ(same["steps"], 0);
   EXPECT_TRUE(same["changed"].empty());

@@ -367,8 +367,8 @@ std::string memory_chart_of_two(const ComparedPlan& first, const ComparedPlan& s
   double top = draw_plan(svg, first.plan, fmt::format("Memory of {}", name(first)), 22, &first.changes, &second.plan);
   const PlanInfo::Memory &before = first.plan.memory[0], &after = second.plan.memory[0];
   const std::string times = before.peak_bytes > 0
-                                ? fmt::format(": {:.2f} times the peak of {}",
-                                              static_cast<double>(after.peak_bytes) / static_cast<double>(before.peak_bytes), after.device)
+                                ? fmt::format(", whose peak of {} is {:.2f} times that above", after.device,
+                                              static_cast<double>(after.peak_bytes) / static_cast<double>(before.peak_bytes))
                                 : "";
   top = draw_plan(svg, second.plan, fmt::format("Compared with {}{}", name(second), times), top + 22, &second.changes, &first.plan);
   return std::move(svg).finish(top, fmt::format("The memory of {} and of {} over their steps", name(first), name(second)), "memory");

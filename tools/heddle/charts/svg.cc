@@ -101,7 +101,7 @@ std::string fitting_name(std::string_view name, double width, double size) {
   constexpr size_t shortest_part = 3;  // "0" says nothing
   if (text_width(name, size) <= width) return printable_line(name);
   for (size_t at = name.find_first_of(separators); at != std::string_view::npos; at = name.find_first_of(separators, at + 1))
-    if (at + shortest_part < name.size() && text_width(name.substr(at + 1), size) <= width) return printable_line(name.substr(at + 1));
+    if (at + shortest_part < name.size() && text_width(name.substr(at), size) <= width) return printable_line(name.substr(at));
   return width < text_width("xxxxx...", size) ? std::string() : fitting_text(name, width, size);
 }
 

@@ -23,8 +23,8 @@ std::string fitting_text(std::string_view text, double width, double size = text
 
 enum class Anchor { start, middle, end };
 
-// Returns the name, or, where it is wider, its last parts after a '.' or '/': "conv3" of "layer1.0.conv3", at least three characters; else
-// its beginning. Empty: not even five characters have room.
+// Returns the name, or, where it is wider, its last parts from a '.', '/' or ':' on: ".conv3" of "layer1.0.conv3", at least three
+// characters after it; else its beginning. Empty: not even five characters have room.
 std::string fitting_name(std::string_view name, double width, double size = text_size);
 
 // Collects the elements of a picture in the order in which they are drawn. Classes choose colours, for light and dark paper: see svg.cc.

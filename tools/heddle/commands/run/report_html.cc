@@ -17,7 +17,7 @@ namespace {
 
 std::string timeline_section(const PlanInfo& plan, const ProfiledRun& run, int threads) {
   std::string out = fmt::format("<h2>Timeline of run {} of {}</h2>\n<p>It took {}{}.{}</p>\n", run.number, run.runs, duration_text(run.ns),
-                                run.runs > 1 ? ", as the median" : "",
+                                run.runs > 1 ? ", the median; a step may have taken longer in this run than in others" : "",
                                 run.profile.tiles_left_out > 0
                                     ? fmt::format(" {} ranges of tiles had no room in the profile.", run.profile.tiles_left_out)
                                     : std::string());

@@ -90,7 +90,7 @@ std::string reason(const PlanInfo::Step& step, int64_t ns, const std::optional<R
   if (is_memory_bound && *share > over) return fmt::format("memory-bound, from caches: {}", rates);
   if (*share >= low) return fmt::format("{}: {}", is_memory_bound ? "memory-bound" : "compute-bound", rates);
   if (ns < short_ns) return fmt::format("too short to be bound by the machine: {}", rates);
-  return fmt::format("bound by neither, {} is nearer: {}", is_memory_bound ? "memory" : "compute", rates);
+  return fmt::format("kernel-bound, the machine can do more: {}", rates);
 }
 
 }  // namespace
@@ -130,7 +130,8 @@ std::string slowest_table(const PlanInfo& plan, const ProfiledRun& run, const st
         "<p>This machine's rates: {:.1f} GFLOP/s in a product of matrices of 1024 x 1024 and {:.1f} GB/s in a sum of two tensors of 32 MiB "
         "with the run's threads, {:.1f} GFLOP/s and {:.1f} GB/s with one, which bound a step of one tile. The share of the roofline is the "
         "least time that a step's operations and bytes need at these rates, divided by the time that it takes: over 100% its data was in "
-        "caches, or its kernel is faster than that product. From 25% on, a step is called bound by what needs more time.</p>\n",
+        "caches, or its kernel is faster than that product. From 25% on, a step is called bound by what needs more time, below that by its "
+        "kernel.</p>\n",
         roofline->all_threads.flops_per_second / 1e9, roofline->all_threads.bytes_per_second / 1e9,
         roofline->one_thread.flops_per_second / 1e9, roofline->one_thread.bytes_per_second / 1e9);
   out += "<table><tr><th>#<th>step<th>type<th>median (min - max)<th>of roofline<th>why</tr>\n";
