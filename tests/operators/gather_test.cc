@@ -96,6 +96,30 @@ TEST(CumSum, WorksAlongAnyAxisInPlaceOfPlainLoops) {
   EXPECT_NE(error_of(call_of("CumSum", {x, tensor<int32_t>({}, {3})})).find("axis is 3"), std::string::npos);
 }
 
+// 130 columns: two whole groups, and a rest.
+TEST(CumSum, OfManyColumnsIsThatOfEachOne) {
+  constexpr int64_t rows = 5, columns = 130;
+  std::vector<float> x(rows * columns);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * static_cast<float>(i % 37);
+  for (const int64_t exclusive : {0, 1})
+    for (const int64_t reverse : {0, 1}) {
+      std::vector<float> expected(x.size());
+      for (size_t c = 0; c < columns; ++c) {
+        float sum = 0;
+        for (size_t i = 0; i < rows; ++i) {
+          const size_t at = (reverse ? rows - 1 - i : i) * columns + c;
+          if (exclusive) expected[at] = sum;
+          sum += x[at];
+          if (!exclusive) expected[at] = sum;
+        }
+      }
+      OperatorCall call = call_of("CumSum", {tensor<float>({rows, columns}, x), tensor<int64_t>({}, {0})},
+                                  {{"exclusive", exclusive}, {"reverse", reverse}});
+      call.split_seed = 3;
+      EXPECT_EQ(values<float>(*run(call).at(0)), expected) << exclusive << reverse;
+    }
+}
+
 TEST(ReverseSequence, RefusesALengthBeyondTheTimeAxis) {
   EXPECT_NE(error_of(call_of("ReverseSequence", {tensor<float>({2, 1}, {1, 2}), indices({1}, {3})})).find("sequence_lens[0] 3 is outside"),
             std::string::npos);

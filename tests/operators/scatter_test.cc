@@ -45,6 +45,31 @@ TEST(ScatterElements, IsTheSameForEverySplit) {
   }
 }
 
+// Indices may have smaller extents than data beside the axis; parts of the output are ranges of the second dimension.
+TEST(ScatterElements, AlongTheFirstAxisIsTheSameForEverySplit) {
+  const Shape shape{40, 300, 7}, picked{50, 290, 6};
+  std::vector<float> data(static_cast<size_t>(shape.element_count())), updates(static_cast<size_t>(picked.element_count()));
+  std::vector<int32_t> where(updates.size());
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i % 101) * 0.37f;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    updates[i] = 1.0f / static_cast<float>(1 + i % 977);
+    where[i] = static_cast<int32_t>(i * 7919 % 80) - 40;  // from the end, too, with duplicates
+  }
+  OperatorCall call =
+      call_of("ScatterElements", {tensor<float>(shape, data), tensor<int32_t>(picked, where), tensor<float>(picked, updates)},
+              {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
+  const auto whole = values<float>(*run(call).at(0));
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const size_t row = static_cast<size_t>(where[i] < 0 ? where[i] + 40 : where[i]);
+    data[row * 2100 + i / 6 % 290 * 7 + i % 6] += updates[i];
+  }
+  EXPECT_EQ(whole, data);
+  for (uint64_t seed : {1, 2, 3}) {
+    call.split_seed = seed;
+    EXPECT_EQ(values<float>(*run(call).at(0)), data);
+  }
+}
+
 TEST(ScatterND, IsTheSameForEverySplitOfLongSlices) {
   const Shape shape{8, 4096};
   std::vector<double> data(static_cast<size_t>(shape.element_count()), 1), updates(3 * 4096);

@@ -116,11 +116,30 @@ void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation,
   }
 }
 
+// Moves the elements of one row that the columns read from `from`.
+template <class W>
+void copy_columns(const ResizePlan& plan, const W* from, W outside, W* to) {
+  const ResizePlan::Axis& column = plan.column();
+  if (column.taps == 0) {
+    std::copy(from, from + column.output * plan.block, to);
+  } else if (plan.block == 1) {
+    for (int64_t o = 0; o < column.output; ++o) to[o] = column.positions[o] < 0 ? outside : from[column.positions[o]];
+  } else {
+    for (int64_t o = 0; o < column.output; ++o, to += plan.block) {
+      const int64_t position = column.positions[o];
+      if (position < 0)
+        std::fill(to, to + plan.block, outside);
+      else
+        std::copy(from + position * plan.block, from + (position + 1) * plan.block, to);
+    }
+  }
+}
+
 // Also used where no axis interpolates: every element is moved as it is. W: the type of an element.
 template <class W>
 void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows, CancellationPoll& poll) {
-  const ResizePlan::Axis& column = plan.column();
-  const int64_t width = column.output * plan.block;
+  const int64_t width = plan.column().output * plan.block;
+  const W* last = nullptr;  // what the row before was made from
   for (int64_t row = rows.first; row < rows.last && !poll.stops(width); ++row) {
     int64_t at[HEDDLE_MAX_RANK];
     row_position(plan, row, at);
@@ -132,17 +151,13 @@ void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::R
       from += position * plan.axes[i].stride;
     }
     W* to = y + row * width;
-    if (!inside) {
+    if (!inside)
       std::fill(to, to + width, outside);
-      continue;
-    }
-    for (int64_t o = 0; o < column.output; ++o, to += plan.block) {
-      const int64_t position = column.taps == 0 ? o : column.positions[o];
-      if (position < 0)
-        std::fill(to, to + plan.block, outside);
-      else
-        std::copy(from + position * plan.block, from + (position + 1) * plan.block, to);
-    }
+    else if (from == last)
+      std::copy(to - width, to, to);
+    else
+      copy_columns(plan, from, outside, to);
+    last = inside ? from : nullptr;
   }
 }
 

@@ -132,14 +132,15 @@ class GatherElements {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
-  template <class W>
+  // W: as wide as an element; Index: of indices.
+  template <class W, class Index>
   Status pick(const RunContext& context, const heddle_tensor& data, const heddle_tensor& indices, W* y, int64_t begin, int64_t end) const {
     const int rank = data.rank;
     const int64_t columns = indices.dims[rank - 1], bound = data.dims[axis_];
     const Tiling::Range range = tiling_.range(columns == 0 ? 0 : indices.element_count / columns, begin, end);
     int64_t strides[HEDDLE_MAX_RANK];
     dense_strides(dims_of(data), strides);
-    const W* from = static_cast<const W*>(data.data);
+    const int64_t step = axis_ == rank - 1 ? 0 : 1, stride = strides[axis_];
     CancellationPoll poll(context);
     for (int64_t row = range.first; row < range.last; ++row) {
       int64_t base = 0, rest = row;
@@ -147,12 +148,17 @@ class GatherElements {
         if (i != axis_) base += rest % indices.dims[i] * strides[i];
         rest /= indices.dims[i];
       }
-      const int64_t step = axis_ == rank - 1 ? 0 : 1;
-      for (int64_t c = 0; c < columns; ++c) {
-        if (poll.stops(4)) return cancelled();
-        int64_t index = integer_at(indices, row * columns + c);
-        if (!resolve_index(&index, bound)) return index_outside(integer_at(indices, row * columns + c), bound, axis_);
-        y[row * columns + c] = from[base + index * strides[axis_] + c * step];
+      const W* const from = static_cast<const W*>(data.data) + base;
+      const Index* const places = static_cast<const Index*>(indices.data) + row * columns;
+      W* const to = y + row * columns;
+      for (int64_t c = 0; c < columns;) {
+        const int64_t last = std::min(columns, c + CancellationPoll::between / 4);
+        if (poll.stops(4 * (last - c))) return cancelled();
+        for (; c < last; ++c) {
+          int64_t index = places[c];
+          if (!resolve_index(&index, bound)) return index_outside(places[c], bound, axis_);
+          to[c] = from[index * stride + c * step];
+        }
       }
     }
     return {};
@@ -166,7 +172,8 @@ Status GatherElements::run(const RunContext& context, int64_t begin, int64_t end
   const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1], &y = *context.outputs[0];
   return with_width(byte_width(data.dtype), [&](auto tag) -> Status {
     using W = typename decltype(tag)::type;
-    return pick<W>(context, data, indices, static_cast<W*>(y.data), begin, end);
+    if (indices.dtype == HEDDLE_I32) return pick<W, int32_t>(context, data, indices, static_cast<W*>(y.data), begin, end);
+    return pick<W, int64_t>(context, data, indices, static_cast<W*>(y.data), begin, end);
   });
 }
 

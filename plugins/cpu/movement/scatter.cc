@@ -2,6 +2,7 @@
 // effect in the order of indices, whatever the number of threads: tiles divide the output, and each goes through all of the updates
 // that concern its part.
 #include <algorithm>
+#include <type_traits>
 
 #include "families.h"
 #include "shared/axes.h"
@@ -19,28 +20,35 @@
 namespace heddle::cpu {
 namespace {
 
-// y[i] = reduction(y[i], update[i]) for n elements.
-template <class T>
-void combine(T* y, const T* update, int64_t n, ScatterReduction reduction) {
-  for (int64_t i = 0; i < n; ++i) {
-    const Arithmetic<T> a = to_arithmetic(y[i]), b = to_arithmetic(update[i]);
-    switch (reduction) {
-      case ScatterReduction::none:
-        y[i] = update[i];
-        break;
-      case ScatterReduction::add:
-        y[i] = from_arithmetic<T>(wrapping_add(a, b));
-        break;
-      case ScatterReduction::mul:
-        y[i] = from_arithmetic<T>(wrapping_mul(a, b));
-        break;
-      case ScatterReduction::max:
-        y[i] = b > a || is_nan(b) ? update[i] : y[i];
-        break;
-      case ScatterReduction::min:
-        y[i] = b < a || is_nan(b) ? update[i] : y[i];
-        break;
-    }
+// Calls f with the reduction as a constant, so that no loop asks for it.
+template <class F>
+auto with_reduction(ScatterReduction reduction, F&& f) {
+  switch (reduction) {
+    case ScatterReduction::add:
+      return f(std::integral_constant<ScatterReduction, ScatterReduction::add>());
+    case ScatterReduction::mul:
+      return f(std::integral_constant<ScatterReduction, ScatterReduction::mul>());
+    case ScatterReduction::max:
+      return f(std::integral_constant<ScatterReduction, ScatterReduction::max>());
+    case ScatterReduction::min:
+      return f(std::integral_constant<ScatterReduction, ScatterReduction::min>());
+    case ScatterReduction::none:
+      break;
+  }
+  return f(std::integral_constant<ScatterReduction, ScatterReduction::none>());
+}
+
+// Returns reduction(y, update).
+template <ScatterReduction reduction, class T>
+T combined(T y, T update) {
+  if constexpr (reduction == ScatterReduction::none) {
+    return update;
+  } else {
+    const Arithmetic<T> a = to_arithmetic(y), b = to_arithmetic(update);
+    if constexpr (reduction == ScatterReduction::add) return from_arithmetic<T>(wrapping_add(a, b));
+    if constexpr (reduction == ScatterReduction::mul) return from_arithmetic<T>(wrapping_mul(a, b));
+    if constexpr (reduction == ScatterReduction::max) return b > a || is_nan(b) ? update : y;
+    if constexpr (reduction == ScatterReduction::min) return b < a || is_nan(b) ? update : y;
   }
 }
 
@@ -74,9 +82,9 @@ class ScatterElements {
     normalize_axis(context.attributes.i("axis"), context.input(0)->rank, &axis_);
     return reduction_of(context, &reduction_);
   }
-  // Parts of the output are ranges of its first dimension; with axis 0 updates may go to any part, so there is one part.
+  // Parts of the output are ranges of its first dimension, or with axis 0, along which updates may go to any part, of its second one.
   Status prepare(PrepareContext& context) {
-    if (axis_ > 0)
+    if (context.output(0)->rank > 1)
       tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 4.0);
     else
       context.set_cost_ns(static_cast<double>(context.output(0)->byte_size));
@@ -85,32 +93,50 @@ class ScatterElements {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
-  template <class T>
+  int divided() const { return axis_ > 0 ? 0 : 1; }
+  void copy_part(const heddle_tensor& data, const heddle_tensor& y, Tiling::Range range, CancellationPoll& poll) const;
+  // Goes through the rows of indices, all dimensions but the last. Index: of indices.
+  template <ScatterReduction reduction, class T, class Index>
   Status scatter(const RunContext& context, Tiling::Range range, CancellationPoll& poll) const {
     const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
-    const T* updates = static_cast<const T*>(context.inputs[2]->data);
-    T* to = static_cast<T*>(y.data);
-    if (indices.element_count == 0) return {};
-    int64_t strides[HEDDLE_MAX_RANK], at[HEDDLE_MAX_RANK] = {};
+    const int rank = y.rank, columns = rank - 1;
+    int64_t strides[HEDDLE_MAX_RANK], index_strides[HEDDLE_MAX_RANK], low[HEDDLE_MAX_RANK] = {}, high[HEDDLE_MAX_RANK], at[HEDDLE_MAX_RANK];
     dense_strides(dims_of(y), strides);
-    const int64_t per_row = indices.element_count / indices.dims[0];
-    const int64_t first = axis_ > 0 ? std::min(range.first, indices.dims[0]) * per_row : 0;
-    const int64_t last = axis_ > 0 ? std::min(range.last, indices.dims[0]) * per_row : indices.element_count;
-    at[0] = first / per_row;
-    for (int64_t i = first; i < last; ++i) {
-      if (poll.stops(4)) break;
-      int64_t index = integer_at(indices, i);
-      if (!resolve_index(&index, y.dims[axis_])) return index_outside(integer_at(indices, i), y.dims[axis_], axis_);
-      int64_t target = index * strides[axis_];
-      for (int d = 0; d < y.rank; ++d)
-        if (d != axis_) target += at[d] * strides[d];
-      combine(to + target, updates + i, 1, reduction_);
-      for (int d = y.rank - 1; d >= 0; --d) {
-        if (++at[d] < indices.dims[d]) break;
-        at[d] = 0;
+    dense_strides(dims_of(indices), index_strides);
+    std::copy_n(indices.dims, rank, high);
+    if (rank > 1) low[divided()] = range.first, high[divided()] = std::min(range.last, indices.dims[divided()]);
+    int64_t rows = 1;
+    for (int d = 0; d < rank; ++d) {
+      if (low[d] >= high[d]) return {};
+      if (d < columns) rows *= high[d] - low[d];
+    }
+    std::copy_n(low, rank, at);
+    const int64_t step = axis_ == columns ? 0 : 1, bound = y.dims[axis_], stride = strides[axis_];
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t from = 0, base = 0;
+      for (int d = 0; d < columns; ++d) {
+        from += at[d] * index_strides[d];
+        if (d != axis_) base += at[d] * strides[d];
+      }
+      const Index* const places = static_cast<const Index*>(indices.data) + from;
+      const T* const updates = static_cast<const T*>(context.inputs[2]->data) + from;
+      T* const to = static_cast<T*>(y.data) + base;
+      for (int64_t c = low[columns]; c < high[columns];) {
+        const int64_t last = std::min(high[columns], c + CancellationPoll::between / 4);
+        if (poll.stops(4 * (last - c))) return cancelled();
+        for (; c < last; ++c) {
+          int64_t index = places[c];
+          if (!resolve_index(&index, bound)) return index_outside(places[c], bound, axis_);
+          T& place = to[index * stride + c * step];
+          place = combined<reduction>(place, updates[c]);
+        }
+      }
+      for (int d = columns - 1; d >= 0; --d) {
+        if (++at[d] < high[d]) break;
+        at[d] = low[d];
       }
     }
-    return poll.status();
+    return {};
   }
   int axis_ = 0;
   ScatterReduction reduction_ = ScatterReduction::none;
@@ -121,14 +147,28 @@ class ScatterElements {
 Status ScatterElements::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor &data = *context.inputs[0], &y = *context.outputs[0];
   if (y.element_count == 0) return check_of_nothing(*context.inputs[1], 0, y.dims[axis_], axis_);
-  const int64_t rows = axis_ > 0 ? data.dims[0] : 1;
-  const Tiling::Range range = tiling_.range(rows, begin, end);
-  const int64_t row_bytes = static_cast<int64_t>(y.byte_size) / rows;
+  const Tiling::Range range = tiling_.range(y.rank > 1 ? y.dims[divided()] : 1, begin, end);
   CancellationPoll poll(context);
-  if (data.data != y.data)
-    copy_cancellable(static_cast<char*>(y.data) + range.first * row_bytes, static_cast<const char*>(data.data) + range.first * row_bytes,
-                     (range.last - range.first) * row_bytes, poll);
-  return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, range, poll); });
+  if (data.data != y.data) copy_part(data, y, range, poll);
+  if (poll.stopped() || context.inputs[1]->element_count == 0) return poll.status();
+  return with_dtype(y.dtype, [&](auto tag) -> Status {
+    using T = typename decltype(tag)::type;
+    return with_reduction(reduction_, [&](auto reduction) -> Status {
+      if (context.inputs[1]->dtype == HEDDLE_I32) return scatter<decltype(reduction)::value, T, int32_t>(context, range, poll);
+      return scatter<decltype(reduction)::value, T, int64_t>(context, range, poll);
+    });
+  });
+}
+
+// Copies the part of data that this tile writes.
+void ScatterElements::copy_part(const heddle_tensor& data, const heddle_tensor& y, Tiling::Range range, CancellationPoll& poll) const {
+  const int64_t parts = y.rank > 1 ? y.dims[divided()] : 1, outer = y.rank > 1 && axis_ == 0 ? y.dims[0] : 1;
+  const int64_t part_bytes = static_cast<int64_t>(y.byte_size) / outer / parts;
+  for (int64_t i = 0; i < outer && !poll.stopped(); ++i) {
+    const int64_t first = (i * parts + range.first) * part_bytes;
+    copy_cancellable(static_cast<char*>(y.data) + first, static_cast<const char*>(data.data) + first,
+                     (range.last - range.first) * part_bytes, poll);
+  }
 }
 
 // ---------------------------------------------------------------- ScatterND
@@ -166,7 +206,7 @@ class ScatterND {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
-  template <class T>
+  template <ScatterReduction reduction, class T>
   Status scatter(const RunContext& context, Tiling::Range columns, CancellationPoll& poll) const {
     const heddle_tensor &indices = *context.inputs[1], &y = *context.outputs[0];
     const T* updates = static_cast<const T*>(context.inputs[2]->data);
@@ -177,8 +217,9 @@ class ScatterND {
         if (!resolve_index(&index, y.dims[k])) return index_outside(integer_at(indices, u * depth_ + k), y.dims[k], k);
         at = at * y.dims[k] + index;
       }
-      combine(static_cast<T*>(y.data) + at * slice_ + columns.first, updates + u * slice_ + columns.first, columns.last - columns.first,
-              reduction_);
+      T* const to = static_cast<T*>(y.data) + at * slice_;
+      const T* const update = updates + u * slice_;
+      for (int64_t c = columns.first; c < columns.last; ++c) to[c] = combined<reduction>(to[c], update[c]);
     }
     return poll.status();
   }
@@ -203,7 +244,11 @@ Status ScatterND::run(const RunContext& context, int64_t begin, int64_t end) con
       copy_cancellable(static_cast<char*>(y.data) + r * stride + columns.first * width,
                        static_cast<const char*>(data.data) + r * stride + columns.first * width, bytes, poll);
   }
-  return with_dtype(y.dtype, [&](auto tag) -> Status { return scatter<typename decltype(tag)::type>(context, columns, poll); });
+  return with_dtype(y.dtype, [&](auto tag) -> Status {
+    return with_reduction(reduction_, [&](auto reduction) -> Status {
+      return scatter<decltype(reduction)::value, typename decltype(tag)::type>(context, columns, poll);
+    });
+  });
 }
 
 // A scatter and the gather that reads the places where it writes, with their common attributes.

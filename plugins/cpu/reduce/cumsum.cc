@@ -23,7 +23,7 @@ Status infer_cumsum(InferContext& context) {
   return {};
 }
 
-// [before, n, after]: a unit is up to 16 neighbouring columns, summed along n from one end to the other.
+// [before, n, after]: a unit is up to 64 neighbouring columns, summed along n from one end to the other.
 class CumSum {
  public:
   Status create(const CreateContext& context) {
@@ -38,7 +38,7 @@ class CumSum {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
-  static constexpr int64_t group = 16;
+  static constexpr int64_t group = 64;
   template <class T>
   void sum(Dims dims, int axis, const T* x, T* y, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const int64_t n = dims[axis], after = dims.count(axis + 1, dims.rank), groups = (after + group - 1) / group;
@@ -50,6 +50,10 @@ class CumSum {
       for (int64_t i = 0; i < n; ++i) {
         if (poll.stops(columns)) return;
         const int64_t at = base + (reverse_ ? n - 1 - i : i) * after;
+        if (columns == group) {
+          add_group(x + at, y + at, sums);
+          continue;
+        }
         for (int64_t c = 0; c < columns; ++c) {
           const Arithmetic<T> previous = sums[c];
           sums[c] = wrapping_add(previous, to_arithmetic(x[at + c]));
@@ -57,6 +61,17 @@ class CumSum {
         }
       }
     }
+  }
+  // A row of a whole group. y may be x: each loop has one array of the caller's, so that the compiler makes vectors nevertheless.
+  template <class T>
+  void add_group(const T* x, T* y, Arithmetic<T>* sums) const {
+    Arithmetic<T> values[group];
+    for (int64_t c = 0; c < group; ++c) values[c] = to_arithmetic(x[c]);
+    if (exclusive_)
+      for (int64_t c = 0; c < group; ++c) y[c] = from_arithmetic<T>(sums[c]);
+    for (int64_t c = 0; c < group; ++c) sums[c] = wrapping_add(sums[c], values[c]);
+    if (!exclusive_)
+      for (int64_t c = 0; c < group; ++c) y[c] = from_arithmetic<T>(sums[c]);
   }
   bool exclusive_ = false, reverse_ = false;
   Tiling tiling_;
