@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -214,20 +216,24 @@ TEST(EndedProcess, ATrainingThatIsOverRemovesWhatIsLeftAndNothingElse) {
 TEST(EndedProcess, AtRandomMomentsLosesNothing) {
   const Points points(12);
   constexpr int64_t steps = 400;
+  constexpr int max_kills = 50;
+  const auto begun = std::chrono::steady_clock::now();
   const Learned undisturbed = [&] {
     const TemporaryFolder folder;
     return train(points, checkpoints_in(folder, steps, 7, 2));
   }();
+  // Moments within half of a whole training, however long this build takes for it.
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun);
+  const auto longest = static_cast<uint64_t>(std::max<int64_t>(took.count() / 2, 1));
   std::mt19937 random(1);
   int kills = 0;
-  std::map<int64_t, int> resumed;
-  while (kills < 50) {
+  while (kills < max_kills) {
     const TemporaryFolder folder;
     const TrainerOptions options = checkpoints_in(folder, steps, 7, 2);
     // It is killed again and again until it gets to its end.
-    for (int end = 137; end == 137;) {
+    for (int end = 137; end == 137 && kills < max_kills;) {
       const pid_t child = start(points, options, 0);
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 60000));
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % longest));
       ::kill(child, SIGKILL);
       end = end_of(child);
       if (end == 137) ++kills;
