@@ -9,10 +9,9 @@ import ml_dtypes
 import numpy as np
 
 TYPES = {"f32": np.dtype("f4"), "f64": np.dtype("f8"), "f16": np.dtype("f2"), "bf16": np.dtype(ml_dtypes.bfloat16), "i32": np.dtype("i4"),
-         "i64": np.dtype("i8"), "u8": np.dtype("u1"), "i8": np.dtype("i1"), "bool": np.dtype("?")}
+         "i64": np.dtype("i8"), "u8": np.dtype("u1"), "bool": np.dtype("?")}
 FLOATS = ("f32", "f64", "f16", "bf16")
 NUMBERS = FLOATS + ("i32", "i64")
-ANY = NUMBERS + ("u8",)
 
 
 @dataclasses.dataclass
