@@ -29,6 +29,11 @@
     const labelled = labels(), before = shown(), axis = document.getElementById("timeline-axis").textContent;
     for (let i = 0; i < 4; ++i) document.getElementById("closer").click();
     boxes("zoomed");
+    for (const span of timeline.querySelectorAll(".span")) {
+      const name = span.dataset.name, label = span.querySelector("text")?.textContent ?? "";
+      const parts = name.endsWith(label) && (label === name || "./:".includes(label[0] ?? "."));
+      if (!parts && !(label.endsWith("...") && name.startsWith(label.slice(0, -3)))) said.push(`"${name}" is called "${label}" when zoomed`);
+    }
     if ((before > 3 && shown() >= before) || document.getElementById("timeline-axis").textContent === axis) said.push("zooming has no effect");
     document.getElementById("whole").click();
     if (shown() !== before) said.push("the whole is not shown again");

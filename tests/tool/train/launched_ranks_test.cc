@@ -8,9 +8,13 @@
 #include <filesystem>
 
 #include "rank_tools.h"
+#include "rendezvous/redis_server.h"
 
 namespace heddle::tool_tests {
 namespace {
+
+using testing_rendezvous::is_installed;
+using testing_rendezvous::RedisServer;
 
 // A command of the system, and its output.
 Outcome run_command(const std::string& command) {
@@ -22,9 +26,6 @@ Outcome run_command(const std::string& command) {
   outcome.status = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
   return outcome;
 }
-bool has_program(const char* name) {
-  return run_command(std::string("command -v ") + name).status == 0;
-}
 std::string line_of(const Words& words) {
   std::string line = tool_path;
   for (const std::string& word : words) line += " '" + word + "'";
@@ -33,7 +34,7 @@ std::string line_of(const Words& words) {
 const std::string mpirun = "mpirun --allow-run-as-root --oversubscribe ";
 
 TEST(ToolRanks, AreStartedByMpirun) {
-  if (!has_program("mpirun")) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
+  HEDDLE_NEEDS_PROGRAM("mpirun");
   const LenetJob job(2);
   expect_all_well(job.train("whole"));
   Words words = job.words(job.files_of("pmix"));
@@ -92,7 +93,7 @@ TEST(ToolRanks, AreStartedAgainByAScript) {
 // The script around mpirun, which ends all ranks with the one that dies. With --enable-recovery mpirun's status says nothing: there each
 // rank has a script of its own, below mpirun, and meets the others by a folder, since PMIx takes no second process for a rank.
 TEST(ToolRanks, AreStartedAgainWithMpirun) {
-  if (!has_program("mpirun")) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
+  HEDDLE_NEEDS_PROGRAM("mpirun");
   const LenetJob job(2, 400);
   expect_all_well(job.train("whole"));
   const std::string script = HEDDLE_SOURCE_DIR "/tools/restart_training.sh 3 ", recovery = mpirun + "--enable-recovery -n 2 ";
@@ -117,57 +118,29 @@ TEST(ToolRanks, NeedThePluginThatConnectsThem) {
   EXPECT_TRUE(has(outcome.out, "which takes a plugin that connects processes (gloo.so): ")) << outcome.out;
 }
 
-// A server of its own for a test, which ends with it.
-class RedisServer {
- public:
-  explicit RedisServer(const LenetJob& job) : port_(std::to_string(20000 + ::getpid() % 20000)), process_(::fork()) {
-    if (process_ == 0) {
-      const int none = ::open("/dev/null", O_WRONLY);
-      ::dup2(none, STDOUT_FILENO);
-      ::dup2(none, STDERR_FILENO);
-      ::execlp("redis-server", "redis-server", "--port", port_.c_str(), "--bind", "127.0.0.1", "--save", "", "--dir",
-               job.folder.path().c_str(), nullptr);
-      ::_exit(99);
-    }
-    for (int i = 0; i < 500 && run_command("redis-cli -p " + port_ + " ping").out != "PONG\n"; ++i) ::usleep(10'000);
+// The ranks of a training that meet at a server.
+std::vector<Tool> tools_at(const RedisServer& server, const LenetJob& job, const std::string& run) {
+  std::vector<Tool> all;
+  for (int r = 0; r < job.ranks; ++r) {
+    Words words = job.rank(r, run);
+    *(std::find(words.begin(), words.end(), "--rendezvous") + 1) = server.rendezvous() + "/" + run;
+    all.emplace_back(words);
   }
-  ~RedisServer() { end(); }
-  RedisServer(const RedisServer&) = delete;
-  RedisServer& operator=(const RedisServer&) = delete;
-  void end() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
-    process_ = 0;
-  }
-  // The ranks of a training that meet there.
-  std::vector<Tool> tools(const LenetJob& job, const std::string& run) const {
-    std::vector<Tool> all;
-    for (int r = 0; r < job.ranks; ++r) {
-      Words words = job.rank(r, run);
-      *(std::find(words.begin(), words.end(), "--rendezvous") + 1) = "redis:127.0.0.1:" + port_ + "/" + run;
-      all.emplace_back(words);
-    }
-    return all;
-  }
-
- private:
-  const std::string port_;
-  pid_t process_;
-};
+  return all;
+}
 
 // The server is asked when ranks meet, and when one is lost.
 TEST(ToolRanks, MeetByRedisAndTrainOnWithoutIt) {
-  if (!has_program("redis-server")) GTEST_SKIP() << "there is no redis-server";
+  HEDDLE_NEEDS_PROGRAM("redis-server");
   const LenetJob job(2);
   expect_all_well(job.train("whole"));
-  RedisServer server(job);
-  expect_all_well(run_together(server.tools(job, "one")));
+  RedisServer server;
+  expect_all_well(run_together(tools_at(server, job, "one")));
   EXPECT_EQ(job.learned("one"), job.learned("whole"));
-  std::vector<Tool> tools = server.tools(job, "two");
+  std::vector<Tool> tools = tools_at(server, job, "two");
   tools[1].interrupt(0, [&](const std::string&, pid_t) {
     const bool some = lines_in(job.file("two.jsonl")) >= 5;
-    if (some) server.end();
+    if (some) server.kill();
     return some;
   });
   expect_all_well(run_together(std::move(tools)));
@@ -175,13 +148,13 @@ TEST(ToolRanks, MeetByRedisAndTrainOnWithoutIt) {
 }
 
 TEST(ToolRanks, SayWhenTheServerIsGoneWithARank) {
-  if (!has_program("redis-server")) GTEST_SKIP() << "there is no redis-server";
+  HEDDLE_NEEDS_PROGRAM("redis-server");
   const LenetJob job(2, 1'000'000);
-  RedisServer server(job);
-  std::vector<Tool> tools = server.tools(job, "run");
+  RedisServer server;
+  std::vector<Tool> tools = tools_at(server, job, "run");
   tools[1].interrupt(SIGKILL, [&](const std::string&, pid_t) {
     const bool some = lines_in(job.file("run.jsonl")) >= 20;
-    if (some) server.end();
+    if (some) server.kill();
     return some;
   });
   const std::vector<Outcome> outcomes = run_together(std::move(tools));

@@ -73,13 +73,14 @@ const char* const report_script = R"js(
   };
   const spans = [...svg.querySelectorAll(".span")].map(group => {
     const box = group.querySelector("rect");
-    return {group, box, x: +box.getAttribute("x"), width: +box.getAttribute("width"), name: group.dataset.name, text: group.querySelector("text")};
+    const text = group.querySelector("text");
+    return {group, box, x: +box.getAttribute("x"), width: +box.getAttribute("width"), name: group.dataset.name, text, label: text?.textContent ?? ""};
   });
   // The last parts of a name that have room, as fitting_name() finds them.
   const fitting = (name, room) => {
     if (name.length <= room) return name;
     for (let at = name.search(/[.\/:]/); at >= 0;) {
-      if (at + 3 < name.length && name.length - at - 1 <= room) return name.slice(at + 1);
+      if (at + 3 < name.length && name.length - at <= room) return name.slice(at);
       const next = name.slice(at + 1).search(/[.\/:]/);
       at = next < 0 ? -1 : at + 1 + next;
     }
@@ -95,7 +96,7 @@ const char* const report_script = R"js(
       span.box.setAttribute("x", begin);
       span.box.setAttribute("width", shown);
       span.box.classList.toggle("box", shown > 2);
-      const text = fitting(span.name, Math.floor((shown - 4) / 6.1));
+      const text = zoom === 1 ? span.label : fitting(span.name, Math.floor((shown - 4) / 6.1));
       if (text && !span.text)
         span.text = span.group.appendChild(make("text", {y: +span.box.getAttribute("y") + 14.5, "text-anchor": "middle", class: "on small"}));
       if (!span.text) continue;
