@@ -70,10 +70,18 @@ struct GroupedSum {
   }
 };
 
+bool has_vector_loops(const PoolRule& rule) {
+  return rule.kind != PoolKind::lp || rule.power <= 2;
+}
 // True for floats of up to 32 bits without indices, and powers that have vector loops.
 bool has_channels_last(const heddle_type* x, bool indices, const PoolRule& rule) {
-  return x && (x->dtype == HEDDLE_F32 || in_float_tiles(x->dtype)) && x->rank >= 3 && !indices &&
-         (rule.kind != PoolKind::lp || rule.power <= 2);
+  return x && (x->dtype == HEDDLE_F32 || in_float_tiles(x->dtype)) && x->rank >= 3 && !indices && has_vector_loops(rule);
+}
+// True if one group of a sum takes all taps.
+bool has_few_taps(const Window& window) {
+  int64_t taps = 1;
+  for (const int64_t extent : window.kernel) taps = extent > group_taps ? group_taps + 1 : std::min(group_taps + 1, taps * extent);
+  return taps <= group_taps;
 }
 
 }  // namespace
@@ -107,6 +115,7 @@ Status PoolDriver::prepare(PrepareContext& context) {
     context.set_tiles(0);
     return {};
   }
+  in_lines_ = x.dtype == HEDDLE_F32 && !context.output(1) && has_vector_loops(rule_) && has_few_taps(window_);
   const int64_t pixels = x.dims[0] * window_.output_count();
   channel_block_ = pixels < max_tiles ? std::min(channels_, channels_per_unit) : channels_;
   // One row of sums, in f32 until they are rounded.
@@ -150,16 +159,25 @@ void PoolDriver::run_channels_last(const RunContext& context, int64_t first, int
   auto* sums = in_float_tiles(dtype_) ? thread_scratch<float>(context) : nullptr;
   const auto width = static_cast<int64_t>(byte_width(dtype_));
   const int64_t blocks = (channels_ + channel_block_ - 1) / channel_block_;
-  const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
+  const int64_t output_pixels = window_.output_count(), image_bytes = window_.input_count() * channels_ * width;
   PoolWindow window(window_);
+  int64_t pixel = first / blocks, channel = first % blocks * channel_block_;
+  const char* image = x + pixel / output_pixels * image_bytes;
+  int64_t left = output_pixels - pixel % output_pixels;  // in the image
+  window.move_to(pixel % output_pixels);
   for (int64_t unit = first; unit < last && !poll.stopped(); ++unit) {
-    const int64_t pixel = unit / blocks, channel = unit % blocks * channel_block_;
     const int64_t channels = std::min(channel_block_, channels_ - channel);
     const int64_t at = pixel * channels_ + channel;
-    const char* image = x + (pixel / output_pixels * input_pixels * channels_ + channel) * width;
-    window.move_to(pixel % output_pixels);
-    pool_channels(window, image, channels, sums ? sums : static_cast<float*>(y) + at, poll);
+    pool_channels(window, image + channel * width, channels, sums ? sums : static_cast<float*>(y) + at, poll);
     if (sums) store_floats(sums, dtype_, y, {at, 1, channels, channels});
+    channel += channels;
+    if (channel < channels_) continue;
+    channel = 0;
+    ++pixel;
+    window.move_to_next();
+    if (--left > 0) continue;
+    left = output_pixels;
+    image += image_bytes;
   }
 }
 
@@ -217,12 +235,65 @@ void PoolDriver::run_row_major(const RunContext& context, int64_t first, int64_t
   int64_t* indices = output<int64_t>(context, 1).data;
   const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
   PoolWindow window(window_);
+  window.move_to(first % output_pixels);
+  int64_t plane = first / output_pixels, left = output_pixels - first % output_pixels;
   for (int64_t i = first; i < last && !poll.stopped(); ++i) {
-    const int64_t plane = i / output_pixels;
-    window.move_to(i % output_pixels);
     int64_t best = -1;
     y[i] = pool_one(x + plane * input_pixels, window, &best, poll);
     if (indices) indices[i] = best < 0 ? -1 : plane * input_pixels + storage_index(best);
+    window.move_to_next();
+    if (--left > 0) continue;
+    left = output_pixels;
+    ++plane;
+  }
+}
+
+void PoolDriver::pool_line(const PoolWindow& window, const float* plane, int64_t first, int64_t last, float* y) const {
+  const PoolTable& loops = isa_pooling();
+  const int axis = window_.spatial - 1;
+  const float* rows[group_taps];
+  const int64_t first_tap = first * window_.stride[axis] - window_.pad_begin[axis];
+  PoolLine line = {rows, 0, window_.kernel[axis], window_.dilation[axis], window_.stride[axis], y, last - first};
+  window.for_each_line([&](int64_t input_pixel) { rows[line.row_count++] = plane + input_pixel + first_tap; });
+  auto* combine = rule_.kind == PoolKind::max       ? loops.line.max
+                  : rule_.kind == PoolKind::average ? loops.line.sum
+                  : rule_.power == 1                ? loops.line.sum_absolute
+                                                    : loops.line.sum_squares;
+  combine(line);
+  const double divisor = window.divisor(rule_.count_include_pad);
+  if (rule_.kind == PoolKind::average && divisor > 1) loops.divide(y, line.outputs, static_cast<float>(divisor));
+  if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(y, line.outputs);
+}
+
+// Gives the bits of run_row_major(); outputs whose windows lie inside their line are computed together.
+void PoolDriver::run_lines(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
+  const float* x = input<float>(context, 0).data;
+  float* y = output<float>(context, 0).data;
+  const int axis = window_.spatial - 1;
+  const int64_t columns = window_.output[axis], stride = window_.stride[axis], pad = window_.pad_begin[axis];
+  const int64_t output_pixels = window_.output_count(), input_pixels = window_.input_count();
+  const int64_t room = window_.input[axis] + pad - window_.reach(axis);
+  const int64_t inside_first = std::max<int64_t>(0, (pad + stride - 1) / stride), inside_last = room < 0 ? 0 : room / stride + 1;
+  PoolWindow window(window_);
+  for (int64_t i = first; i < last && !poll.stops(window_.kernel_count() * columns);) {
+    const int64_t pixel = i % output_pixels, column = pixel % columns, end = std::min(columns, column + last - i);
+    const float* plane = x + i / output_pixels * input_pixels;
+    float* line = y + i - column;
+    window.move_to(pixel);
+    int64_t together = std::clamp(inside_first, column, end), rest = std::clamp(inside_last, together, end);
+    if (!window.has_lines()) together = rest = end;
+    const auto one_by_one = [&](int64_t from, int64_t to) {
+      int64_t best = -1;
+      if (from < to) window.move_to(pixel + from - column);
+      for (int64_t at = from; at < to; ++at, window.move_to_next()) line[at] = pool_one(plane, window, &best, poll);
+    };
+    one_by_one(column, together);
+    if (together < rest) {
+      window.move_to(pixel + together - column);
+      pool_line(window, plane, together, rest, line + together);
+    }
+    one_by_one(rest, end);
+    i += end - column;
   }
 }
 
@@ -236,6 +307,10 @@ Status PoolDriver::run(const RunContext& context, int64_t begin, int64_t end) co
     return poll.status();
   }
   const Tiling::Range outputs = tiling_.range(y.element_count, begin, end);
+  if (in_lines_) {
+    run_lines(context, outputs.first, outputs.last, poll);
+    return poll.status();
+  }
   with_dtype(y.dtype, [&](auto tag) { run_row_major<typename decltype(tag)::type>(context, outputs.first, outputs.last, poll); });
   return poll.status();
 }

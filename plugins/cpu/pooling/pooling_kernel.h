@@ -26,6 +26,9 @@ class PoolDriver {
   void pool_channels(const PoolWindow& window, const char* image, int64_t channels, float* y, CancellationPoll& poll) const;
   template <class T>
   void run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
+  void run_lines(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
+  // Computes the outputs [first, last) of a line, whose windows lie inside it; `window` is at the first one.
+  void pool_line(const PoolWindow& window, const float* plane, int64_t first, int64_t last, float* y) const;
   template <class T>
   T pool_one(const T* plane, const PoolWindow& window, int64_t* best, CancellationPoll& poll) const;
   int64_t storage_index(int64_t pixel) const;
@@ -37,6 +40,7 @@ class PoolDriver {
   Tiling tiling_;
   heddle_dtype dtype_ = HEDDLE_F32;
   bool channels_last_ = false;
+  bool in_lines_ = false;                     // row-major: run_lines() instead of run_row_major()
   int64_t channels_ = 0, channel_block_ = 0;  // channels of one unit of work, channels-last
 };
 

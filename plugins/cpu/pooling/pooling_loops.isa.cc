@@ -1,6 +1,6 @@
-// The loops of channels-last pooling, compiled once per instruction set level. See pooling_loops.h.
+// The loops of pooling, compiled once per instruction set level. See pooling_loops.h.
 //
-// Every lane does the same as the row-major loops of pooling_kernel.cc, in the same order: layouts give the same bits.
+// Every lane does the same as pool_one() of pooling_kernel.cc, in the same order: layouts, and outputs at edges, give the same bits.
 #include "pooling/pooling_loops.h"
 
 #include "vector/narrow_loads.h"
@@ -13,7 +13,10 @@ struct Max {
   static V read(V x) {
     return x;
   }
-  static VF combine(VF total, VF x) { return larger(x, total); }
+  template <class V>
+  static V combine(V total, V x) {
+    return larger(x, total);
+  }
 };
 struct Sum {
   template <class V>
@@ -26,7 +29,11 @@ struct Sum {
   }
 };
 struct SumAbsolute : Sum {
-  static VF read(VF x) { return abs(x); }
+  static float read(float x) { return __builtin_fabsf(x); }
+  template <class V>
+  static V read(V x) {
+    return cast_bits<V>(cast_bits<decltype(x > x)>(x) & 0x7fffffff);
+  }
 };
 struct SumSquares : Sum {
   template <class V>
@@ -61,20 +68,67 @@ VF combine_column(const PoolRows& rows, Get get_row) {
 template <class Op, class T>
 void combine_rows(const PoolRows& rows) {
   constexpr int64_t width = lanes<float>;
-  int64_t c = 0;
-  for (; c + width <= rows.channels; c += width) {
-    const VF total = combine_column<Op>(rows, [&](const void* row) { return get<T>(row, c); });
-    store(rows.y + c, rows.first ? total : Op::combine(load<VF>(rows.y + c), total));
-  }
-  const int64_t rest = rows.channels - c;
+  const auto combined = [&](int64_t c) { return combine_column<Op>(rows, [&](const void* row) { return get<T>(row, c); }); };
+  const int64_t rest = rows.channels % width, last = rows.channels - width;
+  // The last vector overlaps the one before it, whose results it must not combine again.
+  const VF before = rest > 0 && last >= 0 && !rows.first ? load<VF>(rows.y + last) : VF{};
+  for (int64_t c = 0; c + width <= rows.channels; c += width)
+    store(rows.y + c, rows.first ? combined(c) : Op::combine(load<VF>(rows.y + c), combined(c)));
   if (rest == 0) return;
-  VF total = combine_column<Op>(rows, [&](const void* row) { return get<T>(row, c, rest); });
-  if (!rows.first) total = Op::combine(get<float>(rows.y, c, rest), total);
-  __builtin_memcpy(rows.y + c, &total, static_cast<size_t>(rest) * sizeof(float));
+  if (last >= 0) return store(rows.y + last, rows.first ? combined(last) : Op::combine(before, combined(last)));
+  VF total = combine_column<Op>(rows, [&](const void* row) { return get<T>(row, 0, rest); });
+  if (!rows.first) total = Op::combine(get<float>(rows.y, 0, rest), total);
+  __builtin_memcpy(rows.y, &total, static_cast<size_t>(rest) * sizeof(float));
 }
 
 template <class T>
 constexpr PoolCombine combine = {combine_rows<Max, T>, combine_rows<Sum, T>, combine_rows<SumAbsolute, T>, combine_rows<SumSquares, T>};
+
+// Every `stride`-th float from p on. With stride 2 a vector reads one float more than it keeps.
+template <class V, int stride, size_t... lane>
+V load_every(const float* p, std::index_sequence<lane...>) {
+  if constexpr (stride == 1 || sizeof...(lane) == 1)
+    return load<V>(p);
+  else
+    return __builtin_shufflevector(load<V>(p), load<V>(p + sizeof...(lane)), (stride * static_cast<int>(lane))...);
+}
+// V: a vector of outputs, or one as a float.
+template <class Op, int stride, class V>
+V combine_windows(const PoolLine& line, int64_t output) {
+  const int64_t first = output * line.stride;
+  const auto get = [&](int64_t row, int64_t tap) {
+    return Op::read(
+        load_every<V, stride>(line.rows[row] + first + tap * line.dilation, std::make_index_sequence<sizeof(V) / sizeof(float)>()));
+  };
+  V total = get(0, 0);
+  for (int64_t tap = 1; tap < line.taps; ++tap) total = Op::combine(total, get(0, tap));
+  for (int64_t row = 1; row < line.row_count; ++row)
+    for (int64_t tap = 0; tap < line.taps; ++tap) total = Op::combine(total, get(row, tap));
+  return total;
+}
+// Computes outputs from `first` on by whole vectors, of which the last may overlap the one before it. Returns the next output.
+template <class Op, int stride, class V>
+int64_t pool_vectors(const PoolLine& line, int64_t first, int64_t last) {
+  constexpr int64_t width = sizeof(V) / sizeof(float);
+  if (last - first < width) return first;
+  for (; first + width <= last; first += width) store(line.y + first, combine_windows<Op, stride, V>(line, first));
+  if (first < last) store(line.y + last - width, combine_windows<Op, stride, V>(line, last - width));
+  return last;
+}
+template <class Op, int stride>
+int64_t pool_neighbours(const PoolLine& line, int64_t last) {
+  int64_t next = pool_vectors<Op, stride, VF>(line, 0, last);
+  if constexpr (vector_bytes > 32) next = pool_vectors<Op, stride, VectorOf<float, 32>::type>(line, next, last);
+  if constexpr (vector_bytes > 16) next = pool_vectors<Op, stride, VectorOf<float, 16>::type>(line, next, last);
+  return next;
+}
+template <class Op>
+void pool_line(const PoolLine& line) {
+  int64_t next = 0;
+  if (line.stride == 1) next = pool_neighbours<Op, 1>(line, line.outputs);
+  if (line.stride == 2) next = pool_neighbours<Op, 2>(line, line.outputs - 1);
+  for (; next < line.outputs; ++next) line.y[next] = combine_windows<Op, 1, float>(line, next);
+}
 
 void divide(float* y, int64_t channels, float divisor) {
   for (int64_t c = 0; c < channels; ++c) y[c] /= divisor;
@@ -104,6 +158,13 @@ void keep_larger(const float* x, int64_t channels, int32_t position, float* best
 }  // namespace
 
 extern const PoolTable pooling;
-const PoolTable pooling = {combine<float>, combine<Half>, combine<BrainHalf>, divide, square_root, add, keep_larger};
+const PoolTable pooling = {combine<float>,
+                           combine<Half>,
+                           combine<BrainHalf>,
+                           {pool_line<Max>, pool_line<Sum>, pool_line<SumAbsolute>, pool_line<SumSquares>},
+                           divide,
+                           square_root,
+                           add,
+                           keep_larger};
 
 }  // namespace heddle::cpu::HEDDLE_ISA
