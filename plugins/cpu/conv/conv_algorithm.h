@@ -60,6 +60,7 @@ struct ConvRequest {
   const float* weights = nullptr;   // content, when constant
   heddle_dtype dtype = HEDDLE_F32;  // of the net's weights, of which `weights` may be the f32 form
   uint32_t threads = 1;             // the most that a run may have
+  const char* packed_as = "";       // prefix of the names of packed weights, where `weights` are another form of the net's
 };
 
 // oneDNN, one primitive per tile shape.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "conv/conv_gradient.h"
+#include "conv/conv_spread.h"
 #include "conv/depthwise.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
@@ -101,7 +102,8 @@ Status ConvDriver::read_layouts(PrepareContext& context, const ConvProblem& prob
 
 Status ConvDriver::choose_algorithm(PrepareContext& context, const ConvRequest& request) {
   if (problem_.input_channels == 0 || problem_.window.input_count() == 0) return {};
-  if (is_depthwise_3x3(problem_)) return make_depthwise(request, context, &algorithm_);
+  if (is_depthwise(problem_)) return make_depthwise(request, context, &algorithm_);
+  if (is_spread(problem_)) return make_spread(request, context, &algorithm_);
   return make_onednn_conv(request, context, &algorithm_);
 }
 
@@ -149,7 +151,13 @@ bool ConvDriver::divide(double flops, double weight, double bytes) {
   if (window.spatial == 1 && window.output[0] > 2 * columns)
     least = std::max(least, std::min<int64_t>(problem_.batch, columns) * (window.output[0] / columns));
   if (!library_takes(problem_, least)) return false;
-  const int64_t tiles = tiles_for_flops(flops * weight), parts = least > tiles ? 1 : channel_parts(problem_, tiles);
+  const int64_t tiles = tiles_for_flops(flops * weight);
+  if (is_spread(problem_)) {
+    tiling_ = divide_spread(problem_, tiles, least);
+    tile_channels_ = problem_.output_channels;
+    return !tiling_.tiles.empty();
+  }
+  const int64_t parts = least > tiles ? 1 : channel_parts(problem_, tiles);
   const ConvDivision division = window.input_count() == 0 ? ConvDivision::images
                                 : transposed_             ? ConvDivision::transposed
                                                           : ConvDivision::rows;
@@ -193,7 +201,7 @@ Status ConvDriver::prepare(PrepareContext& context) {
   if (context.output(0)->element_count == 0) return {};
   const double flops = flops_of(problem_);
   // Depthwise layers are limited by memory, not arithmetic: count each of their operations five times.
-  const double weight = is_depthwise_3x3(problem_) ? 5.0 : 1.0;
+  const double weight = is_depthwise(problem_) ? 5.0 : 1.0;
   double bytes = static_cast<double>(context.output(0)->byte_size);
   for (uint32_t i = 0; i < 2; ++i) bytes += static_cast<double>(context.input(i)->byte_size);
   context.set_cost_ns(500.0 + flops * weight / flops_per_ns);

@@ -172,8 +172,8 @@ Status OnednnConv::find_packed(const ConvRequest& request, size_t part, const Me
   HEDDLE_PLUGIN_CHECK(describe(dims, strides, &plain));
   if (request.constant_weights) {
     Status packing;
-    const std::string of_part =
-        (problem_.transposed ? "deconv," : "conv,") + std::to_string(request.dtype) + "," + std::to_string(part) + "," + key;
+    const std::string of_part = request.packed_as + std::string(problem_.transposed ? "deconv," : "conv,") + std::to_string(request.dtype) +
+                                "," + std::to_string(part) + "," + key;
     packed->constant = context.prepack(1, of_part, bytes_of(wanted), [&](void* target) {
       packing = copy_once(plain, request.weights + weights_before(part), wanted, target);
     });

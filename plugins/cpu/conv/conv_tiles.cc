@@ -6,7 +6,8 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr size_t max_shapes = 32;  // each needs a primitive
+constexpr size_t max_shapes = 32;                 // each needs a primitive
+constexpr int64_t max_pixels = int64_t{1} << 16;  // of one row, which oneDNN has tables for
 
 bool is_pointwise(const Window& window) {
   for (int i = 0; i < window.spatial; ++i)
@@ -40,7 +41,7 @@ ConvTileShape whole_images(const Window& window, int64_t images) {
 ConvTiling divide_pixels(const Window& window, int64_t batch, int64_t tiles) {
   ConvTiling tiling;
   const int64_t pixels = batch * window.input_count();
-  tiles = std::min(tiles, pixels);
+  tiles = std::min(std::max(tiles, (pixels + max_pixels - 1) / max_pixels), pixels);
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = pixels * t / tiles, count = pixels * (t + 1) / tiles - first;
     ConvTileShape shape;

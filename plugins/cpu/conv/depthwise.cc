@@ -10,10 +10,8 @@
 namespace heddle::cpu {
 namespace {
 
-constexpr int64_t taps = 9;
-
-// Packs [channels, 1, 3, 3] to [9, channels].
-void pack(const float* weights, int64_t channels, float* packed) {
+// Packs [channels, 1, ...] to [taps, channels].
+void pack(const float* weights, int64_t taps, int64_t channels, float* packed) {
   for (int64_t tap = 0; tap < taps; ++tap)
     for (int64_t c = 0; c < channels; ++c) packed[tap * channels + c] = weights[c * taps + tap];
 }
@@ -46,10 +44,10 @@ Status Depthwise::build(const ConvRequest& request, PrepareContext& context) {
   problem_ = request.problem;
   shapes_ = request.tiling.shapes;
   read_clamp(*request.epilogue, request.first_epilogue_op);
-  const uint64_t bytes = static_cast<uint64_t>(taps * problem_.output_channels) * sizeof(float);
+  const uint64_t bytes = static_cast<uint64_t>(problem_.window.kernel_count() * problem_.output_channels) * sizeof(float);
   if (request.constant_weights) {
-    packed_ = static_cast<const float*>(context.prepack(1, "depthwise3x3," + std::to_string(request.dtype), bytes, [&](void* target) {
-      pack(request.weights, problem_.output_channels, static_cast<float*>(target));
+    packed_ = static_cast<const float*>(context.prepack(1, "depthwise," + std::to_string(request.dtype), bytes, [&](void* target) {
+      pack(request.weights, problem_.window.kernel_count(), problem_.output_channels, static_cast<float*>(target));
     }));
     if (!packed_) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
   } else {
@@ -63,20 +61,27 @@ Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, siz
   const ConvTileShape& shape = shapes_[tile.shape];
   const float* weights = packed_;
   if (!weights) {
-    pack(buffers.weights, problem_.output_channels, static_cast<float*>(buffers.scratch));
+    pack(buffers.weights, problem_.window.kernel_count(), problem_.output_channels, static_cast<float*>(buffers.scratch));
     weights = static_cast<const float*>(buffers.scratch);
   }
   DepthwiseTile loops = {};
   loops.weights = weights;
   loops.bias = problem_.has_bias ? buffers.bias : no_bias_.data();
   loops.channels = problem_.output_channels;
-  loops.rows = shape.input[0];
-  loops.columns = shape.input[1];
-  loops.output_rows = shape.output[0];
-  loops.output_columns = shape.output[1];
-  loops.pad_top = shape.pad_begin[0];
-  loops.pad_left = shape.pad_begin[1];
-  loops.stride = problem_.window.stride[0];
+  const Window& window = problem_.window;
+  const int columns = window.spatial - 1;  // their dimension
+  loops.rows = columns > 0 ? shape.input[0] : 1;
+  loops.columns = shape.input[columns];
+  loops.output_rows = columns > 0 ? shape.output[0] : 1;
+  loops.output_columns = shape.output[columns];
+  loops.kernel_rows = columns > 0 ? window.kernel[0] : 1;
+  loops.kernel_columns = window.kernel[columns];
+  loops.row_stride = columns > 0 ? window.stride[0] : 1;
+  loops.column_stride = window.stride[columns];
+  loops.row_dilation = columns > 0 ? window.dilation[0] : 1;
+  loops.column_dilation = window.dilation[columns];
+  loops.pad_top = columns > 0 ? shape.pad_begin[0] : 0;
+  loops.pad_left = shape.pad_begin[columns];
   loops.lower = lower_;
   loops.upper = upper_;
   for (int64_t image = 0; image < shape.images; ++image) {
@@ -90,13 +95,11 @@ Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, siz
 
 }  // namespace
 
-bool is_depthwise_3x3(const ConvProblem& problem) {
+bool is_depthwise(const ConvProblem& problem) {
+  constexpr int64_t max_taps = 1024;  // they are summed one after the other
   const Window& window = problem.window;
-  if (problem.transposed || window.spatial != 2 || problem.groups != problem.input_channels) return false;
-  if (problem.output_channels != problem.input_channels || window.stride[0] != window.stride[1] || window.stride[0] > 2) return false;
-  for (int i = 0; i < 2; ++i)
-    if (window.kernel[i] != 3 || window.dilation[i] != 1) return false;
-  return true;
+  if (problem.transposed || window.spatial > 2 || window.kernel[0] > max_taps || window.kernel_count() > max_taps) return false;
+  return problem.groups > 1 && problem.groups == problem.input_channels && problem.output_channels == problem.input_channels;
 }
 
 Status make_depthwise(const ConvRequest& request, PrepareContext& context, std::unique_ptr<ConvAlgorithm>* algorithm) {

@@ -1,4 +1,4 @@
-// The inner loops of depthwise 3x3 convolutions, one table per instruction set level (isa.h).
+// The inner loops of depthwise convolutions, one table per instruction set level (isa.h).
 #pragma once
 
 #include <stdint.h>
@@ -7,16 +7,17 @@
 
 namespace heddle::cpu {
 
-// One tile; extents in elements, memory channels-last and dense.
+// One tile; extents in elements, memory channels-last and dense. One-dimensional ones have one row.
 struct DepthwiseTile {
   const float* x;        // [rows, columns, channels]
-  const float* weights;  // [9, channels]
+  const float* weights;  // [kernel_rows, kernel_columns, channels]
   const float* bias;     // [channels]
   float* y;              // [output_rows, output_columns, channels]
   int64_t rows, columns, channels;
   int64_t output_rows, output_columns;
+  int64_t kernel_rows, kernel_columns;
+  int64_t row_stride, column_stride, row_dilation, column_dilation;
   int64_t pad_top, pad_left;
-  int64_t stride;      // 1 or 2, both dimensions
   float lower, upper;  // results are clamped
 };
 struct DepthwiseTable {

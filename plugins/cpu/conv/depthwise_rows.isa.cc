@@ -1,7 +1,8 @@
-// The loops of depthwise 3x3 convolutions, compiled once per instruction set level. See depthwise_rows.h.
+// The loops of depthwise convolutions, compiled once per instruction set level. See depthwise_rows.h.
 //
-// For a group of channels the nine taps are held in registers; four neighbouring outputs share what they read. Sums always run over the
-// taps in row order from the bias on, at the edges as inside, so results do not depend on how rows were divided into tiles.
+// For a group of channels the nine taps of a 3x3 kernel are held in registers, and four neighbouring outputs share what they read; of other
+// kernels eight neighbouring outputs share each tap. Sums always run over the taps in row order from the bias on, at the edges as inside,
+// so results do not depend on how rows were divided into tiles.
 #include "conv/depthwise_rows.h"
 
 #include "vector/simd.h"
@@ -145,7 +146,7 @@ void run_group(const DepthwiseTile& tile, const Lines& lines, int64_t channel, f
 }
 
 template <int S>
-void run_tile(const DepthwiseTile& tile) {
+void run_3x3(const DepthwiseTile& tile) {
   for (int64_t r = 0; r < tile.output_rows; ++r) {
     const Lines lines = lines_of<S>(tile, r);
     float* y = tile.y + r * tile.output_columns * tile.channels;
@@ -155,11 +156,110 @@ void run_tile(const DepthwiseTile& tile) {
   }
 }
 
+// Outputs of one row, of any kernel, for one group of channels.
+template <class L>
+struct AnyRow {
+  using V = typename L::type;
+  const DepthwiseTile& tile;
+  const float* x;        // of this group
+  const float* weights;  // of this group
+  float* y;              // the row, at this group
+  int64_t first_row;     // of the window in the input
+  V bias, lower, upper;
+
+  // Computes `width` outputs from `output` on. `inside`: no tap reaches over the left or right edge.
+  template <bool inside, int width>
+  void block(int64_t output) const {
+    V sums[width];
+#pragma GCC unroll 16
+    for (int u = 0; u < width; ++u) sums[u] = bias;
+    const int64_t first_column = output * tile.column_stride - tile.pad_left, apart = tile.column_stride * tile.channels;
+    for (int64_t i = 0; i < tile.kernel_rows; ++i) {
+      const int64_t row = first_row + i * tile.row_dilation;
+      if (row < 0 || row >= tile.rows) continue;
+      for (int64_t j = 0; j < tile.kernel_columns; ++j) {
+        const V tap = L::load_at(weights + (i * tile.kernel_columns + j) * tile.channels);
+        const int64_t column = first_column + j * tile.column_dilation;
+        const float* const source = x + (row * tile.columns + column) * tile.channels;
+#pragma GCC unroll 16
+        for (int u = 0; u < width; ++u) {
+          const int64_t at = column + u * tile.column_stride;
+          if (inside || (at >= 0 && at < tile.columns)) sums[u] = L::multiply_add(L::load_at(source + u * apart), tap, sums[u]);
+        }
+      }
+    }
+#pragma GCC unroll 16
+    for (int u = 0; u < width; ++u) L::store_at(y + (output + u) * tile.channels, L::clamp(sums[u], lower, upper));
+  }
+
+  // Computes the outputs [output, end), some of those before `output` again where a block would reach over the end of the row, and some
+  // after `end`. Returns the next output.
+  int64_t near_edge(int64_t output, int64_t end) const {
+    constexpr int width = 4;
+    while (output < end) {
+      if (tile.output_columns < width) {
+        block<false, 1>(output++);
+        continue;
+      }
+      const int64_t first = output + width <= tile.output_columns ? output : tile.output_columns - width;
+      block<false, width>(first);
+      output = first + width;
+    }
+    return output;
+  }
+
+  // Computes the outputs [output, end); [inside, inside_end) are those whose windows reach over neither edge.
+  void run(int64_t output, int64_t end, int64_t inside, int64_t inside_end) const {
+    constexpr int width = 8;
+    const int64_t last = inside_end < end ? inside_end : end;
+    output = near_edge(output, inside < end ? inside : end);
+    for (; output + width <= last; output += width) block<true, width>(output);
+    if (output < last && last - width >= inside) {
+      block<true, width>(last - width);  // some of them again
+      output = last;
+    }
+    near_edge(output, end);
+  }
+};
+
+template <class L>
+void run_any_group(const DepthwiseTile& tile, int64_t r, int64_t first, int64_t last, int64_t inside, int64_t inside_end, int64_t channel) {
+  const AnyRow<L> row = {tile,
+                         tile.x + channel,
+                         tile.weights + channel,
+                         tile.y + r * tile.output_columns * tile.channels + channel,
+                         r * tile.row_stride - tile.pad_top,
+                         L::load_at(tile.bias + channel) + 0.0f,  // as in run_group()
+                         L::broadcast(tile.lower),
+                         L::broadcast(tile.upper)};
+  row.run(first, last, inside, inside_end);
+}
+
+void run_any(const DepthwiseTile& tile) {
+  constexpr int64_t kept = 1 << 14;  // floats of the input that all groups of channels read before the next ones: they stay in the cache
+  const int64_t fitting = kept / (tile.channels * tile.column_stride), together = fitting < 64 ? 64 : fitting;
+  const int64_t room = tile.columns + tile.pad_left - (tile.kernel_columns - 1) * tile.column_dilation - 1;
+  const int64_t inside = tile.pad_left <= 0 ? 0 : (tile.pad_left + tile.column_stride - 1) / tile.column_stride;
+  const int64_t inside_end = room < 0 ? 0 : room / tile.column_stride + 1;
+  for (int64_t r = 0; r < tile.output_rows; ++r) {
+    for (int64_t first = 0; first < tile.output_columns; first += together) {
+      const int64_t last = first + together < tile.output_columns ? first + together : tile.output_columns;
+      int64_t channel = 0;
+      for (; channel + VectorLanes::count <= tile.channels; channel += VectorLanes::count)
+        run_any_group<VectorLanes>(tile, r, first, last, inside, inside_end, channel);
+      for (; channel < tile.channels; ++channel) run_any_group<OneLane>(tile, r, first, last, inside, inside_end, channel);
+    }
+  }
+}
+
 void run(const DepthwiseTile& tile) {
-  if (tile.stride == 1)
-    run_tile<1>(tile);
+  const bool is_3x3 = tile.kernel_rows == 3 && tile.kernel_columns == 3 && tile.row_dilation == 1 && tile.column_dilation == 1;
+  if (is_3x3 && tile.row_stride == 1 && tile.column_stride == 1)
+    run_3x3<1>(tile);
+  else if (is_3x3 && tile.row_stride == 2 && tile.column_stride == 2)
+    run_3x3<2>(tile);
   else
-    run_tile<2>(tile);
+    run_any(tile);
 }
 
 }  // namespace
