@@ -59,6 +59,14 @@ Shape broadcast_shape(const TypedNet& net, const std::vector<ValueId>& values) {
   return result;
 }
 
+// True if the program ends with a power whose exponent is a number, and does nothing else.
+bool is_power_of_number(const FusedExpression& fused) {
+  if (!fused.fusible || fused.inputs.size() != 1) return false;
+  const std::vector<expression::Instruction>& code = fused.program.code;
+  return code.back().op == expression::Opcode::pow && code[static_cast<size_t>(code.back().a)].op == expression::Opcode::input &&
+         code[static_cast<size_t>(code.back().b)].op == expression::Opcode::constant;
+}
+
 // Visits nodes in program order, so that producers have their fused expressions before readers look for them.
 class PointwiseFusion {
  public:
@@ -208,6 +216,8 @@ void PointwiseFusion::visit(NodeId id) {
   if (!taken.empty()) {
     make_pointwise(id, fused);
     for (const NodeId producer : taken) editor_.remove(producer);
+  } else if (joins_ && is_power_of_number(fused)) {
+    make_pointwise(id, fused);  // whose compiler knows the exponent
   } else if (!KernelCall(editor_.net(), node, editor_.net().device_of(node), 1).find()) {
     if (!is_pointwise_node(node) && !becomes_pointwise(editor_.net(), node)) return;
     if (!fused.fusible) fused = as_it_is(node);

@@ -1,10 +1,12 @@
 // The f32 functions of pointwise programs against libm in double precision: error in ulp over their whole range, and special values.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "operators/layouts/layout_support.h"
 #include "operators/pointwise_support.h"
 
 namespace heddle::testing {
@@ -85,6 +87,24 @@ TEST(Pow, IsLibmsOverPairsAndSpecialValues) {
   const std::vector<float> z = values<float>(*evaluate("pow(x0, x1)", {tensor(shape, x), tensor(shape, y)}));
   for (size_t i = 0; i < x.size(); ++i)
     ASSERT_LE(ulps(z[i], std::pow(double(x[i]), double(y[i]))), 1.0) << x[i] << " ^ " << y[i] << " = " << z[i];
+}
+
+// Powers that are numbers become cheaper operations; those that are not have the bits of these.
+TEST(Pow, ByANumberHasTheBitsOfAPowerThatIsNone) {
+  const std::vector<float> x = samples();
+  const Shape shape{static_cast<int64_t>(x.size())};
+  const Tensor f32 = tensor(shape, x), f64 = tensor(shape, std::vector<double>(x.begin(), x.end()));
+  for (const double exponent : {-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0}) {
+    const std::string by_number = fmt::format("pow(x0, {})", exponent);
+    const Tensor y = evaluate(by_number, {f32});
+    expect_same_bits(y, evaluate("pow(x0, x1)", {f32, tensor(shape, std::vector<float>(x.size(), static_cast<float>(exponent)))}),
+                     by_number);
+    expect_same_bits(evaluate(by_number, {f64}), evaluate("pow(x0, x1)", {f64, tensor(shape, std::vector<double>(x.size(), exponent))}),
+                     by_number);
+    const std::vector<float> found = values<float>(*y);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_LE(ulps(found[i], std::pow(static_cast<double>(x[i]), exponent)), 1.5) << x[i] << " ^ " << exponent << " = " << found[i];
+  }
 }
 
 }  // namespace

@@ -30,6 +30,18 @@ scale: f32[4, 2] = heddle::Pointwise/1(x, row) program="mul(mul(sigmoid(add(x0, 
 )net");
 }
 
+// A program's compiler knows that its exponent is a number, and has products and roots for some; the kernel of Pow reads it each time.
+TEST(FusePointwise, APowerOfANumberBecomesAProgramAlone) {
+  Chain b("power");
+  const ValueId exponent = b.input("exponent", DType::f32, Shape{2});
+  b.output(b.add1("Pow", "cube", {b.x, b.constant_float("three", 3)}));
+  b.output(b.add1("Pow", "any", {b.x, exponent}));
+  EXPECT_EQ(b.fused(), R"net(power(x: f32[4, 2], exponent: f32[2]) -> (cube, any)
+cube: f32[4, 2] = heddle::Pointwise/1(x) program="pow(x0, 3)"
+any: f32[4, 2] = Pow(x, exponent)
+)net");
+}
+
 // They are computed in f32, and rounded where they are stored.
 TEST(FusePointwise, AChainOfNarrowFloatsToo) {
   for (const DType dtype : {DType::f16, DType::bf16}) {

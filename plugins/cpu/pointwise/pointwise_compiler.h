@@ -41,6 +41,7 @@ class Program::Compiler {
   Status lower_constant(double literal, int* value);
   Status lower_operation(Opcode op, const int* operands, int count, int* value);
   bool simplify(Opcode op, const int* operands, int* value);
+  bool simplify_power(int base, double exponent, int* value);
   bool is_constant(int value, float number) const;
   bool is_step(int value, Opcode op) const;
   int beside(int value, Opcode op, float number) const;

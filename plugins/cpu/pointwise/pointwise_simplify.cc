@@ -7,7 +7,24 @@
 
 namespace heddle::cpu {
 
-// pow itself gives x and x * x for powers of 1 and 2.
+// pow itself gives the results of these operations for powers of -1, -1/2, 1/2, 1, 2 and 3.
+bool Program::Compiler::simplify_power(int base, double exponent, int* value) {
+  const auto product = [&](int a, int b) {
+    const int operands[] = {a, b};
+    return lower_operation(Opcode::mul, operands, 2, value).ok();
+  };
+  if (exponent == 1) *value = base;
+  if (exponent == 1) return true;
+  if (exponent == 2) return product(base, base);
+  if (exponent == 3) return product(base, base) && product(*value, base);
+  const InstructionFunction root = set_->extensions[half_power];
+  if (!root || (exponent != 0.5 && exponent != -0.5 && exponent != -1)) return false;
+  *value = exponent == -1 ? base : add_step(root, &base, 1, 0.3);
+  if (exponent == 0.5) return true;
+  const int below = *value;
+  return lower_operation(Opcode::reciprocal, &below, 1, value).ok();
+}
+
 bool Program::Compiler::simplify(Opcode op, const int* operands, int* value) {
   double number = 0;
   if (op == Opcode::select && constant_value(operands[0], &number)) {
@@ -16,15 +33,7 @@ bool Program::Compiler::simplify(Opcode op, const int* operands, int* value) {
   }
   if (op == Opcode::mul) return match_gelu(operands, value);
   if (op != Opcode::pow || !constant_value(operands[1], &number)) return false;
-  if (number == 1) {
-    *value = operands[0];
-    return true;
-  }
-  if (number == 2) {
-    const int square[] = {operands[0], operands[0]};
-    return lower_operation(Opcode::mul, square, 2, value).ok();
-  }
-  return false;
+  return simplify_power(operands[0], number, value);
 }
 
 bool Program::Compiler::is_constant(int value, float number) const {

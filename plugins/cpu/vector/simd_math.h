@@ -154,14 +154,19 @@ static inline VD log_double(VD x) {
   const Split s = split(x);
   return log_series(s.mantissa - 1.0, s.mantissa + 1.0, s.exponent);
 }
+// x to the power of 1/2: the square root, but never -0, and infinity of either infinity.
+template <class V>
+static inline V root_power(V x) {
+  return x == -__builtin_inf() ? -x : sqrt(x) + 0;
+}
 static inline VD pow_double(VD x, VD y) {
   VD t = y * log_double(x);
   t = t > 200.0 ? splat<VD>(200.0) : (t < -200.0 ? splat<VD>(-200.0) : t);
   return exp_series(t);
 }
 // Lanes where x is not positive and finite or y not finite go through libm. Each lane is computed on its own: an element's value must not
-// depend on those that happen to be computed with it. Powers of 1 and 2 give the results that the compiler of programs uses where y is a
-// constant.
+// depend on those that happen to be computed with it. The powers for which the compiler of programs has cheaper operations, where y is a
+// constant, give the results of these.
 static inline VF pow(VF x, VF y) {
   const float largest = 3.40282347e38f;
   const VI odd = ~((x > 0.0f) & (x <= largest) & (abs(y) <= largest));
@@ -170,7 +175,12 @@ static inline VF pow(VF x, VF y) {
   if (any(odd))
     for (int i = 0; i < lanes<float>; ++i)
       if (odd[i]) r[i] = __builtin_powf(x[i], y[i]);
+  const VF root = root_power(x);
+  r = y == 3.0f ? x * x * x : r;
   r = y == 2.0f ? x * x : r;
+  r = y == 0.5f ? root : r;
+  r = y == -0.5f ? 1.0f / root : r;
+  r = y == -1.0f ? 1.0f / x : r;
   return y == 1.0f ? x : r;
 }
 
