@@ -50,11 +50,12 @@ void recurrent_cost(CostContext& context) {
                     (static_cast<double>(s.inputs) + n));
 }
 
-// Packs R, `gates` matrices of n rows, with its rows as columns; each gate begins a new panel. `poll`: may be null.
+// Packs W or R, `gates` matrices of n rows of `depth` elements, with its rows as columns; each gate begins a new panel. `poll`: may be
+// null.
 template <class T>
-void pack_gates(const T* r, int64_t gates, int64_t n, T* panels, CancellationPoll* poll) {
-  const int64_t each = padded<T>(n) * n;
-  for (int64_t gate = 0; gate < gates; ++gate) pack_panels(r + gate * n * n, 1, n, n, n, panels + gate * each, poll);
+void pack_gates(const T* weights, int64_t gates, int64_t n, int64_t depth, T* panels, CancellationPoll* poll) {
+  const int64_t each = padded<T>(n) * depth;
+  for (int64_t gate = 0; gate < gates; ++gate) pack_panels(weights + gate * n * depth, 1, depth, n, depth, panels + gate * each, poll);
 }
 
 // Writes both biases of a direction (or null) to a row of all gates, as they are added to the sums. With linear_before_reset, GRU's bias of
@@ -121,10 +122,10 @@ class Recurrent {
   // Steps whose rows of X are multiplied together.
   static int64_t steps_at_once(int64_t entries) { return std::max(int64_t{1}, max_rows / std::max(int64_t{1}, entries)); }
 
-  // Elements of the panels of one direction's R.
+  // Elements of the panels of one direction's R (`depth`: hidden) or W (inputs).
   template <class T>
-  int64_t panels_of_r() const {
-    return CellKind::gates * padded<T>(shape_.hidden) * shape_.hidden;
+  int64_t panels_of(int64_t depth) const {
+    return CellKind::gates * padded<T>(shape_.hidden) * depth;
   }
   template <class T>
   Places places() const {
@@ -132,28 +133,34 @@ class Recurrent {
     // Rows of X, for any number of entries that go through the steps together.
     const int64_t rows = entries == 0 ? 0 : shape_.times > max_rows / entries ? max_rows : shape_.times * entries;
     Places at = {};
-    at.panel = packed_ ? 0 : panels_of_r<T>();
-    at.bias = at.panel + (width > 0 ? recurrent_loops<T>().panel_columns * std::min(max_depth, shape_.inputs) : 0);
+    at.panel = packed_r_ ? 0 : panels_of<T>(shape_.hidden);
+    at.bias = at.panel + (width > 0 && !packed_w_ ? recurrent_loops<T>().panel_columns * std::min(max_depth, shape_.inputs) : 0);
     at.sums = at.bias + (CellKind::gates + 1) * width;
     at.values = at.sums + rows * CellKind::gates * width;
     at.states = at.values + (CellKind::has_hidden_part ? entries : 1) * CellKind::gates * width;
     at.end = at.states + 2 * entries * width;
     return at;
   }
+  // Packs the weights of an input that is constant; *packed is null where it is none.
+  template <class T>
+  Status prepack(PrepareContext& context, uint32_t port, int64_t depth, const void** packed) {
+    const int64_t each = panels_of<T>(depth);
+    *packed = nullptr;
+    if (!context.is_constant(port) || each == 0) return {};
+    const auto* const weights = static_cast<const T*>(context.input(port)->data);
+    *packed = context.prepack(port, "gates in panels of " + std::to_string(recurrent_loops<T>().panel_columns),
+                              static_cast<uint64_t>(shape_.directions * each) * sizeof(T), [&](void* target) {
+                                for (int64_t d = 0; d < shape_.directions; ++d)
+                                  pack_gates(weights + d * CellKind::gates * shape_.hidden * depth, CellKind::gates, shape_.hidden, depth,
+                                             static_cast<T*>(target) + d * each, nullptr);
+                              });
+    if (!*packed) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
+    return {};
+  }
   template <class T>
   Status prepare_for(PrepareContext& context) {
-    packed_ = nullptr;
-    if (context.is_constant(port_r) && panels_of_r<T>() > 0) {
-      const int64_t each = panels_of_r<T>();
-      const auto* const r = static_cast<const T*>(context.input(port_r)->data);
-      packed_ = context.prepack(port_r, "gates in panels of " + std::to_string(recurrent_loops<T>().panel_columns),
-                                static_cast<uint64_t>(shape_.directions * each) * sizeof(T), [&](void* target) {
-                                  for (int64_t d = 0; d < shape_.directions; ++d)
-                                    pack_gates(r + d * CellKind::gates * shape_.hidden * shape_.hidden, CellKind::gates, shape_.hidden,
-                                               static_cast<T*>(target) + d * each, nullptr);
-                                });
-      if (!packed_) return {HEDDLE_ERROR_OUT_OF_MEMORY, "no memory for packed weights"};
-    }
+    HEDDLE_PLUGIN_CHECK(prepack<T>(context, port_r, shape_.hidden, &packed_r_));
+    HEDDLE_PLUGIN_CHECK(prepack<T>(context, port_w, shape_.inputs, &packed_w_));
     context.set_scratch(0, static_cast<uint64_t>(places<T>().end) * sizeof(T));
     return {};
   }
@@ -164,7 +171,7 @@ class Recurrent {
     CancellationPoll poll(context);
     const int64_t n = shape_.hidden, rows = CellKind::gates * n, width = padded<T>(n);
     Cell<T> cell = {activations_.data() + static_cast<size_t>(d) * (activations_.size() / static_cast<size_t>(shape_.directions)),
-                    packed_ ? static_cast<const T*>(packed_) + d * panels_of_r<T>() : memory + at.r,
+                    packed_r_ ? static_cast<const T*>(packed_r_) + d * panels_of<T>(n) : memory + at.r,
                     nullptr,
                     data_of<T>(context, port_p),
                     n,
@@ -172,7 +179,7 @@ class Recurrent {
                     static_cast<T>(clip_),
                     variant_,
                     &poll};
-    if (!packed_) pack_gates(data_of<T>(context, port_r) + d * rows * n, CellKind::gates, n, memory + at.r, &poll);
+    if (!packed_r_) pack_gates(data_of<T>(context, port_r) + d * rows * n, CellKind::gates, n, n, memory + at.r, &poll);
     if (cell.peepholes) cell.peepholes += d * 3 * n;
     const T* bias = data_of<T>(context, port_b);
     spread_bias<CellKind>(bias ? bias + d * 2 * rows : nullptr, &cell, memory + at.bias);
@@ -271,8 +278,13 @@ class Recurrent {
         for (int64_t k = 0; k < inputs; k += max_depth) {
           const int64_t depth = std::min(max_depth, inputs - k), columns = std::min(loops.panel_columns, n - column);
           if (cell.poll->stops((static_cast<int64_t>(rows) / 16 + 1) * depth * loops.panel_columns)) return;
-          pack_panel(w + (gate * n + column) * inputs + k, 1, inputs, columns, depth, memory + at.panel);
-          loops.multiply(x.data(), k, sums.data(), gate * cell.width + column, static_cast<int64_t>(rows), depth, memory + at.panel, true);
+          const T* panel = memory + at.panel;
+          if (packed_w_)
+            panel = static_cast<const T*>(packed_w_) + d * panels_of<T>(inputs) + (gate * cell.width + column) * inputs +
+                    k * loops.panel_columns;
+          else
+            pack_panel(w + (gate * n + column) * inputs + k, 1, inputs, columns, depth, memory + at.panel);
+          loops.multiply(x.data(), k, sums.data(), gate * cell.width + column, static_cast<int64_t>(rows), depth, panel, true);
         }
   }
 
@@ -280,7 +292,8 @@ class Recurrent {
   bool backward_ = false, variant_ = false;
   double clip_ = 0;
   std::vector<RecurrentActivation> activations_;
-  const void* packed_ = nullptr;  // R of all directions, where it is constant; owned by the host
+  const void* packed_r_ = nullptr;  // R of all directions, where it is constant; owned by the host
+  const void* packed_w_ = nullptr;  // and W
   RecurrentTiling tiling_;
 };
 

@@ -14,7 +14,7 @@
 namespace heddle::cpu {
 
 // Tiles of batch entries, those of the second direction after those of the first. Entries of one tile share the reads of R in each step, so
-// a tile has several where there are enough for two tiles.
+// a tile has several where there are enough for two tiles. Directions share nothing: each has a tile of its own at least.
 class RecurrentTiling {
  public:
   // `products`: multiplications of the whole layer.
@@ -23,7 +23,7 @@ class RecurrentTiling {
     constexpr double products_worth_a_tile = 1 << 17, products_per_ns = 24;
     const int64_t units = shape.directions * shape.batches, entries = std::clamp(units / 2, few, many);
     const double worth = std::min(products / products_worth_a_tile, static_cast<double>(max_tiles));
-    const int64_t tuned = std::min(units / entries, static_cast<int64_t>(worth));
+    const int64_t tuned = std::min(std::max(units / entries, std::min<int64_t>(shape.directions, units)), static_cast<int64_t>(worth));
     tiles_ = std::max({int64_t{1}, tuned, std::min(units, operators::min_tiles(2 * products, 0))});
     context.set_tiles(tiles_);
     context.set_cost_ns(100 + products / products_per_ns);
