@@ -10,16 +10,11 @@ namespace {
 constexpr int64_t width = lanes<float>;
 constexpr int64_t at_once = 2;  // vectors of channels: the sums of more exceed the first cache
 
-VF first_of(const float* x, int64_t count) {
-  VF v = {};
-  __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
-  return v;
-}
 VF part_of(const float* x, int64_t count) {
-  return count == width ? load<VF>(x) : first_of(x, count);
+  return count == width ? load<VF>(x) : load_part(x, count, VF{});
 }
 void put(float* y, int64_t count, VF v) {
-  __builtin_memcpy(y, &v, static_cast<size_t>(count) * sizeof(float));
+  count == width ? store(y, v) : store_part(y, v, count);
 }
 
 // A row is summed in four accumulators, each lane of which adds every 4 * width-th element: here each lane of each has a vector of

@@ -9,13 +9,8 @@ namespace {
 constexpr int64_t width = lanes<float>;
 constexpr int64_t gradient_stretch = 4096;  // summed in f32 before it goes into a double
 
-VF first_of(const float* x, int64_t count, float filler) {
-  VF v = splat<VF>(filler);
-  __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
-  return v;
-}
 VF part_of(const float* x, int64_t count) {
-  return count == width ? load<VF>(x) : first_of(x, count, 0);
+  return count == width ? load<VF>(x) : load_part(x, count, VF{});
 }
 
 struct Sums {
@@ -39,7 +34,7 @@ void sum_products(const float* x, int64_t count, float shift, Value value, doubl
     for (; i + 4 * width <= end; i += 4 * width)
       for (int k = 0; k < 4; ++k) a[k].add(value(i + k * width, width), load<VF>(x + i + k * width) - s);
     for (; i + width <= end; i += width) a[0].add(value(i, width), load<VF>(x + i) - s);
-    if (i < end) a[1].add(value(i, end - i), first_of(x + i, end - i, shift) - s);
+    if (i < end) a[1].add(value(i, end - i), load_part(x + i, end - i, splat<VF>(shift)) - s);
     a[0].join(a[1]);
     a[2].join(a[3]);
     a[0].join(a[2]);
@@ -66,7 +61,7 @@ void apply(const float* x, const float* dy, const float* scale, float* dx, int64
     if (n == width)
       store(dx + i, r);
     else
-      __builtin_memcpy(dx + i, &r, static_cast<size_t>(n) * sizeof(float));
+      store_part(dx + i, r, n);
   }
 }
 
@@ -83,7 +78,7 @@ void add_row(const float* x, const float* dy, int64_t count, float shift, float 
     store(scales + i + half, load<VD>(scales + i + half) + of_scale.high);
   }
   if (i == count) return;
-  const VF g = part_of(dy + i, count - i), p = g * fma(first_of(x + i, count - i, shift) - s, f, c);
+  const VF g = part_of(dy + i, count - i), p = g * fma(load_part(x + i, count - i, splat<VF>(shift)) - s, f, c);
   for (int64_t k = 0; i + k < count; ++k) {
     biases[i + k] += static_cast<double>(g[k]);
     scales[i + k] += static_cast<double>(p[k]);

@@ -9,12 +9,6 @@ namespace {
 constexpr int64_t n = lanes<float>;
 constexpr int64_t stretch = 4096;  // summed in f32 before it goes into a double
 
-VF load_part(const float* x, int64_t count, float filler) {
-  VF v = splat<VF>(filler);
-  __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
-  return v;
-}
-
 // Sums over all elements in four interleaved accumulators. Missing elements of the last vector are `filler`, which adds nothing.
 template <class Sums>
 void sum_over(const float* x, int64_t count, float filler, const Sums& start, double* totals) {
@@ -25,7 +19,7 @@ void sum_over(const float* x, int64_t count, float filler, const Sums& start, do
     for (; i + 4 * n <= end; i += 4 * n)
       for (int k = 0; k < 4; ++k) a[k].add(load<VF>(x + i + k * n));
     for (; i + n <= end; i += n) a[0].add(load<VF>(x + i));
-    if (i < end) a[1].add(load_part(x + i, end - i, filler));
+    if (i < end) a[1].add(load_part(x + i, end - i, splat<VF>(filler)));
     a[0].join(a[1]);
     a[2].join(a[3]);
     a[0].join(a[2]);
@@ -81,13 +75,10 @@ template <class F>
 void each(const float* x, float* y, int64_t count, F f) {
   int64_t i = 0;
   for (; i + n <= count; i += n) store(y + i, f(load<VF>(x + i), i, n));
-  if (i < count) {
-    const VF r = f(load_part(x + i, count - i, 0), i, count - i);
-    __builtin_memcpy(y + i, &r, static_cast<size_t>(count - i) * sizeof(float));
-  }
+  if (i < count) store_part(y + i, f(load_part(x + i, count - i, VF{}), i, count - i), count - i);
 }
 VF get(const float* x, int64_t i, int64_t count) {
-  return count == n ? load<VF>(x + i) : load_part(x + i, count, 0);
+  return count == n ? load<VF>(x + i) : load_part(x + i, count, VF{});
 }
 
 void apply(const float* x, float* y, int64_t count, float shift, float factor, float offset, const float* scale, const float* bias) {

@@ -105,17 +105,6 @@ constexpr InstructionSet make_f32() {
   return set;
 }
 
-// The powers that the compiler of programs replaces give the results of what replaces them, as those of pow() do.
-double power(double a, double b) {
-  if (b == 1) return a;
-  if (b == 2) return a * a;
-  if (b == 3) return a * a * a;
-  if (b == -1) return 1 / a;
-  if (b != 0.5 && b != -0.5) return __builtin_pow(a, b);
-  const double root = a == -__builtin_inf() ? -a : __builtin_sqrt(a) + 0;
-  return b > 0 ? root : 1 / root;
-}
-
 constexpr InstructionSet make_f64() {
   InstructionSet set = {};
   add_arithmetic<VD>(set);
@@ -129,8 +118,7 @@ constexpr InstructionSet make_f64() {
   HEDDLE_EACH1(sin, double, __builtin_sin(a))
   HEDDLE_EACH1(cos, double, __builtin_cos(a))
   HEDDLE_EACH1(tan, double, __builtin_tan(a))
-  HEDDLE_EACH2(pow, double, power(a, b))
-  HEDDLE_EXTENSION1(half_power, VD, root_power(a))
+  HEDDLE_EACH2(pow, double, b == 1 ? a : (b == 2 ? a * a : __builtin_pow(a, b)))
   HEDDLE_EACH2(mod, double, floored_remainder(a, b))
   HEDDLE_EACH2(fmod, double, __builtin_fmod(a, b))
   HEDDLE_EACH1(asin, double, __builtin_asin(a))

@@ -34,7 +34,7 @@ enum Extension : uint8_t {
   wrap_u8,
   wrap_u16,
   wrap_u32,
-  half_power,  // x to the power of 1/2; only sets of floats have it
+  half_power,  // x to the power of 1/2; only the set of f32, whose pow knows roots, cubes and reciprocals, has it
   gelu_value,
   gelu_last = gelu_value + 5,
   extension_count

@@ -7,7 +7,7 @@
 
 namespace heddle::cpu {
 
-// pow itself gives the results of these operations for powers of -1, -1/2, 1/2, 1, 2 and 3.
+// pow itself gives the results of these operations: of all types for powers of 1 and 2, of f32 also for -1, -1/2, 1/2 and 3.
 bool Program::Compiler::simplify_power(int base, double exponent, int* value) {
   const auto product = [&](int a, int b) {
     const int operands[] = {a, b};
@@ -16,8 +16,8 @@ bool Program::Compiler::simplify_power(int base, double exponent, int* value) {
   if (exponent == 1) *value = base;
   if (exponent == 1) return true;
   if (exponent == 2) return product(base, base);
-  if (exponent == 3) return product(base, base) && product(*value, base);
   const InstructionFunction root = set_->extensions[half_power];
+  if (root && exponent == 3) return product(base, base) && product(*value, base);
   if (!root || (exponent != 0.5 && exponent != -0.5 && exponent != -1)) return false;
   *value = exponent == -1 ? base : add_step(root, &base, 1, 0.3);
   if (exponent == 0.5) return true;

@@ -53,9 +53,14 @@ VF get(const void* row, int64_t channel) {
 }
 template <class T>
 VF get(const void* row, int64_t channel, int64_t count) {
-  T padded[lanes<float>] = {};
-  __builtin_memcpy(padded, static_cast<const T*>(row) + channel, static_cast<size_t>(count) * sizeof(T));
-  return get<T>(padded, 0);
+  const T* x = static_cast<const T*>(row) + channel;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return load_part(x, count, VF{});
+  } else {
+    T padded[lanes<float>] = {};
+    __builtin_memcpy(padded, x, static_cast<size_t>(count) * sizeof(T));
+    return get<T>(padded, 0);
+  }
 }
 
 template <class Op, class Get>
@@ -78,7 +83,7 @@ void combine_rows(const PoolRows& rows) {
   if (last >= 0) return store(rows.y + last, rows.first ? combined(last) : Op::combine(before, combined(last)));
   VF total = combine_column<Op>(rows, [&](const void* row) { return get<T>(row, 0, rest); });
   if (!rows.first) total = Op::combine(get<float>(rows.y, 0, rest), total);
-  __builtin_memcpy(rows.y, &total, static_cast<size_t>(rest) * sizeof(float));
+  store_part(rows.y, total, rest);
 }
 
 template <class T>

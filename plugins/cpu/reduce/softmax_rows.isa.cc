@@ -8,16 +8,6 @@ namespace {
 
 constexpr int64_t n = lanes<float>;
 
-// The remainder of a row as a whole vector: missing lanes repeat `filler`.
-VF load_part(const float* x, int64_t count, float filler) {
-  VF v = splat<VF>(filler);
-  __builtin_memcpy(&v, x, static_cast<size_t>(count) * sizeof(float));
-  return v;
-}
-void store_part(float* y, VF v, int64_t count) {
-  __builtin_memcpy(y, &v, static_cast<size_t>(count) * sizeof(float));
-}
-
 float largest(const float* x, int64_t count) {
   constexpr float lowest = -__builtin_inff();
   VF a[4] = {splat<VF>(lowest), splat<VF>(lowest), splat<VF>(lowest), splat<VF>(lowest)};
@@ -25,7 +15,7 @@ float largest(const float* x, int64_t count) {
   for (; i + 4 * n <= count; i += 4 * n)
     for (int k = 0; k < 4; ++k) a[k] = larger(a[k], load<VF>(x + i + k * n));
   for (; i + n <= count; i += n) a[0] = larger(a[0], load<VF>(x + i));
-  if (i < count) a[1] = larger(a[1], load_part(x + i, count - i, lowest));
+  if (i < count) a[1] = larger(a[1], load_part(x + i, count - i, splat<VF>(lowest)));
   const VF m = larger(larger(a[0], a[1]), larger(a[2], a[3]));
   return largest_lane(m);
 }
@@ -47,9 +37,11 @@ float exponentials(const float* x, float* y, int64_t count, float shift) {
     sum[0] += e;
   }
   if (i < count) {
-    const VF e = exp(load_part(x + i, count - i, -__builtin_inff()) - s);
+    const VF e = exp(load_part(x + i, count - i, splat<VF>(-__builtin_inff())) - s);
     if (y) store_part(y + i, e, count - i);
-    sum[1] += load_part(reinterpret_cast<const float*>(&e), count - i, 0);
+    float kept[n];
+    store(kept, e);
+    sum[1] += load_part(kept, count - i, VF{});
   }
   return sum_lanes(sum[0] + sum[1]);
 }
@@ -58,7 +50,7 @@ void plain_row(const float* x, float* y, int64_t count) {
   const float scale = 1.0f / exponentials(x, y, count, largest(x, count));
   int64_t i = 0;
   for (; i + n <= count; i += n) store(y + i, load<VF>(y + i) * scale);
-  for (; i < count; ++i) y[i] *= scale;
+  if (i < count) store_part(y + i, load_part(y + i, count - i, VF{}) * scale, count - i);
 }
 
 void log_row(const float* x, float* y, int64_t count) {
@@ -66,7 +58,7 @@ void log_row(const float* x, float* y, int64_t count) {
   const float log_sum = __builtin_logf(exponentials(x, nullptr, count, shift));
   int64_t i = 0;
   for (; i + n <= count; i += n) store(y + i, load<VF>(x + i) - shift - log_sum);
-  for (; i < count; ++i) y[i] = x[i] - shift - log_sum;
+  if (i < count) store_part(y + i, load_part(x + i, count - i, VF{}) - shift - log_sum, count - i);
 }
 
 void hard_row(const float* x, float* y, int64_t count) {
@@ -85,7 +77,7 @@ void for_columns(int64_t columns, F f) {
   for (int64_t c = 0; c < columns; c += n) f(c, columns - c < n ? columns - c : n);
 }
 VF get(const float* x, int64_t count) {
-  return count == n ? load<VF>(x) : load_part(x, count, 0);
+  return count == n ? load<VF>(x) : load_part(x, count, VF{});
 }
 void put(float* y, VF v, int64_t count) {
   count == n ? store(y, v) : store_part(y, v, count);

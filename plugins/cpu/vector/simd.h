@@ -79,6 +79,32 @@ static inline To cast_bits(From v) {
   static_assert(sizeof(To) == sizeof(From));
   return (To)v;
 }
+// The first `count` lanes, fewer than a vector has, from memory of which no more is read; the others are those of `filler`.
+static inline VF load_part(const float* p, int64_t count, VF filler) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_mask_loadu_ps((__m512)filler, static_cast<__mmask16>((1u << count) - 1), p);
+#elif defined(__AVX2__)
+  const __m256i wanted = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  return (VF)_mm256_blendv_ps((__m256)filler, _mm256_maskload_ps(p, wanted), _mm256_castsi256_ps(wanted));
+#else
+  for (int i = 0; i < 3; ++i)
+    if (i < count) filler[i] = p[i];
+  return filler;
+#endif
+}
+// Writes the first `count` lanes, fewer than a vector has.
+static inline void store_part(float* p, VF v, int64_t count) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), (__m512)v);
+#elif defined(__AVX2__)
+  _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+                      (__m256)v);
+#else
+  for (int i = 0; i < 3; ++i)
+    if (i < count) p[i] = v[i];
+#endif
+}
+
 // The same number in all lanes. Uses a list, from which GCC makes one broadcast: setting lanes one by one gives a chain of inserts.
 template <class V, class T, size_t... lane>
 static inline V splat_lanes(T value, std::index_sequence<lane...>) {

@@ -44,8 +44,12 @@ static inline VF exp_limited(VF x) {
   return y * power_of_two(half) * power_of_two(n - half);
 #endif
 }
+// A result that is too small becomes 0 by a choice: an operation that underflows takes a hundred times as long, and the masks of attention
+// make many of them.
 static inline VF exp(VF x) {
-  return exp_limited<false>(larger_or_second(splat<VF>(-104.0f), smaller_or_second(splat<VF>(89.0f), x)));  // NaN stays
+  const VI gone = x < -104.0f;
+  const VF y = exp_limited<false>(gone ? splat<VF>(0.0f) : smaller_or_second(splat<VF>(89.0f), x));  // NaN stays
+  return gone ? splat<VF>(0.0f) : y;
 }
 
 static inline VF log(VF x) {
@@ -71,7 +75,7 @@ static inline VF log(VF x) {
 // 1 / (1 + exp(-x)), relative accuracy for both signs.
 static inline VF sigmoid(VF x) {
   const VF below = cast_bits<VF>(cast_bits<VI>(x) | static_cast<int32_t>(0x80000000));  // -|x|
-  const VF e = exp_limited<false>(larger_or_second(splat<VF>(-104.0f), below));
+  const VF e = exp(below);
   const VF numerator = x < 0.0f ? e : splat<VF>(1.0f);
   return numerator / (e + 1.0f);
 }
