@@ -200,8 +200,8 @@ Status ConvDriver::prepare(PrepareContext& context) {
   context.set_tiles(0);
   if (context.output(0)->element_count == 0) return {};
   const double flops = flops_of(problem_);
-  // Depthwise layers are limited by memory, not arithmetic: count each of their operations five times.
-  const double weight = is_depthwise(problem_) ? 5.0 : 1.0;
+  // Depthwise layers are limited by memory, not arithmetic: count each of their operations eight times.
+  const double weight = is_depthwise(problem_) ? 8.0 : 1.0;
   double bytes = static_cast<double>(context.output(0)->byte_size);
   for (uint32_t i = 0; i < 2; ++i) bytes += static_cast<double>(context.input(i)->byte_size);
   context.set_cost_ns(500.0 + flops * weight / flops_per_ns);

@@ -145,14 +145,23 @@ void run_group(const DepthwiseTile& tile, const Lines& lines, int64_t channel, f
   row.run(y + channel, tile.output_columns);
 }
 
+// Calls f(lanes, channel) for groups of channels that are all of them. The last vector may overlap the one before it, and computes the
+// same.
+template <class F>
+void for_each_group(int64_t channels, F f) {
+  int64_t channel = 0;
+  for (; channel + VectorLanes::count <= channels; channel += VectorLanes::count) f(VectorLanes(), channel);
+  if (channel == channels) return;
+  if (channels >= VectorLanes::count) return f(VectorLanes(), channels - VectorLanes::count);
+  for (; channel < channels; ++channel) f(OneLane(), channel);
+}
+
 template <int S>
 void run_3x3(const DepthwiseTile& tile) {
   for (int64_t r = 0; r < tile.output_rows; ++r) {
     const Lines lines = lines_of<S>(tile, r);
     float* y = tile.y + r * tile.output_columns * tile.channels;
-    int64_t channel = 0;
-    for (; channel + VectorLanes::count <= tile.channels; channel += VectorLanes::count) run_group<VectorLanes, S>(tile, lines, channel, y);
-    for (; channel < tile.channels; ++channel) run_group<OneLane, S>(tile, lines, channel, y);
+    for_each_group(tile.channels, [&](auto lanes, int64_t channel) { run_group<decltype(lanes), S>(tile, lines, channel, y); });
   }
 }
 
@@ -180,11 +189,11 @@ struct AnyRow {
       for (int64_t j = 0; j < tile.kernel_columns; ++j) {
         const V tap = L::load_at(weights + (i * tile.kernel_columns + j) * tile.channels);
         const int64_t column = first_column + j * tile.column_dilation;
-        const float* const source = x + (row * tile.columns + column) * tile.channels;
+        const float* source = x + (row * tile.columns + column) * tile.channels;
 #pragma GCC unroll 16
-        for (int u = 0; u < width; ++u) {
+        for (int u = 0; u < width; ++u, source += apart) {
           const int64_t at = column + u * tile.column_stride;
-          if (inside || (at >= 0 && at < tile.columns)) sums[u] = L::multiply_add(L::load_at(source + u * apart), tap, sums[u]);
+          if (inside || (at >= 0 && at < tile.columns)) sums[u] = L::multiply_add(L::load_at(source), tap, sums[u]);
         }
       }
     }
@@ -244,10 +253,9 @@ void run_any(const DepthwiseTile& tile) {
   for (int64_t r = 0; r < tile.output_rows; ++r) {
     for (int64_t first = 0; first < tile.output_columns; first += together) {
       const int64_t last = first + together < tile.output_columns ? first + together : tile.output_columns;
-      int64_t channel = 0;
-      for (; channel + VectorLanes::count <= tile.channels; channel += VectorLanes::count)
-        run_any_group<VectorLanes>(tile, r, first, last, inside, inside_end, channel);
-      for (; channel < tile.channels; ++channel) run_any_group<OneLane>(tile, r, first, last, inside, inside_end, channel);
+      for_each_group(tile.channels, [&](auto lanes, int64_t channel) {
+        run_any_group<decltype(lanes)>(tile, r, first, last, inside, inside_end, channel);
+      });
     }
   }
 }
