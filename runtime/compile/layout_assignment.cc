@@ -74,11 +74,9 @@ class Assignment {
   std::vector<Reordered> reordered_;
 };
 
-bool all_same_shape(const TypedNet& typed, const Node& node) {
-  const Shape& shape = typed.type(node.outputs[0]).shape;
-  for (const ValueId id : node.inputs)
-    if (id.valid() && typed.type(id).shape != shape) return false;
-  return true;
+// True if the value has the shape of the node's output. A transparent node reads what has another shape, which is broadcast, row-major.
+bool has_output_shape(const TypedNet& typed, const Node& node, ValueId id) {
+  return id.valid() && typed.type(id).shape == typed.type(node.outputs[0]).shape;
 }
 
 Status Assignment::collect() {
@@ -111,8 +109,7 @@ Status Assignment::collect() {
             choice.inputs[static_cast<size_t>(epilogue_op.operand_input)] = choice.outputs[0];
         choices_[i].push_back(std::move(choice));
       }
-      transparent_[i] = choices_[i].empty() && node.schema->has_trait(HEDDLE_TRAIT_LAYOUT_TRANSPARENT) && node.outputs.size() == 1 &&
-                        all_same_shape(draft_.typed, node);
+      transparent_[i] = choices_[i].empty() && node.schema->has_trait(HEDDLE_TRAIT_LAYOUT_TRANSPARENT) && node.outputs.size() == 1;
     }
     if (choices_[i].empty()) choices_[i].push_back(std::move(plain));
   }
@@ -145,13 +142,14 @@ NodeId Assignment::before(NodeId id, size_t* input) const {
 void Assignment::offer_what_comes(NodeId id) {
   std::vector<Choice>& own = choices_[id.index];
   for (const ValueId value : net_[id].inputs) {
-    if (!value.valid() || !net_[value].producer.valid()) continue;
+    if (!has_output_shape(draft_.typed, net_[id], value) || !net_[value].producer.valid()) continue;
     for (const Choice& c : choices_[net_[value].producer.index]) {
       const heddle_layout& layout = c.outputs[net_[value].output];
       if (std::any_of(own.begin(), own.end(), [&](const Choice& o) { return std::memcmp(&o.outputs[0], &layout, sizeof(layout)) == 0; }))
         continue;
       Choice choice = own[0];
-      for (heddle_layout& l : choice.inputs) l = layout;
+      for (size_t k = 0; k < choice.inputs.size(); ++k)
+        if (has_output_shape(draft_.typed, net_[id], net_[id].inputs[k])) choice.inputs[k] = layout;
       choice.outputs[0] = layout;
       own.push_back(std::move(choice));
     }

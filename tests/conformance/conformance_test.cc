@@ -249,15 +249,20 @@ class Examined {
   std::vector<heddle_format> transparent() const {
     if (!schema_.has_trait(HEDDLE_TRAIT_LAYOUT_TRANSPARENT) || first_.empty() || first_[0]->shape.rank() < 3) return {};
     const int rank = first_[0]->shape.rank();
+    heddle_layout last = {};
+    last.rank = static_cast<uint8_t>(rank);
+    for (int k = 1; k + 1 < rank; ++k) last.order[k] = static_cast<uint8_t>(k + 1);
+    last.order[rank - 1] = 1;
+    // Inputs that are broadcast are row-major.
     heddle_format format = {};
-    for (size_t i = 0; i < HEDDLE_FORMAT_PORTS; ++i)
-      for (heddle_layout* layout : {&format.inputs[i], &format.outputs[i]}) {
-        layout->rank = static_cast<uint8_t>(rank);
-        for (int k = 1; k + 1 < rank; ++k) layout->order[k] = static_cast<uint8_t>(k + 1);
-        layout->order[rank - 1] = 1;
-      }
-    for (const Tensor& input : call_.inputs)
-      if (input && input->shape != first_[0]->shape) return {};
+    format.outputs[0] = last;
+    bool any = false;
+    for (size_t i = 0; i < std::min<size_t>(call_.inputs.size(), HEDDLE_FORMAT_PORTS); ++i) {
+      if (!call_.inputs[i] || call_.inputs[i]->shape != first_[0]->shape) continue;
+      format.inputs[i] = last;
+      any = true;
+    }
+    if (!any) return {};
     return {format};
   }
 
