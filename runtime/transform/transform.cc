@@ -65,6 +65,8 @@ std::span<const Transform> transforms() {
       {"apply_rules", &Options::apply_rules, [](TypedNet net, Context) { return apply_rules(std::move(net)); }},
       {"fuse_epilogues", &Options::fuse_epilogues, [](TypedNet net, Context) { return fuse_epilogues(std::move(net)); }},
       {"fuse_pointwise", nullptr, [](TypedNet net, Context c) { return fuse_pointwise(std::move(net), c.options.fuse_pointwise); }},
+      // Takes programs of a value that several operators read: x * sigmoid(x), gelu.
+      {"fuse_epilogues", &Options::fuse_epilogues, [](TypedNet net, Context) { return fuse_epilogues(std::move(net)); }},
       {"insert_copies", nullptr, [](TypedNet net, Context c) { return insert_copies(std::move(net), c.target); }},
   };
   return list;
