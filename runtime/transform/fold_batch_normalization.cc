@@ -1,7 +1,10 @@
+// fold_batch_normalization: a convolution does the work of the normalization after it; one before a pointwise operator becomes a product
+// and a sum, which are fused into that operator.
 #include <algorithm>
 #include <cmath>
 
 #include "edit/editor.h"
+#include "plugin/pointwise_lowering.h"
 #include "transform/transform.h"
 
 namespace heddle {
@@ -40,25 +43,57 @@ bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
   return true;
 }
 
+// True if each channel's factor and offset are finite.
+bool has_finite_factors(const Editor& editor, const Node& bn) {
+  const int64_t channels = editor.constant(bn.inputs[1])->shape.element_count();
+  for (size_t k = 2; k < 5; ++k)
+    if (editor.constant(bn.inputs[k])->shape.element_count() != channels) return false;
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto at = [&](size_t input) { return floats(editor, bn.inputs[input])[c]; };
+    const float factor = at(1) / std::sqrt(at(4) + static_cast<float>(epsilon_of(bn)));
+    if (!std::isfinite(factor) || !std::isfinite(at(2) - at(3) * factor)) return false;
+  }
+  return true;
+}
+
+// Adds operators of constants before a node, which constant folding computes.
+class Constants {
+ public:
+  Constants(Editor& editor, NodeId before, std::string name) : editor_(editor), before_(before), name_(std::move(name)) {}
+  Result<ValueId> add(const char* type, const char* suffix, std::vector<ValueId> inputs) {
+    return editor_.add_node(before_, type, name_ + suffix, std::move(inputs));
+  }
+  // scale / sqrt(variance + epsilon)
+  Result<ValueId> factor(const Node& bn) {
+    const float epsilon = static_cast<float>(epsilon_of(bn));
+    const ValueId constant = editor_.add_constant(name_ + "/epsilon", Blob::copy_of(DType::f32, Shape{}, &epsilon));
+    HEDDLE_TRY(const ValueId shifted, add("Add", "/variance", {bn.inputs[4], constant}));
+    HEDDLE_TRY(const ValueId deviation, add("Sqrt", "/deviation", {shifted}));
+    return add("Div", "/factor", {bn.inputs[1], deviation});
+  }
+  // An i64 constant [-1, 1, ...], the shape of numbers that are broadcast over `rank` - 1 further dimensions.
+  ValueId per_channel(int rank) {
+    std::vector<int64_t> dims(static_cast<size_t>(rank), 1);
+    dims[0] = -1;
+    return editor_.add_constant(name_ + "/shape", Blob::copy_of(DType::i64, Shape{static_cast<int64_t>(rank)}, dims.data()));
+  }
+
+ private:
+  Editor& editor_;
+  const NodeId before_;
+  const std::string name_;
+};
+
 // Makes `conv` do `bn`'s work: W' = W * s, b' = (b - mean) * s + shift with s = scale / sqrt(variance + epsilon) per channel.
 Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
   const Node conv = editor.node(conv_id), bn = editor.node(bn_id);
-  const ValueId scale = bn.inputs[1], shift = bn.inputs[2], mean = bn.inputs[3], variance = bn.inputs[4];
-  const double epsilon = epsilon_of(bn);
-  std::vector<int64_t> per_channel(static_cast<size_t>(editor.net().type(conv.inputs[1]).shape.rank()), 1);
-  per_channel[0] = -1;
-  const std::string name = conv.name + "/folded";
-  const auto constant_float = [&](const char* suffix, float value) {
-    return editor.add_constant(name + suffix, Blob::copy_of(DType::f32, Shape{}, &value));
-  };
+  const ValueId shift = bn.inputs[2], mean = bn.inputs[3];
+  Constants constants(editor, conv_id, conv.name + "/folded");
   const auto add = [&](const char* type, const char* suffix, std::vector<ValueId> inputs) {
-    return editor.add_node(conv_id, type, name + suffix, std::move(inputs));
+    return constants.add(type, suffix, std::move(inputs));
   };
-  HEDDLE_TRY(const ValueId shifted, add("Add", "/variance", {variance, constant_float("/epsilon", static_cast<float>(epsilon))}));
-  HEDDLE_TRY(const ValueId deviation, add("Sqrt", "/deviation", {shifted}));
-  HEDDLE_TRY(const ValueId factor, add("Div", "/factor", {scale, deviation}));
-  const Shape rank_shape{static_cast<int64_t>(per_channel.size())};
-  const ValueId target = editor.add_constant(name + "/shape", Blob::copy_of(DType::i64, rank_shape, per_channel.data()));
+  HEDDLE_TRY(const ValueId factor, constants.factor(bn));
+  const ValueId target = constants.per_channel(editor.net().type(conv.inputs[1]).shape.rank());
   HEDDLE_TRY(const ValueId factors, add("Reshape", "/factors", {factor, target}));
   HEDDLE_TRY(const ValueId weights, add("Mul", "/weights", {conv.inputs[1], factors}));
   ValueId centred = mean;
@@ -75,6 +110,48 @@ Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
   return {};
 }
 
+// Replaces `bn` by x * s + (shift - mean * s), s = scale / sqrt(variance + epsilon) per channel.
+Status scale_and_shift(Editor& editor, NodeId bn_id) {
+  const Node bn = editor.node(bn_id);
+  Constants constants(editor, bn_id, bn.name + "/folded");
+  HEDDLE_TRY(const ValueId factor, constants.factor(bn));
+  HEDDLE_TRY(const ValueId scaled, constants.add("Mul", "/scaled", {bn.inputs[3], factor}));
+  HEDDLE_TRY(const ValueId offset, constants.add("Sub", "/offset", {bn.inputs[2], scaled}));
+  const ValueId shape = constants.per_channel(editor.net().type(bn.inputs[0]).shape.rank() - 1);
+  HEDDLE_TRY(const ValueId factors, constants.add("Reshape", "/factors", {factor, shape}));
+  HEDDLE_TRY(const ValueId offsets, constants.add("Reshape", "/offsets", {offset, shape}));
+  HEDDLE_TRY(const ValueId product, constants.add("Mul", "/product", {bn.inputs[0], factors}));
+  HEDDLE_TRY(const ValueId sum, constants.add("Add", "/sum", {product, offsets}));
+  editor.replace(bn.outputs[0], sum);
+  editor.remove(bn_id);
+  return {};
+}
+
+bool has_constants(const Editor& editor, const Node& bn) {
+  for (size_t k = 1; k < 5; ++k)
+    if (!editor.constant(bn.inputs[k]) || editor.net().type(bn.inputs[k]).dtype != DType::f32) return false;
+  return true;
+}
+
+// Returns the convolution that can do the work of `bn`; invalid: there is none.
+NodeId convolution_before(const Editor& editor, NodeId bn_id) {
+  const Node& bn = editor.node(bn_id);
+  const NodeId conv_id = editor.graph()[bn.inputs[0]].producer;
+  if (!conv_id.valid() || !is(editor.node(conv_id), "Conv") || editor.only_reader(bn.inputs[0]) != bn_id) return {};
+  const Node& conv = editor.node(conv_id);
+  if (conv.placed != bn.placed) return {};
+  for (size_t k = 1; k < conv.inputs.size(); ++k)
+    if (conv.inputs[k].valid() && !editor.constant(conv.inputs[k])) return {};
+  return keeps_numbers(editor, conv, bn) ? conv_id : NodeId();
+}
+
+// True if a pointwise operator alone reads the result, and so can do the work of `bn` too.
+bool is_before_pointwise(const Editor& editor, const Node& bn) {
+  const NodeId reader = editor.only_reader(bn.outputs[0]);
+  return reader.valid() && has_pointwise_form(editor.node(reader)) && editor.node(reader).placed == bn.placed &&
+         editor.net().type(bn.inputs[0]).shape.rank() >= 2 && has_finite_factors(editor, bn);
+}
+
 }  // namespace
 
 Result<TypedNet> fold_batch_normalization(TypedNet net) {
@@ -86,16 +163,12 @@ Result<TypedNet> fold_batch_normalization(TypedNet net) {
     const Node& bn = editor.node(bn_id);
     if (!is(bn, "BatchNormalization") || bn.inputs.size() < 5 || bn.int_attribute("training_mode", 0) != 0) continue;
     if (bn.outputs.size() > 1 && bn.outputs[1].valid()) continue;
-    const NodeId conv_id = editor.graph()[bn.inputs[0]].producer;
-    if (!conv_id.valid() || !is(editor.node(conv_id), "Conv") || editor.only_reader(bn.inputs[0]) != bn_id) continue;
-    if (editor.node(conv_id).placed != bn.placed) continue;
     if (editor.net().type(bn.inputs[0]).dtype != DType::f32 || editor.net().type(bn.inputs[0]).late()) continue;
-    bool constant = true;
-    for (size_t k = 1; k < 5; ++k)
-      constant = constant && editor.constant(bn.inputs[k]) && editor.net().type(bn.inputs[k]).dtype == DType::f32;
-    const Node& conv = editor.node(conv_id);
-    for (size_t k = 1; k < conv.inputs.size(); ++k) constant = constant && (!conv.inputs[k].valid() || editor.constant(conv.inputs[k]));
-    if (constant && keeps_numbers(editor, conv, bn)) HEDDLE_CHECK(fold_into(editor, conv_id, bn_id));
+    if (!has_constants(editor, bn)) continue;
+    if (const NodeId conv_id = convolution_before(editor, bn_id); conv_id.valid())
+      HEDDLE_CHECK(fold_into(editor, conv_id, bn_id));
+    else if (is_before_pointwise(editor, bn))
+      HEDDLE_CHECK(scale_and_shift(editor, bn_id));
   }
   return editor.finish();
 }

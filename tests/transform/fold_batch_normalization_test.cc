@@ -48,6 +48,34 @@ struct Normalized {
   }
 };
 
+// Without a convolution before it, but with a pointwise operator after it.
+struct BeforeRelu {
+  float variance = 4;
+  bool relu = true;
+  Net net() const {
+    NetBuilder b("activated");
+    std::vector<ValueId> inputs = {b.input("x", DType::f32, Shape{2, 2, 3})};
+    for (const auto& [name, value] :
+         {std::pair("scale", 6.0f), std::pair("shift", 5.0f), std::pair("mean", 1.0f), std::pair("variance", variance)})
+      inputs.push_back(b.constant(name, blob({2}, value, 0)));
+    const ValueId normalized = b.add1("BatchNormalization", "bn", inputs, {{"epsilon", 0.0}});
+    b.output(relu ? b.add1("Relu", "relu", {normalized}) : normalized);
+    return b.finish();
+  }
+};
+
+TEST(FoldBatchNormalization, BecomesAProductAndASumBeforeAPointwiseOperator) {
+  const std::string folded = transformed(BeforeRelu{}.net(), {"fold_batch_normalization", "fold_constants", "fuse_pointwise"});
+  EXPECT_NE(folded.find("relu: f32[2, 2, 3] = heddle::Pointwise/1(x, bn/folded/factors, bn/folded/offsets) "
+                        "program=\"max(add(mul(x0, x1), x2), 0)\""),
+            std::string::npos)
+      << folded;
+  EXPECT_NE(folded.find("bn/folded/factors: f32[2, 1] = [3, 3]"), std::string::npos) << folded;
+  EXPECT_NE(folded.find("bn/folded/offsets: f32[2, 1] = [2, 2]"), std::string::npos) << folded;
+  for (const BeforeRelu& left : {BeforeRelu{0, true}, BeforeRelu{4, false}})
+    EXPECT_EQ(transformed(left.net(), {"fold_batch_normalization"}), transformed(left.net(), {}));
+}
+
 TEST(FoldBatchNormalization, ScalesTheWeightsAndMakesABias) {
   EXPECT_EQ(transformed(Normalized{}.net(), {"fold_batch_normalization"}), R"net(normalized(x: f32[1, 2, 3, 3]) -> (bn)
 w: f32[2, 2, 1, 1] = [3, 3, 3, 3]
