@@ -127,17 +127,38 @@ class PlainGemm {
     const double products =
         static_cast<double>(context.output(0)->element_count) * static_cast<double>(std::max<int64_t>(1, problem_.depth));
     tiling_.plan(context, products, 1.0, problem_.flops());
+    rows_at_once_ = context.output(0)->dtype == HEDDLE_F64 ? rows_by_panels(problem_.rows, problem_.columns, problem_.depth) : 1;
     if (context.output(0)->element_count == 0) context.set_tiles(0);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range rows = tiling_.range(problem_.rows, begin, end);
+    Tiling::Range rows = tiling_.range((problem_.rows + rows_at_once_ - 1) / rows_at_once_, begin, end);
+    rows = {rows.first * rows_at_once_, std::min(problem_.rows, rows.last * rows_at_once_)};
     CancellationPoll poll(context);
+    if (context.outputs[0]->dtype == HEDDLE_F64) {
+      multiply_rows(context, rows.first, rows.last, poll);
+      if (poll.stopped()) return poll.status();
+    }
     with_dtype(context.outputs[0]->dtype, [&](auto tag) { run_rows<typename decltype(tag)::type>(context, rows.first, rows.last, poll); });
     return poll.status();
   }
 
  private:
+  // The products of f64 alone, into y.
+  void multiply_rows(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
+    StridedProduct<double> product;
+    product.rows = last - first;
+    product.columns = product.y_row = problem_.columns;
+    product.depth = problem_.depth;
+    product.a = input<double>(context, 0).data + first * problem_.a.row;
+    product.b = input<double>(context, 1).data;
+    product.y = output<double>(context, 0).data + first * problem_.columns;
+    product.a_row = problem_.a.row;
+    product.a_column = problem_.a.column;
+    product.b_row = problem_.b.row;
+    product.b_column = problem_.b.column;
+    multiply_by_panels(product, poll);
+  }
   template <class T>
   void run_rows(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
     constexpr int64_t stretch = 1 << 16;
@@ -151,7 +172,8 @@ class PlainGemm {
     for (int64_t i = first; i < last; ++i) {
       for (int64_t j = 0; j < problem_.columns; ++j) {
         Arithmetic<T> sum = 0;
-        for (int64_t k = 0; k < problem_.depth; ++k) {
+        if constexpr (std::is_same_v<T, double>) sum = y[i * problem_.columns + j];
+        for (int64_t k = 0; k < problem_.depth && !std::is_same_v<T, double>; ++k) {
           if (k % stretch == 0 && poll.stops(std::min(stretch, problem_.depth))) return;
           sum = wrapping_add(sum, wrapping_mul(to_arithmetic(a[i * problem_.a.row + k * problem_.a.column]),
                                                to_arithmetic(b[k * problem_.b.row + j * problem_.b.column])));
@@ -167,6 +189,7 @@ class PlainGemm {
   GemmAttributes attributes_;
   MatMulProblem problem_;
   Tiling tiling_;
+  int64_t rows_at_once_ = 1;
 };
 
 Status gemm_gradient(GradientContext& g) {

@@ -72,12 +72,16 @@ class PlainMatMul {
     simplify(&problem_);
     const int64_t outputs = context.output(0)->element_count;
     tiling_.plan(context, static_cast<double>(outputs) * static_cast<double>(std::max<int64_t>(1, problem_.depth)), 1.0, problem_.flops());
+    rows_at_once_ =
+        context.output(0)->dtype == HEDDLE_F64 ? rows_by_panels(problem_.images() * problem_.rows, problem_.columns, problem_.depth) : 1;
     if (outputs == 0) context.set_tiles(0);
     return {};
   }
   // Tiles are shares of the rows of all images.
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
-    const Tiling::Range range = tiling_.range(problem_.images() * problem_.rows, begin, end);
+    const int64_t all = problem_.images() * problem_.rows;
+    Tiling::Range range = tiling_.range((all + rows_at_once_ - 1) / rows_at_once_, begin, end);
+    range = {range.first * rows_at_once_, std::min(all, range.last * rows_at_once_)};
     CancellationPoll poll(context);
     with_dtype(context.outputs[0]->dtype, [&](auto tag) {
       for (int64_t row = range.first; row < range.last && !poll.stopped();) {
@@ -108,6 +112,7 @@ class PlainMatMul {
 
   MatMulProblem problem_;
   Tiling tiling_;
+  int64_t rows_at_once_ = 1;
 };
 
 // Rows of what a product takes and gives, however many matrices there are: [rows, columns]. They are counted: of no columns a -1 would

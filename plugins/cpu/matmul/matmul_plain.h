@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "matmul/matmul_panels.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
@@ -11,19 +12,10 @@
 
 namespace heddle::cpu {
 
-// y = a b; strides in elements, columns of y contiguous.
-template <class T>
-struct StridedProduct {
-  const T* a = nullptr;
-  const T* b = nullptr;
-  T* y = nullptr;
-  int64_t rows = 0, columns = 0, depth = 0;
-  int64_t a_row = 0, a_column = 1, b_row = 0, b_column = 1, y_row = 0;
-};
-
 // Sums run over depth in ascending order; in float for 16-bit types (rounded once), wrapping for integers. Unfinished when `poll` stops.
 template <class T>
 void multiply(const StridedProduct<T>& p, CancellationPoll& poll) {
+  if constexpr (std::is_same_v<T, double>) return multiply_by_panels(p, poll);
   constexpr int64_t stretch = 1 << 16;
   for (int64_t i = 0; i < p.rows; ++i) {
     T* y = p.y + i * p.y_row;
