@@ -119,15 +119,16 @@ class Softmax {
     char *raw = scratch, *values = scratch + shape.count * 8;
     const char* from = static_cast<const char*>(x.data);
     char* to = static_cast<char*>(y.data);
-    for (int64_t i = 0; i < shape.count; ++i)
+    const bool in_rows = shape.inner == 1;  // which are contiguous
+    for (int64_t i = 0; i < shape.count && !in_rows; ++i)
       std::memcpy(raw + static_cast<size_t>(i) * width, from + static_cast<size_t>(at + i * shape.inner) * width, width);
-    convert(x.dtype, raw, dtype, values, shape.count);
+    convert(x.dtype, in_rows ? from + static_cast<size_t>(at) * width : raw, dtype, values, shape.count);
     if (dtype == HEDDLE_F64)
       softmax_f64(kind_, reinterpret_cast<double*>(values), shape.count);
     else
       isa_softmaxes().rows[kind_](reinterpret_cast<float*>(values), reinterpret_cast<float*>(values), shape.count);
-    convert(dtype, values, y.dtype, raw, shape.count);
-    for (int64_t i = 0; i < shape.count; ++i)
+    convert(dtype, values, y.dtype, in_rows ? to + static_cast<size_t>(at) * width : raw, shape.count);
+    for (int64_t i = 0; i < shape.count && !in_rows; ++i)
       std::memcpy(to + static_cast<size_t>(at + i * shape.inner) * width, raw + static_cast<size_t>(i) * width, width);
   }
 
