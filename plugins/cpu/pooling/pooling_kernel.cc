@@ -27,7 +27,7 @@ int64_t integer_or(const Attributes& attributes, const char* name, int64_t other
 }
 
 constexpr int64_t group_taps = 64;
-constexpr int64_t channels_per_unit = 256;  // when there are few outputs
+constexpr int64_t channels_per_unit = 64;  // when there are few outputs
 
 // The value that every other one exceeds.
 template <class T>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "shared/dtype_dispatch.h"
 #include "support/cpu_api.h"
@@ -65,6 +66,20 @@ void transpose_square<uint32_t, 4>(const char* source, char* target, int64_t sou
   store(target + 2 * target_row, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
   store(target + 3 * target_row, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
 }
+// Target rows of three elements, one after the other: the channels of a picture.
+void interleave_three(const char* source, char* target, int64_t rows, int64_t source_column) {
+  constexpr int64_t width = sizeof(float);
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4, source += 4 * width, target += 12 * width) {
+    const Float4 a = load<Float4>(source), b = load<Float4>(source + source_column), c = load<Float4>(source + 2 * source_column);
+    const Float4 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    store(target, __builtin_shufflevector(ab_low, __builtin_shufflevector(c, a, 0, 5, 0, 5), 0, 1, 4, 5));
+    store(target + 4 * width, __builtin_shufflevector(__builtin_shufflevector(b, c, 1, 5, 1, 5), ab_high, 0, 1, 4, 5));
+    store(target + 8 * width,
+          __builtin_shufflevector(__builtin_shufflevector(c, a, 2, 7, 2, 7), __builtin_shufflevector(b, c, 3, 7, 3, 7), 0, 1, 4, 5));
+  }
+  copy_elements<uint32_t>(source, target, rows - r, width, 3 * width, 3, source_column, width);
+}
 using Short8 = uint16_t __attribute__((vector_size(16)));
 // Eight registers, 24 shuffles: 8 x 8 elements of two bytes. Interleaving line i with line i + 4 moves the first bit of an element's line
 // to the end of its place's bits; after three times, line and place have changed roles.
@@ -88,6 +103,9 @@ template <class W>
 void transpose_block(const char* source, char* target, int64_t rows, int64_t target_row, int64_t columns, int64_t source_column) {
   constexpr int side = sizeof(W) <= 2 ? 8 : 4;
   constexpr auto width = static_cast<int64_t>(sizeof(W));
+#if defined(__GNUC__)
+  if (std::is_same_v<W, uint32_t> && columns == 3 && target_row == 3 * width) return interleave_three(source, target, rows, source_column);
+#endif
   int64_t r = 0;
   for (; r + side <= rows; r += side) {
     int64_t c = 0;
