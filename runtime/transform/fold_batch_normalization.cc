@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "edit/editor.h"
+#include "place/place.h"
 #include "plugin/pointwise_lowering.h"
 #include "transform/transform.h"
 
@@ -23,18 +24,26 @@ double epsilon_of(const Node& bn) {
   return given ? std::get<double>(*given) : 1e-5;
 }
 
+bool has_channels(const Editor& editor, const Node& bn, int64_t channels) {
+  for (size_t k = 1; k < 5; ++k)
+    if (editor.constant(bn.inputs[k])->shape.element_count() != channels) return false;
+  return true;
+}
+float factor_of(const Editor& editor, const Node& bn, int64_t channel) {
+  return floats(editor, bn.inputs[1])[channel] / std::sqrt(floats(editor, bn.inputs[4])[channel] + static_cast<float>(epsilon_of(bn)));
+}
+
 // Folded, a factor multiplies the weights instead of the sum. That rounds in another way, but must not make an infinity or a NaN where none
 // was: every factor and folded number is finite.
 bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
   const Blob& weights = *editor.constant(conv.inputs[1]);
   const int64_t channels = weights.shape[0], each = channels > 0 ? weights.shape.element_count() / channels : 0;
-  for (size_t k = 1; k < 5; ++k)
-    if (editor.constant(bn.inputs[k])->shape.element_count() != channels) return false;
+  if (!has_channels(editor, bn, channels)) return false;
   const bool biased = conv.inputs.size() > 2 && conv.inputs[2].valid();
   const auto* w = reinterpret_cast<const float*>(weights.data);
   for (int64_t c = 0; c < channels; ++c) {
     const auto at = [&](size_t input) { return floats(editor, bn.inputs[input])[c]; };
-    const float factor = at(1) / std::sqrt(at(4) + static_cast<float>(epsilon_of(bn)));
+    const float factor = factor_of(editor, bn, c);
     const float centred = biased ? floats(editor, conv.inputs[2])[c] - at(3) : -at(3);
     if (!std::isfinite(factor) || !std::isfinite(centred * factor + at(2))) return false;
     for (int64_t i = c * each; i < (c + 1) * each; ++i)
@@ -46,12 +55,10 @@ bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
 // True if each channel's factor and offset are finite.
 bool has_finite_factors(const Editor& editor, const Node& bn) {
   const int64_t channels = editor.constant(bn.inputs[1])->shape.element_count();
-  for (size_t k = 2; k < 5; ++k)
-    if (editor.constant(bn.inputs[k])->shape.element_count() != channels) return false;
+  if (!has_channels(editor, bn, channels)) return false;
   for (int64_t c = 0; c < channels; ++c) {
-    const auto at = [&](size_t input) { return floats(editor, bn.inputs[input])[c]; };
-    const float factor = at(1) / std::sqrt(at(4) + static_cast<float>(epsilon_of(bn)));
-    if (!std::isfinite(factor) || !std::isfinite(at(2) - at(3) * factor)) return false;
+    const float factor = factor_of(editor, bn, c);
+    if (!std::isfinite(factor) || !std::isfinite(floats(editor, bn.inputs[2])[c] - floats(editor, bn.inputs[3])[c] * factor)) return false;
   }
   return true;
 }
@@ -89,21 +96,18 @@ Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
   const Node conv = editor.node(conv_id), bn = editor.node(bn_id);
   const ValueId shift = bn.inputs[2], mean = bn.inputs[3];
   Constants constants(editor, conv_id, conv.name + "/folded");
-  const auto add = [&](const char* type, const char* suffix, std::vector<ValueId> inputs) {
-    return constants.add(type, suffix, std::move(inputs));
-  };
   HEDDLE_TRY(const ValueId factor, constants.factor(bn));
   const ValueId target = constants.per_channel(editor.net().type(conv.inputs[1]).shape.rank());
-  HEDDLE_TRY(const ValueId factors, add("Reshape", "/factors", {factor, target}));
-  HEDDLE_TRY(const ValueId weights, add("Mul", "/weights", {conv.inputs[1], factors}));
+  HEDDLE_TRY(const ValueId factors, constants.add("Reshape", "/factors", {factor, target}));
+  HEDDLE_TRY(const ValueId weights, constants.add("Mul", "/weights", {conv.inputs[1], factors}));
   ValueId centred = mean;
   if (conv.inputs.size() > 2 && conv.inputs[2].valid()) {
-    HEDDLE_TRY(centred, add("Sub", "/centred", {conv.inputs[2], mean}));
-    HEDDLE_TRY(centred, add("Mul", "/scaled", {centred, factor}));
-    HEDDLE_TRY(centred, add("Add", "/bias", {centred, shift}));
+    HEDDLE_TRY(centred, constants.add("Sub", "/centred", {conv.inputs[2], mean}));
+    HEDDLE_TRY(centred, constants.add("Mul", "/scaled", {centred, factor}));
+    HEDDLE_TRY(centred, constants.add("Add", "/bias", {centred, shift}));
   } else {
-    HEDDLE_TRY(const ValueId scaled, add("Mul", "/scaled", {mean, factor}));
-    HEDDLE_TRY(centred, add("Sub", "/bias", {shift, scaled}));
+    HEDDLE_TRY(const ValueId scaled, constants.add("Mul", "/scaled", {mean, factor}));
+    HEDDLE_TRY(centred, constants.add("Sub", "/bias", {shift, scaled}));
   }
   editor.set_inputs(conv_id, {conv.inputs[0], weights, centred});
   editor.take_over_output(conv_id, bn_id);
@@ -148,6 +152,7 @@ NodeId convolution_before(const Editor& editor, NodeId bn_id) {
 // True if a pointwise operator alone reads the result, and so can do the work of `bn` too.
 bool is_before_pointwise(const Editor& editor, const Node& bn) {
   const NodeId reader = editor.only_reader(bn.outputs[0]);
+  if (bn.placed != host_device && !runs_pointwise(editor.net(), editor.net().device_of(bn))) return false;
   return reader.valid() && has_pointwise_form(editor.node(reader)) && editor.node(reader).placed == bn.placed &&
          editor.net().type(bn.inputs[0]).shape.rank() >= 2 && has_finite_factors(editor, bn);
 }

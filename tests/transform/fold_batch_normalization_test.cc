@@ -74,6 +74,10 @@ TEST(FoldBatchNormalization, BecomesAProductAndASumBeforeAPointwiseOperator) {
   EXPECT_NE(folded.find("bn/folded/offsets: f32[2, 1] = [2, 2]"), std::string::npos) << folded;
   for (const BeforeRelu& left : {BeforeRelu{0, true}, BeforeRelu{4, false}})
     EXPECT_EQ(transformed(left.net(), {"fold_batch_normalization"}), transformed(left.net(), {}));
+  Stages bare;  // a device without programs may have no product and no sum either
+  bare.plugins = {"bare"};
+  bare.device = "bare:0";
+  EXPECT_EQ(transformed(BeforeRelu{}.net(), {"fold_batch_normalization"}, bare), transformed(BeforeRelu{}.net(), {}, bare));
 }
 
 TEST(FoldBatchNormalization, ScalesTheWeightsAndMakesABias) {
