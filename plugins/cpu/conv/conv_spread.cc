@@ -135,10 +135,7 @@ ConvTiling divide_spread(const ConvProblem& problem, int64_t tile_count, int64_t
     std::copy_n(window.output, max_spatial, shape.output);
     shape.input[0] = count;
     shape.output[0] = count * window.stride[0];
-    const auto found = std::find(tiling.shapes.begin(), tiling.shapes.end(), shape);
-    const auto index = static_cast<size_t>(found - tiling.shapes.begin());
-    if (found == tiling.shapes.end()) tiling.shapes.push_back(shape);
-    tiling.tiles.push_back({index, first * row, count * row, first * output_row, count * output_row, 0});
+    add_tile(shape, {0, first * row, count * row, first * output_row, count * output_row, 0}, &tiling);
   }
   return tiling;
 }

@@ -21,13 +21,6 @@ int64_t count_after(const int64_t* extents, int spatial, int axis) {
   return n;
 }
 
-void append(const ConvTileShape& shape, ConvTile tile, ConvTiling* tiling) {
-  const auto found = std::find(tiling->shapes.begin(), tiling->shapes.end(), shape);
-  tile.shape = static_cast<size_t>(found - tiling->shapes.begin());
-  if (found == tiling->shapes.end()) tiling->shapes.push_back(shape);
-  tiling->tiles.push_back(tile);
-}
-
 ConvTileShape whole_images(const Window& window, int64_t images) {
   ConvTileShape shape;
   shape.images = images;
@@ -46,7 +39,7 @@ ConvTiling divide_pixels(const Window& window, int64_t batch, int64_t tiles) {
     const int64_t first = pixels * t / tiles, count = pixels * (t + 1) / tiles - first;
     ConvTileShape shape;
     shape.input[window.spatial - 1] = shape.output[window.spatial - 1] = count;
-    append(shape, {0, first, count, first, count}, &tiling);
+    add_tile(shape, {0, first, count, first, count}, &tiling);
   }
   return tiling;
 }
@@ -57,7 +50,7 @@ ConvTiling divide_images(const Window& window, int64_t batch, int64_t tiles) {
   const int64_t inputs = window.input_count(), outputs = window.output_count();
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = batch * t / tiles, images = batch * (t + 1) / tiles - first;
-    append(whole_images(window, images), {0, first * inputs, images * inputs, first * outputs, images * outputs}, &tiling);
+    add_tile(whole_images(window, images), {0, first * inputs, images * inputs, first * outputs, images * outputs}, &tiling);
   }
   return tiling;
 }
@@ -112,13 +105,20 @@ bool divide_rows(const Window& window, int64_t batch, int axis, int64_t blocks, 
       tile.output_first = image * window.output_count() + first * output_row;
       tile.output_count = shape.output[axis] * output_row;
       if (tiling->shapes.size() > max_shapes) return false;
-      append(shape, tile, tiling);
+      add_tile(shape, tile, tiling);
     }
   }
   return true;
 }
 
 }  // namespace
+
+void add_tile(const ConvTileShape& shape, ConvTile tile, ConvTiling* tiling) {
+  const auto found = std::find(tiling->shapes.begin(), tiling->shapes.end(), shape);
+  tile.shape = static_cast<size_t>(found - tiling->shapes.begin());
+  if (found == tiling->shapes.end()) tiling->shapes.push_back(shape);
+  tiling->tiles.push_back(tile);
+}
 
 int64_t tiles_for_flops(double flops) {
   if (flops < 5e6) return 1;
@@ -161,7 +161,7 @@ ConvTiling divide_channels(const Window& window, int64_t parts) {
   tiling.channel_parts = parts;
   const int64_t inputs = window.input_count(), outputs = window.output_count();
   for (int64_t part = 0; part < parts; ++part)
-    append(whole_images(window, 1), {0, 0, inputs, 0, outputs, static_cast<size_t>(part)}, &tiling);
+    add_tile(whole_images(window, 1), {0, 0, inputs, 0, outputs, static_cast<size_t>(part)}, &tiling);
   return tiling;
 }
 

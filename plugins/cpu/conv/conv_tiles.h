@@ -37,6 +37,9 @@ struct ConvTiling {
   std::vector<ConvTile> tiles;
 };
 
+// Adds a tile of this shape, which is listed once.
+void add_tile(const ConvTileShape& shape, ConvTile tile, ConvTiling* tiling);
+
 // The number of tiles into which `flops` of work should be divided; 1 below about 20 µs.
 int64_t tiles_for_flops(double flops);
 
