@@ -23,6 +23,11 @@ class Depthwise : public ConvAlgorithm {
 
  private:
   void read_clamp(const onednn::Epilogue& epilogue, size_t first);
+  DepthwiseAxis axis_of(const ConvTileShape& shape, int dimension) const {
+    const Window& window = problem_.window;
+    return {shape.input[dimension],   shape.output[dimension],    window.kernel[dimension],
+            window.stride[dimension], window.dilation[dimension], shape.pad_begin[dimension]};
+  }
 
   ConvProblem problem_;
   std::vector<ConvTileShape> shapes_;
@@ -68,25 +73,14 @@ Status Depthwise::run_tile(const ConvTile& tile, const ConvBuffers& buffers, siz
   loops.weights = weights;
   loops.bias = problem_.has_bias ? buffers.bias : no_bias_.data();
   loops.channels = problem_.output_channels;
-  const Window& window = problem_.window;
-  const int columns = window.spatial - 1;  // their dimension
-  loops.rows = columns > 0 ? shape.input[0] : 1;
-  loops.columns = shape.input[columns];
-  loops.output_rows = columns > 0 ? shape.output[0] : 1;
-  loops.output_columns = shape.output[columns];
-  loops.kernel_rows = columns > 0 ? window.kernel[0] : 1;
-  loops.kernel_columns = window.kernel[columns];
-  loops.row_stride = columns > 0 ? window.stride[0] : 1;
-  loops.column_stride = window.stride[columns];
-  loops.row_dilation = columns > 0 ? window.dilation[0] : 1;
-  loops.column_dilation = window.dilation[columns];
-  loops.pad_top = columns > 0 ? shape.pad_begin[0] : 0;
-  loops.pad_left = shape.pad_begin[columns];
+  const int columns = problem_.window.spatial - 1;  // their dimension
+  if (columns > 0) loops.row = axis_of(shape, 0);
+  loops.column = axis_of(shape, columns);
   loops.lower = lower_;
   loops.upper = upper_;
   for (int64_t image = 0; image < shape.images; ++image) {
-    loops.x = buffers.x + image * loops.rows * loops.columns * loops.channels;
-    loops.y = buffers.y + image * loops.output_rows * loops.output_columns * loops.channels;
+    loops.x = buffers.x + image * loops.row.input * loops.column.input * loops.channels;
+    loops.y = buffers.y + image * loops.row.output * loops.column.output * loops.channels;
     isa_depthwise().run(loops);
   }
   *epilogue_ops = epilogue_ops_;

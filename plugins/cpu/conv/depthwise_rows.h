@@ -7,18 +7,19 @@
 
 namespace heddle::cpu {
 
-// One tile; extents in elements, memory channels-last and dense. One-dimensional ones have one row.
+// One dimension of a tile; extents in elements.
+struct DepthwiseAxis {
+  int64_t input = 1, output = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+};
+// One tile; memory channels-last and dense. One-dimensional ones have one row.
 struct DepthwiseTile {
-  const float* x;        // [rows, columns, channels]
-  const float* weights;  // [kernel_rows, kernel_columns, channels]
-  const float* bias;     // [channels]
-  float* y;              // [output_rows, output_columns, channels]
-  int64_t rows, columns, channels;
-  int64_t output_rows, output_columns;
-  int64_t kernel_rows, kernel_columns;
-  int64_t row_stride, column_stride, row_dilation, column_dilation;
-  int64_t pad_top, pad_left;
-  float lower, upper;  // results are clamped
+  const float* x = nullptr;        // [row.input, column.input, channels]
+  const float* weights = nullptr;  // [row.kernel, column.kernel, channels]
+  const float* bias = nullptr;     // [channels]
+  float* y = nullptr;              // [row.output, column.output, channels]
+  int64_t channels = 0;
+  DepthwiseAxis row, column;
+  float lower = 0, upper = 0;  // results are clamped
 };
 struct DepthwiseTable {
   void (*run)(const DepthwiseTile& tile);

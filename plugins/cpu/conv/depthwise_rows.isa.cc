@@ -119,9 +119,9 @@ template <int S>
 Lines lines_of(const DepthwiseTile& tile, int64_t r) {
   Lines lines;
   for (int i = 0; i < 3; ++i) {
-    const int64_t input_row = r * S - tile.pad_top + i;
-    if (input_row < 0 || input_row >= tile.rows) continue;
-    lines.data[lines.count] = tile.x + input_row * tile.columns * tile.channels;
+    const int64_t input_row = r * S - tile.row.pad + i;
+    if (input_row < 0 || input_row >= tile.row.input) continue;
+    lines.data[lines.count] = tile.x + input_row * tile.column.input * tile.channels;
     lines.taps[lines.count++] = i;
   }
   return lines;
@@ -135,14 +135,14 @@ void run_group(const DepthwiseTile& tile, const Lines& lines, int64_t channel, f
   row.lower = L::broadcast(tile.lower);
   row.upper = L::broadcast(tile.upper);
   row.channels = tile.channels;
-  row.columns = tile.columns;
-  row.pad_left = tile.pad_left;
+  row.columns = tile.column.input;
+  row.pad_left = tile.column.pad;
   row.line_count = lines.count;
   for (int i = 0; i < lines.count; ++i) {
     row.lines[i] = lines.data[i] + channel;
     row.line_taps[i] = lines.taps[i];
   }
-  row.run(y + channel, tile.output_columns);
+  row.run(y + channel, tile.column.output);
 }
 
 // Calls f(lanes, channel) for groups of channels that are all of them. The last vector may overlap the one before it, and computes the
@@ -158,9 +158,9 @@ void for_each_group(int64_t channels, F f) {
 
 template <int S>
 void run_3x3(const DepthwiseTile& tile) {
-  for (int64_t r = 0; r < tile.output_rows; ++r) {
+  for (int64_t r = 0; r < tile.row.output; ++r) {
     const Lines lines = lines_of<S>(tile, r);
-    float* y = tile.y + r * tile.output_columns * tile.channels;
+    float* y = tile.y + r * tile.column.output * tile.channels;
     for_each_group(tile.channels, [&](auto lanes, int64_t channel) { run_group<decltype(lanes), S>(tile, lines, channel, y); });
   }
 }
@@ -182,18 +182,18 @@ struct AnyRow {
     V sums[width];
 #pragma GCC unroll 16
     for (int u = 0; u < width; ++u) sums[u] = bias;
-    const int64_t first_column = output * tile.column_stride - tile.pad_left, apart = tile.column_stride * tile.channels;
-    for (int64_t i = 0; i < tile.kernel_rows; ++i) {
-      const int64_t row = first_row + i * tile.row_dilation;
-      if (row < 0 || row >= tile.rows) continue;
-      for (int64_t j = 0; j < tile.kernel_columns; ++j) {
-        const V tap = L::load_at(weights + (i * tile.kernel_columns + j) * tile.channels);
-        const int64_t column = first_column + j * tile.column_dilation;
-        const float* source = x + (row * tile.columns + column) * tile.channels;
+    const int64_t first_column = output * tile.column.stride - tile.column.pad, apart = tile.column.stride * tile.channels;
+    for (int64_t i = 0; i < tile.row.kernel; ++i) {
+      const int64_t row = first_row + i * tile.row.dilation;
+      if (row < 0 || row >= tile.row.input) continue;
+      for (int64_t j = 0; j < tile.column.kernel; ++j) {
+        const V tap = L::load_at(weights + (i * tile.column.kernel + j) * tile.channels);
+        const int64_t column = first_column + j * tile.column.dilation;
+        const float* source = x + (row * tile.column.input + column) * tile.channels;
 #pragma GCC unroll 16
         for (int u = 0; u < width; ++u, source += apart) {
-          const int64_t at = column + u * tile.column_stride;
-          if (inside || (at >= 0 && at < tile.columns)) sums[u] = L::multiply_add(L::load_at(source), tap, sums[u]);
+          const int64_t at = column + u * tile.column.stride;
+          if (inside || (at >= 0 && at < tile.column.input)) sums[u] = L::multiply_add(L::load_at(source), tap, sums[u]);
         }
       }
     }
@@ -206,11 +206,11 @@ struct AnyRow {
   int64_t near_edge(int64_t output, int64_t end) const {
     constexpr int width = 4;
     while (output < end) {
-      if (tile.output_columns < width) {
+      if (tile.column.output < width) {
         block<false, 1>(output++);
         continue;
       }
-      const int64_t first = output + width <= tile.output_columns ? output : tile.output_columns - width;
+      const int64_t first = output + width <= tile.column.output ? output : tile.column.output - width;
       block<false, width>(first);
       output = first + width;
     }
@@ -236,8 +236,8 @@ void run_any_group(const DepthwiseTile& tile, int64_t r, int64_t first, int64_t 
   const AnyRow<L> row = {tile,
                          tile.x + channel,
                          tile.weights + channel,
-                         tile.y + r * tile.output_columns * tile.channels + channel,
-                         r * tile.row_stride - tile.pad_top,
+                         tile.y + r * tile.column.output * tile.channels + channel,
+                         r * tile.row.stride - tile.row.pad,
                          L::load_at(tile.bias + channel) + 0.0f,  // as in run_group()
                          L::broadcast(tile.lower),
                          L::broadcast(tile.upper)};
@@ -246,13 +246,13 @@ void run_any_group(const DepthwiseTile& tile, int64_t r, int64_t first, int64_t 
 
 void run_any(const DepthwiseTile& tile) {
   constexpr int64_t kept = 1 << 14;  // floats of the input that all groups of channels read before the next ones: they stay in the cache
-  const int64_t fitting = kept / (tile.channels * tile.column_stride), together = fitting < 64 ? 64 : fitting;
-  const int64_t room = tile.columns + tile.pad_left - (tile.kernel_columns - 1) * tile.column_dilation - 1;
-  const int64_t inside = tile.pad_left <= 0 ? 0 : (tile.pad_left + tile.column_stride - 1) / tile.column_stride;
-  const int64_t inside_end = room < 0 ? 0 : room / tile.column_stride + 1;
-  for (int64_t r = 0; r < tile.output_rows; ++r) {
-    for (int64_t first = 0; first < tile.output_columns; first += together) {
-      const int64_t last = first + together < tile.output_columns ? first + together : tile.output_columns;
+  const int64_t fitting = kept / (tile.channels * tile.column.stride), together = fitting < 64 ? 64 : fitting;
+  const int64_t room = tile.column.input + tile.column.pad - (tile.column.kernel - 1) * tile.column.dilation - 1;
+  const int64_t inside = tile.column.pad <= 0 ? 0 : (tile.column.pad + tile.column.stride - 1) / tile.column.stride;
+  const int64_t inside_end = room < 0 ? 0 : room / tile.column.stride + 1;
+  for (int64_t r = 0; r < tile.row.output; ++r) {
+    for (int64_t first = 0; first < tile.column.output; first += together) {
+      const int64_t last = first + together < tile.column.output ? first + together : tile.column.output;
       for_each_group(tile.channels, [&](auto lanes, int64_t channel) {
         run_any_group<decltype(lanes)>(tile, r, first, last, inside, inside_end, channel);
       });
@@ -261,10 +261,10 @@ void run_any(const DepthwiseTile& tile) {
 }
 
 void run(const DepthwiseTile& tile) {
-  const bool is_3x3 = tile.kernel_rows == 3 && tile.kernel_columns == 3 && tile.row_dilation == 1 && tile.column_dilation == 1;
-  if (is_3x3 && tile.row_stride == 1 && tile.column_stride == 1)
+  const bool is_3x3 = tile.row.kernel == 3 && tile.column.kernel == 3 && tile.row.dilation == 1 && tile.column.dilation == 1;
+  if (is_3x3 && tile.row.stride == 1 && tile.column.stride == 1)
     run_3x3<1>(tile);
-  else if (is_3x3 && tile.row_stride == 2 && tile.column_stride == 2)
+  else if (is_3x3 && tile.row.stride == 2 && tile.column.stride == 2)
     run_3x3<2>(tile);
   else
     run_any(tile);
