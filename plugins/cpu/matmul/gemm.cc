@@ -172,11 +172,14 @@ class PlainGemm {
     for (int64_t i = first; i < last; ++i) {
       for (int64_t j = 0; j < problem_.columns; ++j) {
         Arithmetic<T> sum = 0;
-        if constexpr (std::is_same_v<T, double>) sum = y[i * problem_.columns + j];
-        for (int64_t k = 0; k < problem_.depth && !std::is_same_v<T, double>; ++k) {
-          if (k % stretch == 0 && poll.stops(std::min(stretch, problem_.depth))) return;
-          sum = wrapping_add(sum, wrapping_mul(to_arithmetic(a[i * problem_.a.row + k * problem_.a.column]),
-                                               to_arithmetic(b[k * problem_.b.row + j * problem_.b.column])));
+        if constexpr (std::is_same_v<T, double>) {
+          sum = y[i * problem_.columns + j];
+        } else {
+          for (int64_t k = 0; k < problem_.depth; ++k) {
+            if (k % stretch == 0 && poll.stops(std::min(stretch, problem_.depth))) return;
+            sum = wrapping_add(sum, wrapping_mul(to_arithmetic(a[i * problem_.a.row + k * problem_.a.column]),
+                                                 to_arithmetic(b[k * problem_.b.row + j * problem_.b.column])));
+          }
         }
         auto value = wrapping_mul(alpha, static_cast<Scale>(sum));
         if (c.data && beta != 0)

@@ -229,7 +229,7 @@ template <class V>
 static inline V larger(V a, V b) {
   return ((a > b) | (a != a)) ? a : b;
 }
-// The instructions themselves: where either side is a NaN, the result is `b`.
+// The instruction itself: where either side is a NaN, the result is `b`.
 static inline VF smaller_or_second(VF a, VF b) {
 #if defined(__AVX512F__)
   return (VF)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
@@ -237,15 +237,6 @@ static inline VF smaller_or_second(VF a, VF b) {
   return (VF)_mm256_min_ps((__m256)a, (__m256)b);
 #else
   return (VF)_mm_min_ps((__m128)a, (__m128)b);
-#endif
-}
-static inline VF larger_or_second(VF a, VF b) {
-#if defined(__AVX512F__)
-  return (VF)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
-#elif defined(__AVX2__)
-  return (VF)_mm256_max_ps((__m256)a, (__m256)b);
-#else
-  return (VF)_mm_max_ps((__m128)a, (__m128)b);
 #endif
 }
 
