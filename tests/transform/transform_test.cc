@@ -35,6 +35,16 @@ TEST(Transform, EachAloneKeepsANetThatItHasNothingFor) {
     EXPECT_EQ(transformed(b.net(), {name}), before) << name;
 }
 
+// An activation that reads its operand twice is no epilogue before it has become one operator.
+TEST(Transform, AnActivationThatReadsTwiceBecomesAnEpilogue) {
+  NetBuilder b("silu");
+  const ValueId product = b.add1("MatMul", "product", {b.input("x", DType::f32, Shape{4, 3}), b.input("w", DType::f32, Shape{3, 5})});
+  b.output(b.add1("Mul", "y", {product, b.add1("Sigmoid", "gate", {product})}));
+  EXPECT_EQ(transformed(b.finish(), {"optimize"}), R"net(silu(x: f32[4, 3], w: f32[3, 5]) -> (y)
+y: f32[4, 5] = MatMul(x, w) then Pointwise(mul(acc, sigmoid(acc))) # product
+)net");
+}
+
 // The same net gives the same text, and a transformed net has nothing more to transform.
 TEST(Transform, TwiceIsAsOnce) {
   const std::string once = transformed(convolution_net(), {"optimize"});
