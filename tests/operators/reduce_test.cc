@@ -128,6 +128,20 @@ TEST(Reduce, OtherDtypes) {
             (std::vector<uint16_t>{0x6c00}));  // 4096 ones: f16 accumulation would stop at 2048
 }
 
+TEST(Reduce, SixteenBitFloatsAreFoldedAsF32) {
+  constexpr int64_t f32 = 1, f16 = 10, bf16 = 16;  // ONNX's numbers
+  const auto cast = [](const Tensor& x, int64_t to) { return run1("Cast", {x}, {{"to", to}}); };
+  for (const int64_t dtype : {f16, bf16})
+    for (const char* type :
+         {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"})
+      for (const int64_t axis : {0, 1, 2}) {
+        const Tensor narrow = cast(tensor(Shape{5, 37, 83}, noise(5 * 37 * 83)), dtype);
+        const Tensor folded = run1(type, {narrow, axes_tensor({axis})});
+        const Tensor expected = cast(run1(type, {cast(narrow, f32), axes_tensor({axis})}), dtype);
+        EXPECT_EQ(values<uint16_t>(*folded), values<uint16_t>(*expected)) << type << " over axis " << axis << " of dtype " << dtype;
+      }
+}
+
 TEST(Reduce, AMeanOfLargeIntegersKeepsEveryBit) {
   const int64_t large = (int64_t{1} << 60) + 1;
   EXPECT_EQ(values<int64_t>(*run1("ReduceMean", {tensor<int64_t>(Shape{2}, {large, large})})), std::vector<int64_t>{large});

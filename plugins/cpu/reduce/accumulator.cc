@@ -43,13 +43,17 @@ FoldType fold_type(heddle_dtype folded) {
       return fold_i64;
     case HEDDLE_U64:
       return fold_u64;
+    case HEDDLE_F16:
+      return fold_f16;
+    case HEDDLE_BF16:
+      return fold_bf16;
     default:
       return fold_i32;
   }
 }
 
 heddle_dtype accumulator_dtype(heddle_dtype folded) {
-  if (folded == HEDDLE_F32 || folded == HEDDLE_F64) return HEDDLE_F64;
+  if (folded == HEDDLE_F32 || folded == HEDDLE_F64 || folded == HEDDLE_F16 || folded == HEDDLE_BF16) return HEDDLE_F64;
   return folded == HEDDLE_U64 ? HEDDLE_U64 : HEDDLE_I64;
 }
 

@@ -15,7 +15,7 @@ union Accumulator {
   uint64_t u;
 };
 
-// Returns the loops that fold a dtype given by compute_dtype(), and the dtype of their accumulators.
+// Returns the loops that fold a dtype, which is f16, bf16 or given by compute_dtype(), and the dtype of their accumulators.
 FoldType fold_type(heddle_dtype folded);
 heddle_dtype accumulator_dtype(heddle_dtype folded);
 // Returns the fold of no elements: 0, 1, or the end of the range of `dtype`, which is the input's.

@@ -31,9 +31,10 @@ Status Reduce::create(const CreateContext& context, Reduction reduction) {
   keep_when_empty_ = is_set("noop_with_empty_axes");
   keeps_dims_ = is_set("keepdims");
   dtype_ = context.input(0)->dtype;
-  folded_dtype_ = compute_dtype(dtype_);
+  const bool is_half = dtype_ == HEDDLE_F16 || dtype_ == HEDDLE_BF16;
+  folded_dtype_ = is_half ? dtype_ : compute_dtype(dtype_);
   // The squares of integers may exceed their type where the root does not.
-  if (reduction.ending == Ending::square_root && folded_dtype_ != HEDDLE_F32) folded_dtype_ = HEDDLE_F64;
+  if (reduction.ending == Ending::square_root && folded_dtype_ != HEDDLE_F32 && !is_half) folded_dtype_ = HEDDLE_F64;
   if (!isa_folds().functions[fold_type(folded_dtype_)][reduction.fold].row) return invalid("is not defined for integers");
   return {};
 }
@@ -126,18 +127,31 @@ void Reduce::fold_rows(const ReducePlan& plan, const FoldFunctions& functions, c
 }
 
 void Reduce::fold_columns(const ReducePlan& plan, const FoldFunctions& functions, const Work& work) const {
-  const int64_t width = static_cast<int64_t>(byte_width(dtype_));
+  const int64_t width = static_cast<int64_t>(byte_width(dtype_)), folded_width = static_cast<int64_t>(byte_width(folded_dtype_));
   const bool convert_first = dtype_ != folded_dtype_;
   for (int64_t o = work.first_output; o < work.last_output;) {
     const int64_t n = std::min({plan.row - o % plan.row, work.last_output - o, reduce_chunk});
     const char* base = work.input + plan.input_of(o) * width;
     Accumulator* accumulators = work.accumulators + (o - work.first_output);
     const Accumulator* shifts = work.shifts ? work.shifts + (o - work.first_output) : nullptr;
-    for (int64_t r = work.first_folded; r < work.last_folded; ++r) {
-      if (work.poll->stops(n)) return;
+    for (int64_t r = work.first_folded; r < work.last_folded;) {
+      // Rows of the innermost reduced group lie a constant distance apart.
+      const int64_t apart = plan.reduced.empty() ? 0 : plan.reduced.back().input_stride;
+      const int64_t neighbours = plan.reduced.empty() ? 1 : plan.reduced.back().extent - r % plan.reduced.back().extent;
+      const int64_t most = (convert_first ? reduce_chunk : CancellationPoll::between) / n;
+      const int64_t rows = std::min({neighbours, work.last_folded - r, std::max<int64_t>(1, most)});
+      if (work.poll->stops(n * rows)) return;
       const char* data = base + plan.folded_at(r) * width;
-      if (convert_first) convert(dtype_, data, folded_dtype_, work.converted, n);
-      functions.column(convert_first ? static_cast<const void*>(work.converted) : data, n, shifts, accumulators);
+      if (convert_first) {
+        const int64_t together = apart == n ? rows : 1;  // rows without a gap are converted as one
+        for (int64_t k = 0; k < rows; k += together)
+          convert(dtype_, data + k * apart * width, folded_dtype_, reinterpret_cast<char*>(work.converted) + k * n * folded_width,
+                  n * together);
+        functions.columns(work.converted, rows, n, n, shifts, accumulators);
+      } else {
+        functions.columns(data, rows, apart, n, shifts, accumulators);
+      }
+      r += rows;
     }
     o += n;
   }
@@ -148,7 +162,7 @@ void Reduce::combine(Accumulator* into, const Accumulator* from, int64_t count) 
   const heddle_dtype dtype = accumulator_dtype(folded_dtype_);
   const FoldType type = dtype == HEDDLE_F64 ? fold_f64 : (dtype == HEDDLE_U64 ? fold_u64 : fold_i64);
   const bool itself = reduction_.fold == fold_product || reduction_.fold == fold_max || reduction_.fold == fold_min;
-  isa_folds().functions[type][itself ? reduction_.fold : fold_sum].column(from, count, nullptr, into);
+  isa_folds().functions[type][itself ? reduction_.fold : fold_sum].columns(from, 1, count, count, nullptr, into);
 }
 
 // Applies the last operation to folded values.
@@ -167,7 +181,10 @@ void Reduce::end(const ReducePlan& plan, Accumulator* accumulators, const Accumu
     if (reduction_.ending == Ending::square_root) value = std::sqrt(value);
     if (reduction_.ending == Ending::log) value = std::log(value);
     if (reduction_.ending == Ending::log_sum_exp) value = shifts[i].f + std::log(value);
-    convert(HEDDLE_F64, &value, dtype, &a, 1);
+    if (dtype == HEDDLE_F64)
+      a.f = value;
+    else
+      convert(HEDDLE_F64, &value, dtype, &a, 1);
   }
 }
 

@@ -105,6 +105,10 @@ void f16_to_f32(const void* from, void* to, int64_t count) {
   const uint16_t* x = static_cast<const uint16_t*>(from);
   float* y = static_cast<float*>(to);
   int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= count; i += 16)
+    _mm512_storeu_ps(y + i, _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+#endif
 #if defined(__F16C__)
   for (; i + 8 <= count; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
 #endif
@@ -114,6 +118,11 @@ void f32_to_f16(const void* from, void* to, int64_t count) {
   const float* x = static_cast<const float*>(from);
   uint16_t* y = static_cast<uint16_t*>(to);
   int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= count; i += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i),
+                        _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
 #if defined(__F16C__)
   for (; i + 8 <= count; i += 8)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));

@@ -62,19 +62,15 @@ void convert(heddle_dtype from_dtype, const void* from, heddle_dtype to_dtype, v
     return;
   }
   if (!is_half(from_dtype) && !is_half(to_dtype)) return table.pairs[from_dtype][to_dtype](from, to, count);
+  if (from_dtype == HEDDLE_F32) return from_f32(table, static_cast<const float*>(from), to_dtype, to, count);
+  if (to_dtype == HEDDLE_F32) return to_f32(table, from_dtype, from, static_cast<float*>(to), count);
   const char* source = static_cast<const char*>(from);
   char* destination = static_cast<char*>(to);
   for (int64_t i = 0; i < count; i += chunk) {
     const int64_t n = std::min(chunk, count - i);
     float middle[chunk];
-    if (from_dtype == HEDDLE_F32) {
-      from_f32(table, reinterpret_cast<const float*>(source), to_dtype, destination, n);
-    } else if (to_dtype == HEDDLE_F32) {
-      to_f32(table, from_dtype, source, reinterpret_cast<float*>(destination), n);
-    } else {
-      to_f32(table, from_dtype, source, middle, n);
-      from_f32(table, middle, to_dtype, destination, n);
-    }
+    to_f32(table, from_dtype, source, middle, n);
+    from_f32(table, middle, to_dtype, destination, n);
     source += static_cast<size_t>(n) * from_width;
     destination += static_cast<size_t>(n) * to_width;
   }
