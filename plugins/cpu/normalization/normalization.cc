@@ -7,6 +7,7 @@
 #include "families.h"
 #include "normalization/normalization_shapes.h"
 #include "normalization/normalization_work.h"
+#include "reduce/accumulator.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/tile_cap.h"
@@ -138,7 +139,7 @@ class LpNormalization {
     return invalid("p is " + std::to_string(p_) + ", expected 1 or 2");
   }
   Status prepare(PrepareContext& context) {
-    tiling_.plan(context, static_cast<int64_t>(context.input(0)->byte_size), 8);
+    tiling_.plan(context, static_cast<int64_t>(context.input(0)->byte_size), 2);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -150,23 +151,54 @@ class LpNormalization {
     const int64_t count = dims[axis], inner = dims.count(axis + 1, dims.rank);
     const auto [first, last] = tiling_.range(dims.count(0, axis) * inner, begin, end);
     CancellationPoll poll(context);
-    for (int64_t o = first; o < last && !poll.stopped(); ++o)
-      normalize(x, *context.outputs[0], o / inner * count * inner + o % inner, count, inner, poll);
+    for (int64_t o = first, n; o < last && !poll.stopped(); o += n) {
+      n = std::min({inner - o % inner, last - o, chunk});
+      normalize(x, *context.outputs[0], {o / inner * count * inner + o % inner, count, inner, n}, poll);
+    }
     return poll.status();
   }
 
  private:
-  void normalize(const heddle_tensor& x, heddle_tensor& y, int64_t start, int64_t count, int64_t stride, CancellationPoll& poll) const {
-    double norm = 0, value = 0;
-    for (int64_t i = 0; i < count && !poll.stops(8); ++i) {
-      convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
-      norm += p_ == 1 ? std::fabs(value) : value * value;
+  // `columns` neighbouring vectors of `count` elements, which lie `inner` apart; the first begins at `start`.
+  struct Block {
+    int64_t start, count, inner, columns;
+  };
+  static constexpr int64_t chunk = 512;
+
+  void normalize(const heddle_tensor& x, heddle_tensor& y, const Block& block, CancellationPoll& poll) const {
+    double norms[chunk] = {};
+    const FoldFunctions& functions = isa_folds().functions[fold_type(x.dtype)][p_ == 1 ? fold_abs : fold_square];
+    const int64_t together = std::max<int64_t>(1, CancellationPoll::between / block.columns);
+    for (int64_t i = 0; i < block.count; i += together) {
+      const int64_t n = std::min(together, block.count - i);
+      if (poll.stops(2 * n * block.columns)) return;
+      if (block.inner == 1)
+        functions.row(at(x, block.start + i), n, nullptr, norms);
+      else
+        functions.columns(at(x, block.start + i * block.inner), n, block.inner, block.columns, nullptr, norms);
     }
-    if (p_ == 2) norm = std::sqrt(norm);
-    for (int64_t i = 0; i < count && !poll.stops(8); ++i) {
-      convert(x.dtype, at(x, start + i * stride), HEDDLE_F64, &value, 1);
-      value = norm == 0 ? 0 : value / norm;
-      convert(HEDDLE_F64, &value, y.dtype, at(y, start + i * stride), 1);
+    // f32 divides where it holds the norms.
+    bool in_float = x.dtype != HEDDLE_F64;
+    for (int64_t j = 0; j < block.columns; ++j) {
+      if (p_ == 2) norms[j] = std::sqrt(norms[j]);
+      in_float = in_float && (norms[j] == 0 || (norms[j] > 1e-37 && norms[j] < 1e38));
+    }
+    if (in_float)
+      divide<float>(x, y, block, norms, poll);
+    else
+      divide<double>(x, y, block, norms, poll);
+  }
+  template <class T>
+  static void divide(const heddle_tensor& x, heddle_tensor& y, const Block& block, const double* norms, CancellationPoll& poll) {
+    const bool rows = block.inner == 1;
+    const int64_t stretch = rows ? std::min(chunk, block.count) : block.columns;
+    T divisors[chunk], buffer[chunk];
+    for (int64_t j = 0; j < stretch; ++j) divisors[j] = static_cast<T>(norms[rows ? 0 : j]);
+    for (int64_t i = 0; i < block.count && !poll.stops(4 * stretch); i += rows ? stretch : 1) {
+      const int64_t start = block.start + i * block.inner, n = rows ? std::min(stretch, block.count - i) : stretch;
+      T* const to = target(y, start, buffer);
+      row_divide_each(as_working(x, start, n, buffer), to, n, divisors);
+      store_working(y, start, n, to);
     }
   }
 

@@ -115,7 +115,7 @@ Status infer_mean_variance(InferContext& context) {
   return {};
 }
 
-// y = (x - mean) / (standard deviation + 1e-9) over the given axes, as the function body in the ONNX specification. Computed in f64.
+// y = (x - mean) / (standard deviation + 1e-9) over the given axes, as the function body in the ONNX specification.
 class MeanVariance {
  public:
   Status create(const CreateContext& context) {
@@ -128,7 +128,7 @@ class MeanVariance {
     if (Status s = normalize_axes("axes", axes_, x.rank, &axes); !s.ok()) return s;
     set_ = 0;
     for (int axis : axes) set_ |= 1u << axis;
-    const double cost = static_cast<double>(x.element_count) * 6;
+    const double cost = static_cast<double>(x.element_count);
     context.set_tiles(plan_reduction(x, set_, cost, false).tiles());
     context.set_cost_ns(50 + cost);
     cost_ = cost;
@@ -138,39 +138,68 @@ class MeanVariance {
     if (writes_nothing(context)) return {};
     const ReducePlan plan = plan_reduction(*context.inputs[0], set_, cost_, false);
     CancellationPoll poll(context);
-    for (int64_t o = plan.output_begin(begin); o < plan.output_begin(end) && !poll.stopped(); ++o)
-      normalize(plan, *context.inputs[0], *context.outputs[0], o, poll);
+    const heddle_tensor& x = *context.inputs[0];
+    heddle_tensor& y = *context.outputs[0];
+    for (int64_t o = plan.output_begin(begin), last = plan.output_begin(end), n; o < last && !poll.stopped(); o += n) {
+      n = plan.columns ? std::min({plan.row - o % plan.row, last - o, chunk}) : 1;
+      if (plan.columns)
+        normalize_columns(plan, x, y, o, n, poll);
+      else
+        with_working(working_dtype(x.dtype), [&](auto zero) { normalize_rows<decltype(zero)>(plan, x, y, o, poll); });
+    }
     return poll.status();
   }
 
  private:
-  // Calls f(first element, count) for each contiguous stretch of output `o`.
+  // Calls f(first element, count) for each contiguous stretch of output `o`, which is folded by rows.
   template <class F>
   static void stretches(const ReducePlan& plan, int64_t o, CancellationPoll& poll, F f) {
-    const int64_t base = plan.input_of(o), length = plan.columns ? 1 : std::min(plan.row, chunk);
+    const int64_t base = plan.input_of(o), length = std::min(plan.row, chunk);
     for (int64_t r = 0; r < plan.folded && !poll.stops(length);) {
-      const int64_t n = plan.columns ? 1 : std::min(length, plan.row - r % plan.row);
+      const int64_t n = std::min(length, plan.row - r % plan.row);
       f(base + plan.folded_at(r), n);
       r += n;
     }
   }
-  static void normalize(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o, CancellationPoll& poll) {
-    double values[chunk], sum = 0, squares = 0;
-    const auto each = [&](auto&& f) {
-      stretches(plan, o, poll, [&](int64_t start, int64_t n) {
-        convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
-        for (int64_t i = 0; i < n; ++i) f(values[i]);
-      });
-    };
-    each([&](double v) { sum += v; });
-    const double mean = sum / static_cast<double>(plan.folded);
-    each([&](double v) { squares += (v - mean) * (v - mean); });
-    const double deviation = std::sqrt(squares / static_cast<double>(plan.folded)) + 1e-9;
+  // Output `o`, whose elements lie in contiguous stretches.
+  template <class T>
+  static void normalize_rows(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t o, CancellationPoll& poll) {
+    T buffer[chunk];
+    double mean = 0, squares = 0;
+    for (int pass = 0; pass < 2; ++pass) {  // the second about the mean that the first one finds
+      double sum = 0;
+      squares = 0;
+      stretches(plan, o, poll,
+                [&](int64_t start, int64_t n) { row_sums_in_double(as_working(x, start, n, buffer), n, mean, &sum, &squares); });
+      mean += sum / static_cast<double>(plan.folded);
+    }
+    const double factor = 1 / (std::sqrt(squares / static_cast<double>(plan.folded)) + 1e-9);
     stretches(plan, o, poll, [&](int64_t start, int64_t n) {
-      convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
-      for (int64_t i = 0; i < n; ++i) values[i] = (values[i] - mean) / deviation;
-      convert(HEDDLE_F64, values, y.dtype, at(y, start), n);
+      T* const to = target(y, start, buffer);
+      row_affine_in_double(as_working(x, start, n, buffer), to, n, mean, factor);
+      store_working(y, start, n, to);
     });
+  }
+  // The `n` outputs from `first` on, which are neighbours in each row.
+  static void normalize_columns(const ReducePlan& plan, const heddle_tensor& x, heddle_tensor& y, int64_t first, int64_t n,
+                                CancellationPoll& poll) {
+    double values[chunk], means[chunk] = {}, deviations[chunk] = {};
+    const int64_t base = plan.input_of(first);
+    const auto each = [&](bool writes, auto&& f) {
+      for (int64_t r = 0; r < plan.folded && !poll.stops(2 * n); ++r) {
+        const int64_t start = base + plan.folded_at(r);
+        convert(x.dtype, at(x, start), HEDDLE_F64, values, n);
+        for (int64_t i = 0; i < n; ++i) f(i);
+        if (writes) convert(HEDDLE_F64, values, y.dtype, at(y, start), n);
+      }
+    };
+    const auto count = static_cast<double>(plan.folded);
+    each(false, [&](int64_t i) { means[i] += values[i]; });
+    double squares[chunk] = {};
+    for (int64_t i = 0; i < n; ++i) means[i] /= count;
+    each(false, [&](int64_t i) { squares[i] += (values[i] - means[i]) * (values[i] - means[i]); });
+    for (int64_t i = 0; i < n; ++i) deviations[i] = std::sqrt(squares[i] / count) + 1e-9;
+    each(true, [&](int64_t i) { values[i] = (values[i] - means[i]) / deviations[i]; });
   }
 
   std::vector<int64_t> axes_;

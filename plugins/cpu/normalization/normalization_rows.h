@@ -21,6 +21,12 @@ struct NormalizationTable {
   // y = (x - shift) * factor + offset, and y = x * factor + offset with one of each per element.
   void (*affine)(const float* x, float* y, int64_t count, float shift, float factor, float offset);
   void (*affine_each)(const float* x, float* y, int64_t count, const float* factors, const float* offsets);
+  // y = x / divisor, one per element; 0 where the divisor is 0.
+  void (*divide_each)(const float* x, float* y, int64_t count, const float* divisors);
+  // y = (x - mean) * factor in f64, rounded once.
+  void (*affine_in_double)(const float* x, float* y, int64_t count, double mean, double factor);
+  // Adds the sums of x - mean and of its squares, in f64.
+  void (*sums_in_double)(const float* x, int64_t count, double mean, double* sum, double* squares);
   // y = x / (bias + alpha * sums)^beta
   void (*local_response)(const float* x, const float* sums, float* y, int64_t count, float bias, float alpha, float beta);
   // sums += x^2

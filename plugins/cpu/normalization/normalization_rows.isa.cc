@@ -99,6 +99,41 @@ void affine_each(const float* x, float* y, int64_t count, const float* factors, 
   each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(v, get(factors, i, m), get(offsets, i, m)); });
 }
 
+void divide_each(const float* x, float* y, int64_t count, const float* divisors) {
+  each(x, y, count, [&](VF v, int64_t i, int64_t m) {
+    const VF d = get(divisors, i, m);
+    return d == 0 ? VF{} : v / d;
+  });
+}
+
+void affine_in_double(const float* x, float* y, int64_t count, double mean, double factor) {
+  const VD m = splat<VD>(mean), k = splat<VD>(factor);
+  each(x, y, count, [&](VF v, int64_t, int64_t) {
+    const Doubles d = widen(v);
+    return narrow({(d.low - m) * k, (d.high - m) * k});
+  });
+}
+
+void sums_in_double(const float* x, int64_t count, double mean, double* sum, double* squares) {
+  const VD m = splat<VD>(mean);
+  VD sums[2] = {}, squared[2] = {};
+  int64_t i = 0;
+  for (; i + n <= count; i += n) {
+    const Doubles d = widen(load<VF>(x + i));
+    const VD low = d.low - m, high = d.high - m;
+    sums[0] += low, sums[1] += high;
+    squared[0] = fma(low, low, squared[0]), squared[1] = fma(high, high, squared[1]);
+  }
+  double s[lanes<double>], q[lanes<double>];
+  store(s, sums[0] + sums[1]);
+  store(q, squared[0] + squared[1]);
+  for (int k = 0; k < lanes<double>; ++k) *sum += s[k], *squares += q[k];
+  for (; i < count; ++i) {
+    const double d = static_cast<double>(x[i]) - mean;
+    *sum += d, *squares += d * d;
+  }
+}
+
 void local_response(const float* x, const float* sums, float* y, int64_t count, float bias, float alpha, float beta) {
   const VF b = splat<VF>(bias), a = splat<VF>(alpha), e = splat<VF>(beta);
   each(x, y, count, [&](VF v, int64_t i, int64_t m) { return v / pow(fma(get(sums, i, m), a, b), e); });
@@ -109,7 +144,7 @@ void add_squares(const float* x, float* sums, int64_t count) {
 
 }  // namespace
 
-constinit const NormalizationTable normalizations = {sum,    sum_of_squares, centred_sums,   apply,
-                                                     affine, affine_each,    local_response, add_squares};
+constinit const NormalizationTable normalizations = {sum,         sum_of_squares,   centred_sums,   apply,          affine,     affine_each,
+                                                     divide_each, affine_in_double, sums_in_double, local_response, add_squares};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

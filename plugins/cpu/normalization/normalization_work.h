@@ -80,6 +80,24 @@ inline void row_affine_each(const float* x, float* y, int64_t n, const float* fa
 inline void row_affine_each(const double* x, double* y, int64_t n, const double* factors, const double* offsets) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factors[i] + offsets[i];
 }
+inline void row_sums_in_double(const float* x, int64_t n, double mean, double* sum, double* squares) {
+  isa_normalizations().sums_in_double(x, n, mean, sum, squares);
+}
+inline void row_sums_in_double(const double* x, int64_t n, double mean, double* sum, double* squares) {
+  for (int64_t i = 0; i < n; ++i) *sum += x[i] - mean, *squares += (x[i] - mean) * (x[i] - mean);
+}
+inline void row_affine_in_double(const float* x, float* y, int64_t n, double mean, double factor) {
+  isa_normalizations().affine_in_double(x, y, n, mean, factor);
+}
+inline void row_affine_in_double(const double* x, double* y, int64_t n, double mean, double factor) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor;
+}
+inline void row_divide_each(const float* x, float* y, int64_t n, const float* divisors) {
+  isa_normalizations().divide_each(x, y, n, divisors);
+}
+inline void row_divide_each(const double* x, double* y, int64_t n, const double* divisors) {
+  for (int64_t i = 0; i < n; ++i) y[i] = divisors[i] == 0 ? 0 : x[i] / divisors[i];
+}
 
 // The mean is shift + rest. Elements are centred as (x - shift) - rest: near the mean the first difference is exact.
 template <class T>

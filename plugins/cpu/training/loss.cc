@@ -89,25 +89,37 @@ class Loss {
     const Tiling::Range range = tiling_.range(labels.element_count, tile, tile + 1);
     Partial sum = {0, 0};
     CancellationPoll poll(context);
-    for (int64_t i = range.first; i < range.last; ++i) {
-      const T* column = static_cast<const T*>(x.data) + i / inner * classes * inner + i % inner;
-      const double shift = softmax ? log_sum_exp(column, classes, inner, poll) : 0;
+    double shifts[loss_columns] = {};
+    for (int64_t i = range.first, n; i < range.last; i += n) {
+      n = std::min({inner - i % inner, range.last - i, loss_columns});
+      const T* scores = static_cast<const T*>(x.data) + i / inner * classes * inner + i % inner;
+      if (softmax) log_sums_exp(scores, classes, inner, n, shifts, poll);
       if (log_probabilities)
-        for (int64_t c = 0; c < classes && !poll.stops(4); ++c)
-          log_probabilities[column - static_cast<const T*>(x.data) + c * inner] =
-              from_arithmetic<T>(static_cast<double>(to_arithmetic(column[c * inner])) - shift);
+        write_shifted(scores, log_probabilities + (scores - static_cast<const T*>(x.data)), classes, inner, n, shifts, poll);
       if (poll.stopped()) return cancelled();
-      const int64_t label = integer_at(labels, i);
-      const bool counts = labels_.counts(label);
-      if (counts) HEDDLE_PLUGIN_CHECK(CountedLabels::check(label, i, classes));
-      const double weight = !counts ? 0 : weights ? static_cast<double>(to_arithmetic(weights[label])) : 1;
-      const double loss = counts ? weight * (shift - static_cast<double>(to_arithmetic(column[label * inner]))) : 0;
-      if (losses) losses[i] = from_arithmetic<T>(loss);
-      sum.loss += loss;
-      sum.weight += weight;
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t label = integer_at(labels, i + j);
+        const bool counts = labels_.counts(label);
+        if (counts) HEDDLE_PLUGIN_CHECK(CountedLabels::check(label, i + j, classes));
+        const double weight = !counts ? 0 : weights ? static_cast<double>(to_arithmetic(weights[label])) : 1;
+        const double loss = counts ? weight * (shifts[j] - static_cast<double>(to_arithmetic(scores[label * inner + j]))) : 0;
+        if (losses) losses[i + j] = from_arithmetic<T>(loss);
+        sum.loss += loss;
+        sum.weight += weight;
+      }
     }
     step_scratch<Partial>(context)[tile] = sum;
     return {};
+  }
+
+  // to = from - shift, for each of the columns.
+  template <class T>
+  static void write_shifted(const T* from, T* to, int64_t classes, int64_t inner, int64_t columns, const double* shifts,
+                            CancellationPoll& poll) {
+    const int64_t stretch = inner == 1 ? classes : columns;
+    for (int64_t c = 0; c < classes * columns && !poll.stops(4 * stretch); c += stretch, from += inner, to += inner)
+      for (int64_t j = 0; j < stretch; ++j)
+        to[j] = from_arithmetic<T>(static_cast<double>(to_arithmetic(from[j])) - shifts[inner == 1 ? 0 : j]);
   }
 
   CountedLabels labels_;

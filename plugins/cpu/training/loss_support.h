@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 
+#include "reduce/accumulator.h"
 #include "shared/dims.h"
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
@@ -57,6 +59,36 @@ double log_sum_exp(const T* column, int64_t classes, int64_t stride, Cancellatio
   for (int64_t c = 0; c < classes && !poll.stops(10); ++c)
     sum += static_cast<double>(std::exp(to_arithmetic(column[c * stride]) - largest));
   return static_cast<double>(largest) + std::log(sum);
+}
+
+// The same of `columns` neighbouring columns, at most loss_columns, in `sums`. f32 and narrower floats are folded by the loops of
+// reductions.
+constexpr int64_t loss_columns = 128;
+template <class T>
+void log_sums_exp(const T* x, int64_t classes, int64_t stride, int64_t columns, double* sums, CancellationPoll& poll) {
+  if constexpr (std::is_same_v<T, double>) {
+    for (int64_t j = 0; j < columns; ++j) sums[j] = log_sum_exp(x + j, classes, stride, poll);
+    return;
+  }
+  const FoldFunctions* const folds = isa_folds().functions[fold_type(dtype_of<T>::id)];
+  const auto fold = [&](const FoldFunctions& functions, int64_t operations, const double* shifts, double* accumulators) {
+    const int64_t together = std::max<int64_t>(1, CancellationPoll::between / (operations * columns));
+    for (int64_t c = 0; c < classes; c += together) {
+      const int64_t n = std::min(together, classes - c);
+      if (poll.stops(operations * n * columns)) return;
+      if (stride == 1)
+        functions.row(x + c, n, shifts, accumulators);
+      else
+        functions.columns(x + c * stride, n, stride, columns, shifts, accumulators);
+    }
+  };
+  double largest[loss_columns];
+  std::fill(largest, largest + columns, -std::numeric_limits<double>::infinity());
+  fold(folds[fold_max], 1, nullptr, largest);
+  std::fill(sums, sums + columns, 0.0);
+  fold(folds[fold_exp], 8, largest, sums);
+  for (int64_t j = 0; j < columns; ++j)
+    sums[j] = std::isinf(largest[j]) ? std::numeric_limits<double>::quiet_NaN() : largest[j] + std::log(sums[j]);
 }
 
 }  // namespace heddle::cpu

@@ -257,14 +257,28 @@ struct Doubles {
 };
 static inline Doubles widen(VF x) {
   HF halves[2];
+#if defined(__AVX512F__)  // by registers: GCC copies through memory else
+  halves[0] = (HF)_mm512_maskz_extractf32x8_ps(0xff, (__m512)x, 0);
+  halves[1] = (HF)_mm512_maskz_extractf32x8_ps(0xff, (__m512)x, 1);
+#elif defined(__AVX2__)
+  halves[0] = (HF)_mm256_extractf128_ps((__m256)x, 0);
+  halves[1] = (HF)_mm256_extractf128_ps((__m256)x, 1);
+#else
   __builtin_memcpy(halves, &x, sizeof(x));
+#endif
   return {__builtin_convertvector(halves[0], VD), __builtin_convertvector(halves[1], VD)};
 }
 static inline VF narrow(Doubles x) {
   const HF halves[2] = {__builtin_convertvector(x.low, HF), __builtin_convertvector(x.high, HF)};
+#if defined(__AVX512F__)
+  return (VF)_mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512((__m256)halves[0]), (__m256)halves[1], 1);
+#elif defined(__AVX2__)
+  return (VF)_mm256_insertf128_ps(_mm256_castps128_ps256((__m128)halves[0]), (__m128)halves[1], 1);
+#else
   VF r;
   __builtin_memcpy(&r, halves, sizeof(r));
   return r;
+#endif
 }
 
 // All lanes folded with f, the upper half onto the lower until one is left: one fixed order per level.
