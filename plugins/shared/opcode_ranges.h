@@ -24,4 +24,10 @@ inline bool may_overflow(expression::Opcode op) {
   }
 }
 
+// True if the result is 0 or 1 whatever the operands are.
+inline bool gives_truth(expression::Opcode op) {
+  using expression::Opcode;
+  return (op >= Opcode::lt && op <= Opcode::logical_xor) || op == Opcode::logical_not;
+}
+
 }  // namespace heddle::operators

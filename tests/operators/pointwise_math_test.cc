@@ -72,7 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Function{"expm1(x0)", std::expm1, 0.6}, Function{"sin(x0)", std::sin, 1}, Function{"cos(x0)", std::cos, 1},
                       Function{"tan(x0)", std::tan, 1}, Function{"sqrt(x0)", std::sqrt, 0.5}, Function{"floor(x0)", std::floor, 0},
                       Function{"ceil(x0)", std::ceil, 0}, Function{"round(x0)", std::nearbyint, 0}, Function{"asinh(x0)", std::asinh, 2},
-                      Function{"atanh(x0)", std::atanh, 2}, Function{"atan(x0)", std::atan, 2}),
+                      Function{"atanh(x0)", std::atanh, 2}, Function{"atan(x0)", std::atan, 1}, Function{"asin(x0)", std::asin, 1},
+                      Function{"acos(x0)", std::acos, 1}),
     [](const auto& info) { return std::string(info.param.program, std::strcspn(info.param.program, "(")); });
 
 TEST(Pow, IsLibmsOverPairsAndSpecialValues) {

@@ -111,6 +111,27 @@ TEST(Pointwise, NarrowIntegersWrapAfterEveryOperation) {
             (std::vector<uint64_t>{~0ull / 3}));
 }
 
+TEST(Pointwise, BytesGiveWhatWiderIntegersDo) {
+  std::vector<uint8_t> a, b;
+  for (int i = 0; i < 256; ++i)
+    for (int k = 0; k < 256; k += 5) a.push_back(static_cast<uint8_t>(i)), b.push_back(static_cast<uint8_t>(k));
+  const Shape shape{static_cast<int64_t>(a.size())};
+  const auto wide = [&](const std::vector<uint8_t>& v) { return tensor(shape, std::vector<int32_t>(v.begin(), v.end())); };
+  for (const char* text : {"x0 + x1", "x0 - x1", "x0 * x1", "x0 / x1", "mod(x0, x1)", "min(x0, x1)", "max(x0, x1)", "abs(x0 - x1)",
+                           "bit_xor(bit_not(x0), x1)", "shift_left(x0, x1)", "shift_right(x0, x1)", "select(gt(x0, x1), x0, 255 - x1)"}) {
+    const std::vector<uint8_t> narrow = values<uint8_t>(*evaluate(text, {tensor(shape, a), tensor(shape, b)}));
+    // The same by i32, wrapped after each operation: no operation here but the innermost ones leaves the range.
+    const std::vector<int32_t> expected = values<int32_t>(*evaluate(text, {wide(a), wide(b)}));
+    for (size_t i = 0; i < a.size(); ++i) {
+      const uint8_t difference = static_cast<uint8_t>(a[i] - b[i]);
+      const int32_t value = std::string(text) == "abs(x0 - x1)" ? difference : expected[i];
+      ASSERT_EQ(narrow[i], static_cast<uint8_t>(value)) << text << " of " << int{a[i]} << " and " << int{b[i]};
+    }
+  }
+  // Literals that no byte holds are computed in more.
+  EXPECT_EQ(values<uint8_t>(*evaluate("lt(x0, 300)", {tensor<uint8_t>(Shape{2}, {44, 255})})), (std::vector<uint8_t>{1, 1}));
+}
+
 TEST(Pointwise, IntegerDivisionNeverTraps) {
   const int32_t low = std::numeric_limits<int32_t>::min();
   const int64_t low64 = std::numeric_limits<int64_t>::min();

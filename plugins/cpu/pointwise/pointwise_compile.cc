@@ -30,6 +30,8 @@ Compute compute_of(heddle_dtype compute_dtype) {
       return Compute::i64;
     case HEDDLE_U64:
       return Compute::u64;
+    case HEDDLE_U8:
+      return Compute::u8;
     default:
       return Compute::i32;
   }
@@ -77,12 +79,11 @@ double cost_of(Opcode op, heddle_dtype compute_dtype) {
       return f32 ? 1.0 : 10.0;
     case Opcode::mod:
     case Opcode::fmod:
-    case Opcode::shift_left:
-    case Opcode::shift_right:
       return 2.0;
     case Opcode::asin:
     case Opcode::acos:
     case Opcode::atan:
+      return f32 ? 0.5 : 8.0;
     case Opcode::sinh:
     case Opcode::cosh:
     case Opcode::asinh:
@@ -96,11 +97,27 @@ double cost_of(Opcode op, heddle_dtype compute_dtype) {
 
 }  // namespace
 
+// True if every value of the program is a byte: u8, which wraps by itself, or truth values that stay such.
+bool Program::Compiler::bytes_suffice() const {
+  const heddle_dtype output = text_.output_dtype != HEDDLE_DTYPE_NONE ? text_.output_dtype : arithmetic_;
+  const bool truths = arithmetic_ == HEDDLE_BOOL;
+  if ((arithmetic_ != HEDDLE_U8 && !truths) || (output != HEDDLE_U8 && output != HEDDLE_BOOL)) return false;
+  for (const heddle_dtype dtype : text_.input_dtypes)
+    if (dtype != HEDDLE_U8 && dtype != HEDDLE_BOOL) return false;
+  for (const Instruction& instruction : source_.code) {
+    const double literal = instruction.literal;
+    if (instruction.op == Opcode::constant && !(literal >= 0 && literal <= (truths ? 1 : 255) && literal == std::trunc(literal)))
+      return false;
+    if (truths && operators::may_overflow(instruction.op)) return false;
+  }
+  return true;
+}
+
 Status Program::Compiler::choose_arithmetic() {
   arithmetic_ = text_.arithmetic;
   if (arithmetic_ == HEDDLE_DTYPE_NONE && !operators::find_arithmetic(text_.input_dtypes, text_.output_dtype, &arithmetic_))
     return fail(operators::different_dtypes);
-  program_.compute_dtype_ = compute_dtype(arithmetic_);
+  program_.compute_dtype_ = bytes_suffice() ? HEDDLE_U8 : compute_dtype(arithmetic_);
   program_.compute_width_ = static_cast<int64_t>(plugin::byte_width(program_.compute_dtype_));
   set_ = isa_instructions().sets[static_cast<int>(compute_of(program_.compute_dtype_))];
   return {};
@@ -168,7 +185,7 @@ Status Program::Compiler::lower_operation(Opcode op, const int* operands, int co
   if (simplify(op, operands, value)) return {};
   *value = add_step(function, operands, count, cost_of(op, program_.compute_dtype_));
   if (values_[static_cast<size_t>(*value)].kind == Value::step) values_[static_cast<size_t>(*value)].op = op;
-  const int wrap = wrap_of(arithmetic_);
+  const int wrap = program_.compute_dtype_ == HEDDLE_U8 ? -1 : wrap_of(arithmetic_);
   if (wrap >= 0 && operators::may_overflow(op)) *value = add_step(set_->extensions[wrap], value, 1, 0.04);
   return {};
 }
@@ -259,7 +276,9 @@ Status Program::Compiler::run() {
   if (source_.inputs.size() > text_.inputs.size()) return fail("\"" + source_.inputs[text_.inputs.size()] + "\" is no input");
   if (source_.code.size() > max_steps) return fail("has more than " + std::to_string(max_steps) + " operations");
   if (Status s = choose_arithmetic(); !s.ok()) return s;
-  for (heddle_dtype dtype : text_.input_dtypes) program_.inputs_.push_back({dtype, false, dtype == program_.compute_dtype_});
+  for (heddle_dtype dtype : text_.input_dtypes)
+    program_.inputs_.push_back(
+        {dtype, false, dtype == program_.compute_dtype_ || (program_.compute_dtype_ == HEDDLE_U8 && dtype == HEDDLE_BOOL)});
   program_.output_dtype_ = text_.output_dtype != HEDDLE_DTYPE_NONE ? text_.output_dtype : arithmetic_;
   program_.direct_output_ = program_.output_dtype_ == program_.compute_dtype_;
   for (const Instruction& instruction : source_.code) {
@@ -276,6 +295,9 @@ Status Program::Compiler::run() {
     copy.cost = 0.04;
     result = add(copy);
   }
+  // Truths are stored as they are computed where the last step makes them.
+  if (program_.compute_dtype_ == HEDDLE_U8 && program_.output_dtype_ == HEDDLE_BOOL)
+    program_.direct_output_ = operators::gives_truth(values_[static_cast<size_t>(result)].op);
   allocate(result);
   if (program_.slot_count() > max_slots) return fail("needs too many values at once");
   program_.scratch_bytes_ = FrameLayout(program_.slot_count(), program_.register_count_, program_.inputs_.size()).bytes;

@@ -36,6 +36,7 @@ class Program::Compiler {
   };
 
   Status fail(const std::string& why) const { return invalid("pointwise expression \"" + text_.text + "\": " + why); }
+  bool bytes_suffice() const;
   Status choose_arithmetic();
   Status lower(const Instruction& instruction, int* value);
   Status lower_constant(double literal, int* value);

@@ -1,5 +1,6 @@
 // Instructions of f32 and f64 programs. f32 runs on own vector functions (vector/simd_math.h), the rarer functions and f64 through libm.
 #include "pointwise/pointwise_loops.h"
+#include "vector/simd_arcs.h"
 #include "vector/simd_math.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -94,9 +95,9 @@ constexpr InstructionSet make_f32() {
   HEDDLE_EXTENSION1(gelu_value + 5, VF, (gelu<true, GeluOrder::half_of_sum_first>(a)))
   HEDDLE_EACH2(mod, float, floored_remainder(a, b))
   HEDDLE_EACH2(fmod, float, __builtin_fmodf(a, b))
-  HEDDLE_EACH1(asin, float, __builtin_asinf(a))
-  HEDDLE_EACH1(acos, float, __builtin_acosf(a))
-  HEDDLE_EACH1(atan, float, __builtin_atanf(a))
+  HEDDLE_VECTOR1(asin, VF, asin(a))
+  HEDDLE_VECTOR1(acos, VF, acos(a))
+  HEDDLE_VECTOR1(atan, VF, atan(a))
   HEDDLE_EACH1(sinh, float, __builtin_sinhf(a))
   HEDDLE_EACH1(cosh, float, __builtin_coshf(a))
   HEDDLE_EACH1(asinh, float, __builtin_asinhf(a))

@@ -12,10 +12,10 @@
 
 namespace heddle::cpu {
 
-// The arithmetic of a program. Narrower types are computed in one of these: f16 and bf16 in f32; i8, i16, u8, u16 and bool in i32;
-// u32 in i64.
-enum class Compute : uint8_t { f32, f64, i32, i64, u64 };
-constexpr int compute_count = 5;
+// The arithmetic of a program. Narrower types are computed in one of these: f16 and bf16 in f32; i8, i16 and u16 in i32, as u8 and bool are
+// where a byte does not suffice; u32 in i64.
+enum class Compute : uint8_t { f32, f64, i32, i64, u64, u8 };
+constexpr int compute_count = 6;
 
 constexpr int64_t instruction_alignment = 64;
 

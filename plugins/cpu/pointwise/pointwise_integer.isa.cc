@@ -1,5 +1,5 @@
-// Instructions of i32, i64 and u64 programs. Arithmetic wraps. Results that integers do not have are defined here, never a trap: x / 0 = 0,
-// x mod 0 = 0, the smallest number / -1 = itself; 0 to a negative power = 0; shifts of the width or more give 0.
+// Instructions of i32, i64, u64 and u8 programs. Arithmetic wraps. Results that integers do not have are defined here, never a trap: x / 0
+// = 0, x mod 0 = 0, the smallest number / -1 = itself; 0 to a negative power = 0; shifts of the width or more give 0.
 #include "pointwise/pointwise_loops.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -39,13 +39,30 @@ T power(T base, T exponent) {
   }
   return result;
 }
-template <class T>
-T shifted_left(T a, T b) {
-  return b < 0 || b >= static_cast<T>(8 * sizeof(T)) ? static_cast<T>(0) : static_cast<T>(a << b);
+// Bytes have no shifts of their own: they are shifted by the bits of the count, one after the other.
+template <class T, class V = Vector<T>>
+V shifted_left(V a, V b) {
+  const Mask<T> beyond = (b < 0) | (b >= static_cast<T>(8 * sizeof(T)));
+  if constexpr (sizeof(T) == 1) {
+    a = (b & 1) != 0 ? a << 1 : a;
+    a = (b & 2) != 0 ? a << 2 : a;
+    a = (b & 4) != 0 ? a << 4 : a;
+    return beyond ? V{} : a;
+  } else {
+    return beyond ? V{} : a << (beyond ? V{} : b);
+  }
 }
-template <class T>
-T shifted_right(T a, T b) {
-  return b < 0 || b >= static_cast<T>(8 * sizeof(T)) ? static_cast<T>(0) : static_cast<T>(a >> b);
+template <class T, class V = Vector<T>>
+V shifted_right(V a, V b) {
+  const Mask<T> beyond = (b < 0) | (b >= static_cast<T>(8 * sizeof(T)));
+  if constexpr (sizeof(T) == 1) {
+    a = (b & 1) != 0 ? a >> 1 : a;
+    a = (b & 2) != 0 ? a >> 2 : a;
+    a = (b & 4) != 0 ? a >> 4 : a;
+    return beyond ? V{} : a;
+  } else {
+    return beyond ? V{} : a >> (beyond ? V{} : b);
+  }
 }
 
 template <class T, class V = Vector<T>>
@@ -87,10 +104,12 @@ constexpr InstructionSet make() {
   HEDDLE_EACH2(mod, T, floored_remainder(a, b))
   HEDDLE_EACH2(fmod, T, remainder(a, b))
   HEDDLE_EACH2(pow, T, power(a, b))
-  HEDDLE_EACH2(shift_left, T, shifted_left(a, b))
-  HEDDLE_EACH2(shift_right, T, shifted_right(a, b))
+  HEDDLE_VECTOR2(shift_left, V, shifted_left<T>(a, b))
+  HEDDLE_VECTOR2(shift_right, V, shifted_right<T>(a, b))
   HEDDLE_EXTENSION1(copy_value, V, a)
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 1) {
+    // Nothing to wrap: a byte's arithmetic does.
+  } else if constexpr (sizeof(T) == 4) {
     HEDDLE_EXTENSION1(wrap_i8, V, (a << 24) >> 24)
     HEDDLE_EXTENSION1(wrap_i16, V, (a << 16) >> 16)
     HEDDLE_EXTENSION1(wrap_u8, V, a & 0xff)
@@ -104,12 +123,13 @@ constexpr InstructionSet make() {
 constinit const InstructionSet instructions_i32 = make<int32_t>();
 constinit const InstructionSet instructions_i64 = make<int64_t>();
 constinit const InstructionSet instructions_u64 = make<uint64_t>();
+constinit const InstructionSet instructions_u8 = make<uint8_t>();
 
 }  // namespace
 
 extern const InstructionSet instructions_f32;
 extern const InstructionSet instructions_f64;
 constinit const InstructionTable instructions = {
-    {&instructions_f32, &instructions_f64, &instructions_i32, &instructions_i64, &instructions_u64}};
+    {&instructions_f32, &instructions_f64, &instructions_i32, &instructions_i64, &instructions_u64, &instructions_u8}};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

@@ -14,9 +14,10 @@
 // instruction is read before it is written. So the output may be the memory of any input that has the output's element width and, for
 // every element, the output's address. It must not overlap an input in another way.
 //
-// Arithmetic: f32, f64, i32, i64, u64 natively; f16 and bf16 in f32 (rounded to nearest even when stored, not in between); i8, i16, u8,
-// u16, bool in i32 and u32 in i64, wrapped to their range after every operation. Integer division truncates; x / 0 is 0 and never traps.
-// NaN: min and max give NaN if either side is. Results of an element do not depend on how a range was divided.
+// Arithmetic: f32, f64, i32, i64, u64 natively; f16 and bf16 in f32 (rounded to nearest even when stored, not in between); u8 and bool by
+// bytes where all values are such; else like i8, i16 and u16 in i32, and u32 in i64, wrapped to their range after every operation. Integer
+// division truncates; x / 0 is 0 and never traps. NaN: min and max give NaN if either side is. Results of an element do not depend on how a
+// range was divided.
 #pragma once
 
 #include <cstdint>

@@ -61,6 +61,10 @@ template <>
 struct MaskOf<uint64_t> {
   using type = VL;
 };
+template <>
+struct MaskOf<uint8_t> {
+  using type = Vector<int8_t>;
+};
 template <class T>
 using Mask = typename MaskOf<T>::type;
 
