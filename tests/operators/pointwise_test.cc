@@ -120,7 +120,7 @@ TEST(Pointwise, BytesGiveWhatWiderIntegersDo) {
   for (const char* text : {"x0 + x1", "x0 - x1", "x0 * x1", "x0 / x1", "mod(x0, x1)", "min(x0, x1)", "max(x0, x1)", "abs(x0 - x1)",
                            "bit_xor(bit_not(x0), x1)", "shift_left(x0, x1)", "shift_right(x0, x1)", "select(gt(x0, x1), x0, 255 - x1)"}) {
     const std::vector<uint8_t> narrow = values<uint8_t>(*evaluate(text, {tensor(shape, a), tensor(shape, b)}));
-    // The same by i32, wrapped after each operation: no operation here but the innermost ones leaves the range.
+    // i32 gives it, wrapped once: no operation here but the last one leaves the range.
     const std::vector<int32_t> expected = values<int32_t>(*evaluate(text, {wide(a), wide(b)}));
     for (size_t i = 0; i < a.size(); ++i) {
       const uint8_t difference = static_cast<uint8_t>(a[i] - b[i]);
