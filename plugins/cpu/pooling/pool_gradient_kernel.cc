@@ -81,7 +81,7 @@ void PoolGradientDriver::run_channels_last(const RunContext& context, int64_t fi
         for (int64_t c = 0; any && c < channels; ++c) target[best.at[c] * channels_ + c] += given[c];
       } else {
         std::copy_n(given, channels, best.value);
-        if (const double parts = divisor(window); parts > 1) loops.divide(best.value, channels, static_cast<float>(parts));
+        if (const double parts = divisor(window); parts > 1) loops.lines.divide(best.value, channels, static_cast<float>(parts));
         window.for_each_tap(poll, channels, [&](int64_t at) { loops.add(best.value, channels, target + at * channels_); });
       }
     }

@@ -56,8 +56,10 @@ Op pooling_operator(const char* name, int32_t version, heddle_dtype_set set) {
 }
 void add_window(Op& op) {
   op.shapes(
-      "outputs are [N, C, ...]; for each spatial axis floor((extent + pads - dilation (kernel - 1) - 1) / stride) + 1; with ceil_mode 1 the "
-      "quotient is rounded up, and a last window that would begin in the padding after X is left out; with auto_pad SAME_UPPER or SAME_LOWER "
+      "outputs are [N, C, ...]; for each spatial axis floor((extent + pads - dilation (kernel - 1) - 1) / stride) + 1; with ceil_mode 1 "
+      "the "
+      "quotient is rounded up, and a last window that would begin in the padding after X is left out; with auto_pad SAME_UPPER or "
+      "SAME_LOWER "
       "it is ceil(extent / stride)");
   op.attribute("auto_pad", "NOTSET").attribute("ceil_mode", 0).required("kernel_shape", HEDDLE_ATTRIBUTE_INTS);
   op.maybe("dilations", HEDDLE_ATTRIBUTE_INTS).maybe("pads", HEDDLE_ATTRIBUTE_INTS).maybe("strides", HEDDLE_ATTRIBUTE_INTS);

@@ -19,16 +19,18 @@ class PoolDriver {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  protected:
-  static std::vector<heddle_format> list_formats(const CreateContext& context);
+  static std::vector<heddle_format> list_formats(const CreateContext& context, bool global);
 
  private:
   void run_channels_last(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   void pool_channels(const PoolWindow& window, const char* image, int64_t channels, float* y, CancellationPoll& poll) const;
   template <class T>
   void run_row_major(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
+  // pooling_lines.cc
+  bool plan_lines();
+  uint64_t line_scratch_bytes() const;
+  template <class T>
   void run_lines(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
-  // Computes the outputs [first, last) of a line, whose windows lie inside it; `window` is at the first one.
-  void pool_line(const PoolWindow& window, const float* plane, int64_t first, int64_t last, float* y) const;
   template <class T>
   T pool_one(const T* plane, const PoolWindow& window, int64_t* best, CancellationPoll& poll) const;
   int64_t storage_index(int64_t pixel) const;
@@ -41,6 +43,7 @@ class PoolDriver {
   heddle_dtype dtype_ = HEDDLE_F32;
   bool channels_last_ = false;
   bool in_lines_ = false;                     // row-major: run_lines() instead of run_row_major()
+  int64_t edge_outputs_ = 0;                  // those at either end of a line whose windows may reach beyond it
   int64_t channels_ = 0, channel_block_ = 0;  // channels of one unit of work, channels-last
 };
 
@@ -48,7 +51,7 @@ template <PoolKind kind, bool global>
 class Pool : public PoolDriver {
  public:
   Pool() : PoolDriver(kind, global) {}
-  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context); }
+  static std::vector<heddle_format> formats(const CreateContext& context) { return list_formats(context, global); }
 };
 
 // Resolves the window over x from the attributes; global ones cover x.

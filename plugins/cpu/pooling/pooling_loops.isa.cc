@@ -30,9 +30,13 @@ struct Sum {
 };
 struct SumAbsolute : Sum {
   static float read(float x) { return __builtin_fabsf(x); }
+  static double read(double x) { return __builtin_fabs(x); }
   template <class V>
   static V read(V x) {
-    return cast_bits<V>(cast_bits<decltype(x > x)>(x) & 0x7fffffff);
+    if constexpr (sizeof(V{}[0]) == sizeof(float))
+      return cast_bits<V>(cast_bits<decltype(x > x)>(x) & 0x7fffffff);
+    else
+      return cast_bits<V>(cast_bits<decltype(x > x)>(x) & 0x7fffffffffffffff);
   }
 };
 struct SumSquares : Sum {
@@ -89,58 +93,86 @@ void combine_rows(const PoolRows& rows) {
 template <class T>
 constexpr PoolCombine combine = {combine_rows<Max, T>, combine_rows<Sum, T>, combine_rows<SumAbsolute, T>, combine_rows<SumSquares, T>};
 
-// Every `stride`-th float from p on. With stride 2 a vector reads one float more than it keeps.
-template <class V, int stride, size_t... lane>
-V load_every(const float* p, std::index_sequence<lane...>) {
+// Every `stride`-th element from p on. With stride 2 a vector reads one element more than it keeps.
+template <class V, int stride, class T, size_t... lane>
+V load_every(const T* p, std::index_sequence<lane...>) {
   if constexpr (stride == 1 || sizeof...(lane) == 1)
     return load<V>(p);
   else
     return __builtin_shufflevector(load<V>(p), load<V>(p + sizeof...(lane)), (stride * static_cast<int>(lane))...);
 }
-// V: a vector of outputs, or one as a float.
-template <class Op, int stride, class V>
-V combine_windows(const PoolLine& line, int64_t output) {
-  const int64_t first = output * line.stride;
+// V: a vector of outputs, or one as a number. `fixed_taps`: their number along a line, 0: any.
+template <class Op, int stride, int fixed_taps, class V, class T>
+V combine_windows(const PoolLine<T>& line, int64_t output) {
+  const int64_t first = output * line.stride, taps = fixed_taps > 0 ? fixed_taps : line.taps;
   const auto get = [&](int64_t row, int64_t tap) {
-    return Op::read(
-        load_every<V, stride>(line.rows[row] + first + tap * line.dilation, std::make_index_sequence<sizeof(V) / sizeof(float)>()));
+    return Op::read(load_every<V, stride>(line.rows[row] + first + tap * line.dilation, std::make_index_sequence<sizeof(V) / sizeof(T)>()));
   };
   V total = get(0, 0);
-  for (int64_t tap = 1; tap < line.taps; ++tap) total = Op::combine(total, get(0, tap));
+  for (int64_t tap = 1; tap < taps; ++tap) total = Op::combine(total, get(0, tap));
   for (int64_t row = 1; row < line.row_count; ++row)
-    for (int64_t tap = 0; tap < line.taps; ++tap) total = Op::combine(total, get(row, tap));
+    for (int64_t tap = 0; tap < taps; ++tap) total = Op::combine(total, get(row, tap));
   return total;
 }
 // Computes outputs from `first` on by whole vectors, of which the last may overlap the one before it. Returns the next output.
-template <class Op, int stride, class V>
-int64_t pool_vectors(const PoolLine& line, int64_t first, int64_t last) {
-  constexpr int64_t width = sizeof(V) / sizeof(float);
+template <class Op, int stride, int fixed_taps, class V, class T>
+int64_t pool_vectors(const PoolLine<T>& line, int64_t first, int64_t last) {
+  constexpr int64_t width = sizeof(V) / sizeof(T);
+  const auto compute = [&](int64_t output) { store(line.y + output, combine_windows<Op, stride, fixed_taps, V>(line, output)); };
   if (last - first < width) return first;
-  for (; first + width <= last; first += width) store(line.y + first, combine_windows<Op, stride, V>(line, first));
-  if (first < last) store(line.y + last - width, combine_windows<Op, stride, V>(line, last - width));
+  for (; first + width <= last; first += width) compute(first);
+  if (first < last) compute(last - width);
   return last;
 }
-template <class Op, int stride>
-int64_t pool_neighbours(const PoolLine& line, int64_t last) {
-  int64_t next = pool_vectors<Op, stride, VF>(line, 0, last);
-  if constexpr (vector_bytes > 32) next = pool_vectors<Op, stride, VectorOf<float, 32>::type>(line, next, last);
-  if constexpr (vector_bytes > 16) next = pool_vectors<Op, stride, VectorOf<float, 16>::type>(line, next, last);
+template <class Op, int stride, int fixed_taps, class T>
+int64_t pool_neighbours(const PoolLine<T>& line, int64_t last) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (line.padded) {
+      for (int64_t i = 0; i < line.outputs; i += lanes<float>) {
+        const VF total = combine_windows<Op, stride, fixed_taps, VF>(line, i);
+        if (line.outputs - i < lanes<float>)
+          store_part(line.y + i, total, line.outputs - i);
+        else
+          store(line.y + i, total);
+      }
+      return line.outputs;
+    }
+  }
+  int64_t next = pool_vectors<Op, stride, fixed_taps, Vector<T>>(line, 0, last);
+  if constexpr (vector_bytes > 32) next = pool_vectors<Op, stride, fixed_taps, typename VectorOf<T, 32>::type>(line, next, last);
+  if constexpr (vector_bytes > 16) next = pool_vectors<Op, stride, fixed_taps, typename VectorOf<T, 16>::type>(line, next, last);
   return next;
 }
-template <class Op>
-void pool_line(const PoolLine& line) {
+template <class Op, int fixed_taps, class T>
+void pool_outputs(const PoolLine<T>& line) {
   int64_t next = 0;
-  if (line.stride == 1) next = pool_neighbours<Op, 1>(line, line.outputs);
-  if (line.stride == 2) next = pool_neighbours<Op, 2>(line, line.outputs - 1);
-  for (; next < line.outputs; ++next) line.y[next] = combine_windows<Op, 1, float>(line, next);
+  if (line.stride == 1) next = pool_neighbours<Op, 1, fixed_taps>(line, line.outputs);
+  if (line.stride == 2) next = pool_neighbours<Op, 2, fixed_taps>(line, line.outputs - 1);
+  for (; next < line.outputs; ++next) line.y[next] = combine_windows<Op, 1, fixed_taps, T>(line, next);
 }
+template <class Op, class T>
+void pool_line(const PoolLine<T>& line) {
+  if (line.taps == 2) return pool_outputs<Op, 2>(line);
+  if (line.taps == 3) return pool_outputs<Op, 3>(line);
+  pool_outputs<Op, 0>(line);
+}
+template <class T>
+void divide_line(T* y, int64_t outputs, T divisor) {
+  for (int64_t i = 0; i < outputs; ++i) y[i] /= divisor;
+}
+template <class T>
+void divide_line_each(T* y, int64_t outputs, const T* counts, T divisor) {
+  for (int64_t i = 0; i < outputs; ++i) y[i] /= counts[i] * divisor;
+}
+template <class T>
+void root_line(T* y, int64_t outputs) {
+  for (int64_t i = 0; i < outputs; ++i) y[i] = sizeof(T) == sizeof(float) ? __builtin_sqrtf(y[i]) : __builtin_sqrt(y[i]);
+}
+template <class T>
+constexpr PoolLines<T> lines_of = {
+    pool_line<Max, T>,   pool_line<Sum, T>, pool_line<SumAbsolute, T>, pool_line<SumSquares, T>, divide_line<T>,
+    divide_line_each<T>, root_line<T>};
 
-void divide(float* y, int64_t channels, float divisor) {
-  for (int64_t c = 0; c < channels; ++c) y[c] /= divisor;
-}
-void square_root(float* y, int64_t channels) {
-  for (int64_t c = 0; c < channels; ++c) y[c] = __builtin_sqrtf(y[c]);
-}
 void add(const float* x, int64_t channels, float* y) {
   for (int64_t c = 0; c < channels; ++c) y[c] += x[c];
 }
@@ -163,13 +195,6 @@ void keep_larger(const float* x, int64_t channels, int32_t position, float* best
 }  // namespace
 
 extern const PoolTable pooling;
-const PoolTable pooling = {combine<float>,
-                           combine<Half>,
-                           combine<BrainHalf>,
-                           {pool_line<Max>, pool_line<Sum>, pool_line<SumAbsolute>, pool_line<SumSquares>},
-                           divide,
-                           square_root,
-                           add,
-                           keep_larger};
+const PoolTable pooling = {combine<float>, combine<Half>, combine<BrainHalf>, lines_of<float>, lines_of<double>, add, keep_larger};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

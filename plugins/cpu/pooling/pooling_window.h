@@ -53,6 +53,19 @@ class PoolWindow {
       }
     }
   }
+  // Moves from an output to the one of the same column in the next line; from the last line to the first.
+  void move_to_next_line() {
+    for (int axis = window_.spatial - 2; axis >= 0; --axis) {
+      const int64_t next = at_[axis] + 1;
+      const bool wraps = next == window_.output[axis];
+      set_axis(axis, wraps ? 0 : next);
+      if (!wraps) return;
+    }
+  }
+  // The first line of a plane that the window has taps in.
+  int64_t first_line() const { return position(0, first_[0]); }
+  // The taps along an axis that lie inside the input, or inside the padded input.
+  int64_t taps(int axis, bool with_padding) const { return with_padding ? padded_[axis] : last_[axis] - first_[axis]; }
   // False if all taps of the window lie outside the input along an axis other than that of a line.
   bool has_lines() const {
     for (int axis = 0; axis + 1 < window_.spatial; ++axis)
@@ -73,7 +86,7 @@ class PoolWindow {
   // The divisor of an average: the number of taps inside the input, or inside the padded input.
   double divisor(bool with_padding) const {
     double n = 1;  // windows may be larger than 64 bits count
-    for (int axis = 0; axis < max_spatial; ++axis) n *= static_cast<double>(with_padding ? padded_[axis] : last_[axis] - first_[axis]);
+    for (int axis = 0; axis < max_spatial; ++axis) n *= static_cast<double>(taps(axis, with_padding));
     return n;
   }
 

@@ -61,7 +61,7 @@ double log_sum_exp(const T* column, int64_t classes, int64_t stride, Cancellatio
   return static_cast<double>(largest) + std::log(sum);
 }
 
-// The same of `columns` neighbouring columns, at most loss_columns, in `sums`. f32 and narrower floats are folded by the loops of
+// Computes log_sum_exp of `columns` neighbouring columns, at most loss_columns. f32 and narrower floats are folded by the loops of
 // reductions.
 constexpr int64_t loss_columns = 128;
 template <class T>

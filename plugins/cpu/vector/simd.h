@@ -224,26 +224,50 @@ static inline VD abs(VD x) {
 static inline VF copy_sign(VF magnitude, VF sign) {
   return cast_bits<VF>((cast_bits<VI>(magnitude) & 0x7fffffff) | (cast_bits<VI>(sign) & static_cast<int32_t>(0x80000000)));
 }
+// The instructions of minima and maxima, of numbers and of vectors of any width that the level has: where either side is a NaN, or both are
+// equal, the result is `b`.
+#define HEDDLE_EXTREME_(name, instruction, compare)                                                             \
+  template <class V>                                                                                            \
+  static inline V name(V a, V b) {                                                                              \
+    if constexpr (sizeof(V) <= sizeof(double)) {                                                                \
+      return a compare b ? a : b;                                                                               \
+    } else if constexpr (sizeof(V) == 16) {                                                                     \
+      if constexpr (sizeof(V{}[0]) == sizeof(float)) return (V)_mm_##instruction##_ps((__m128)a, (__m128)b);    \
+      if constexpr (sizeof(V{}[0]) == sizeof(double)) return (V)_mm_##instruction##_pd((__m128d)a, (__m128d)b); \
+    } else {                                                                                                    \
+      HEDDLE_WIDE_EXTREME_(instruction)                                                                         \
+    }                                                                                                           \
+  }
+#if defined(__AVX512F__)
+#define HEDDLE_WIDE_EXTREME_(instruction)                                                                                    \
+  if constexpr (sizeof(V) == 32) {                                                                                           \
+    if constexpr (sizeof(V{}[0]) == sizeof(float)) return (V)_mm256_##instruction##_ps((__m256)a, (__m256)b);                \
+    if constexpr (sizeof(V{}[0]) == sizeof(double)) return (V)_mm256_##instruction##_pd((__m256d)a, (__m256d)b);             \
+  } else {                                                                                                                   \
+    if constexpr (sizeof(V{}[0]) == sizeof(float)) return (V)_mm512_maskz_##instruction##_ps(0xffff, (__m512)a, (__m512)b);  \
+    if constexpr (sizeof(V{}[0]) == sizeof(double)) return (V)_mm512_maskz_##instruction##_pd(0xff, (__m512d)a, (__m512d)b); \
+  }
+#elif defined(__AVX2__)
+#define HEDDLE_WIDE_EXTREME_(instruction)                                                                   \
+  if constexpr (sizeof(V{}[0]) == sizeof(float)) return (V)_mm256_##instruction##_ps((__m256)a, (__m256)b); \
+  if constexpr (sizeof(V{}[0]) == sizeof(double)) return (V)_mm256_##instruction##_pd((__m256d)a, (__m256d)b);
+#else
+#define HEDDLE_WIDE_EXTREME_(instruction) return b;
+#endif
+HEDDLE_EXTREME_(smaller_or_second, min, <)
+HEDDLE_EXTREME_(larger_or_second, max, >)
+#undef HEDDLE_EXTREME_
+#undef HEDDLE_WIDE_EXTREME_
+
 // NumPy's minimum and maximum: a NaN on either side is the result.
 template <class V>
 static inline V smaller(V a, V b) {
-  return ((a < b) | (a != a)) ? a : b;
+  return a != a ? a : smaller_or_second(a, b);
 }
 template <class V>
 static inline V larger(V a, V b) {
-  return ((a > b) | (a != a)) ? a : b;
+  return a != a ? a : larger_or_second(a, b);
 }
-// The instruction itself: where either side is a NaN, the result is `b`.
-static inline VF smaller_or_second(VF a, VF b) {
-#if defined(__AVX512F__)
-  return (VF)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
-#elif defined(__AVX2__)
-  return (VF)_mm256_min_ps((__m256)a, (__m256)b);
-#else
-  return (VF)_mm_min_ps((__m128)a, (__m128)b);
-#endif
-}
-
 // True if any lane of a comparison is true.
 static inline bool any(VI mask) {
 #if defined(__AVX512F__)
