@@ -51,7 +51,7 @@ class Softmax {
     if (Status s = shape_of(x, &shape); !s.ok()) return s;
     tiling_.plan(context, static_cast<int64_t>(x.byte_size), x.dtype == HEDDLE_F64 ? 20 : 6);
     const bool gathers = x.dtype != HEDDLE_F32 && shape.count <= longest;
-    const uint64_t gathered = gathers ? static_cast<uint64_t>(shape.count) * 16 : 2 * softmax_columns * sizeof(float);
+    const uint64_t gathered = gathers ? static_cast<uint64_t>(shape.count * rows_at_once(shape)) * 16 : 2 * softmax_columns * sizeof(float);
     context.set_scratch(0, std::max<uint64_t>(gathered, 64));
     return {};
   }
@@ -72,12 +72,16 @@ class Softmax {
         run_long(x, y, at, shape, poll);
         ++o;
       } else if (x.dtype == HEDDLE_F32) {
-        const int64_t n = std::min({shape.inner - column, last - o, softmax_columns});
+        const int64_t n =
+            shape.inner == 1 ? std::min(rows_at_once(shape), last - o) : std::min({shape.inner - column, last - o, softmax_columns});
+        if (poll.stops(2 * n * shape.count)) break;
         run_f32(static_cast<const float*>(x.data) + at, static_cast<float*>(y.data) + at, shape, n, reinterpret_cast<float*>(scratch));
         o += n;
       } else {
-        run_gathered(x, y, at, shape, scratch);
-        ++o;
+        const int64_t n = shape.inner == 1 ? std::min(rows_at_once(shape), last - o) : 1;
+        if (poll.stops(4 * n * shape.count)) break;
+        run_gathered(x, y, at, shape, n, scratch);
+        o += n;
       }
     }
     return poll.status();
@@ -90,6 +94,12 @@ class Softmax {
   struct Shape {
     int64_t outer = 1, count = 1, inner = 1;
   };
+
+  // Short rows are computed several at a time.
+  static int64_t rows_at_once(const Shape& shape) {
+    constexpr int64_t elements = 2048;
+    return std::max<int64_t>(1, elements / std::max<int64_t>(1, shape.count));
+  }
 
   Status shape_of(const heddle_tensor& x, Shape* shape) const {
     int axis = 0;
@@ -106,28 +116,31 @@ class Softmax {
     return {};
   }
 
+  // `columns`: neighbouring softmaxes, which are rows where nothing follows the axis.
   void run_f32(const float* x, float* y, const Shape& shape, int64_t columns, float* scratch) const {
     if (shape.inner == 1)
-      isa_softmaxes().rows[kind_](x, y, shape.count);
+      isa_softmaxes().rows[kind_](x, y, columns, shape.count);
     else
       isa_softmaxes().columns[kind_](x, y, shape.count, shape.inner, columns, scratch);
   }
 
-  void run_gathered(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, char* scratch) const {
+  // One softmax, or several rows.
+  void run_gathered(const heddle_tensor& x, const heddle_tensor& y, int64_t at, const Shape& shape, int64_t rows, char* scratch) const {
     const size_t width = byte_width(x.dtype);
     const heddle_dtype dtype = x.dtype == HEDDLE_F64 ? HEDDLE_F64 : HEDDLE_F32;
-    char *raw = scratch, *values = scratch + shape.count * 8;
+    const int64_t count = rows * shape.count;
+    char *raw = scratch, *values = scratch + count * 8;
     const char* from = static_cast<const char*>(x.data);
     char* to = static_cast<char*>(y.data);
     const bool in_rows = shape.inner == 1;  // which are contiguous
     for (int64_t i = 0; i < shape.count && !in_rows; ++i)
       std::memcpy(raw + static_cast<size_t>(i) * width, from + static_cast<size_t>(at + i * shape.inner) * width, width);
-    convert(x.dtype, in_rows ? from + static_cast<size_t>(at) * width : raw, dtype, values, shape.count);
+    convert(x.dtype, in_rows ? from + static_cast<size_t>(at) * width : raw, dtype, values, count);
     if (dtype == HEDDLE_F64)
-      softmax_f64(kind_, reinterpret_cast<double*>(values), shape.count);
+      for (int64_t r = 0; r < rows; ++r) softmax_f64(kind_, reinterpret_cast<double*>(values) + r * shape.count, shape.count);
     else
-      isa_softmaxes().rows[kind_](reinterpret_cast<float*>(values), reinterpret_cast<float*>(values), shape.count);
-    convert(dtype, values, y.dtype, in_rows ? to + static_cast<size_t>(at) * width : raw, shape.count);
+      isa_softmaxes().rows[kind_](reinterpret_cast<float*>(values), reinterpret_cast<float*>(values), rows, shape.count);
+    convert(dtype, values, y.dtype, in_rows ? to + static_cast<size_t>(at) * width : raw, count);
     for (int64_t i = 0; i < shape.count && !in_rows; ++i)
       std::memcpy(to + static_cast<size_t>(at + i * shape.inner) * width, raw + static_cast<size_t>(i) * width, width);
   }

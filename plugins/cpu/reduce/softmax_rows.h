@@ -14,7 +14,8 @@ enum SoftmaxKind : uint8_t { softmax_plain, softmax_log, softmax_hard, softmax_k
 constexpr int64_t softmax_columns = 128;  // at most this many columns in one call
 
 struct SoftmaxTable {
-  void (*rows[softmax_kind_count])(const float* x, float* y, int64_t count);
+  // `rows` rows of `count` elements, one after the other.
+  void (*rows[softmax_kind_count])(const float* x, float* y, int64_t rows, int64_t count);
   // `scratch`: 2 * softmax_columns floats.
   void (*columns[softmax_kind_count])(const float* x, float* y, int64_t count, int64_t stride, int64_t columns, float* scratch);
 };

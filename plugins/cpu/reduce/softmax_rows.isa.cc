@@ -71,6 +71,57 @@ void hard_row(const float* x, float* y, int64_t count) {
   }
 }
 
+// Rows of `width` vectors, the last one possibly partial, which stay in registers.
+template <SoftmaxKind kind, int width>
+void kept_rows(const float* x, float* y, int64_t rows, int64_t count) {
+  const int64_t rest = count - (width - 1) * n;  // elements of the last vector
+  for (int64_t r = 0; r < rows; ++r, x += count, y += count) {
+    VF v[width];
+    for (int k = 0; k + 1 < width; ++k) v[k] = load<VF>(x + k * n);
+    v[width - 1] = rest == n ? load<VF>(x + (width - 1) * n) : load_part(x + (width - 1) * n, rest, splat<VF>(-__builtin_inff()));
+    VF m = v[0];
+    for (int k = 1; k < width; ++k) m = larger(m, v[k]);
+    const VF shift = splat<VF>(largest_lane(m));
+    VF sum = {};
+    for (int k = 0; k < width; ++k) {
+      const VF e = exp(v[k] - shift);
+      sum += e;
+      v[k] = kind == softmax_plain ? e : v[k] - shift;
+    }
+    const float total = sum_lanes(sum);
+    const VF scale = splat<VF>(1.0f / total), log_sum = kind == softmax_log ? log(splat<VF>(total)) : VF{};
+    for (int k = 0; k < width; ++k) {
+      const VF result = kind == softmax_plain ? v[k] * scale : v[k] - log_sum;
+      if (k + 1 == width && rest < n)
+        store_part(y + k * n, result, rest);
+      else
+        store(y + k * n, result);
+    }
+  }
+}
+
+constexpr int max_kept = 8;  // vectors
+template <SoftmaxKind kind, int width = 1>
+bool keep_rows(const float* x, float* y, int64_t rows, int64_t count) {
+  if constexpr (width <= max_kept) {
+    if (count > width * n) return keep_rows<kind, width + 1>(x, y, rows, count);
+    kept_rows<kind, width>(x, y, rows, count);
+    return true;
+  } else {
+    return false;
+  }
+}
+template <SoftmaxKind kind>
+void each_row(const float* x, float* y, int64_t rows, int64_t count) {
+  if constexpr (kind != softmax_hard)
+    if (keep_rows<kind>(x, y, rows, count)) return;
+  for (int64_t r = 0; r < rows; ++r, x += count, y += count) {
+    if (kind == softmax_plain) plain_row(x, y, count);
+    if (kind == softmax_log) log_row(x, y, count);
+    if (kind == softmax_hard) hard_row(x, y, count);
+  }
+}
+
 // f(offset, count, whole): vectors of columns, the last one possibly partial.
 template <class F>
 void for_columns(int64_t columns, F f) {
@@ -133,6 +184,7 @@ void hard_columns(const float* x, float* y, int64_t count, int64_t stride, int64
 
 }  // namespace
 
-constinit const SoftmaxTable softmaxes = {{plain_row, log_row, hard_row}, {plain_columns, log_columns, hard_columns}};
+constinit const SoftmaxTable softmaxes = {{each_row<softmax_plain>, each_row<softmax_log>, each_row<softmax_hard>},
+                                          {plain_columns, log_columns, hard_columns}};
 
 }  // namespace heddle::cpu::HEDDLE_ISA

@@ -108,7 +108,7 @@ class LossGradient {
   static void write(const float* from, float* to, int64_t n, int64_t classes, int64_t inner, Columns& columns, CancellationPoll& poll) {
     if (poll.stops(2 * n * classes)) return;
     if (inner == 1)
-      isa_softmaxes().rows[softmax_plain](from, to, classes);
+      isa_softmaxes().rows[softmax_plain](from, to, 1, classes);
     else
       isa_softmaxes().columns[softmax_plain](from, to, classes, inner, n, columns.softmax_scratch);
     float factors[softmax_columns];
