@@ -11,6 +11,7 @@
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/gradients.h"
+#include "support/strided_copy.h"
 
 namespace heddle::cpu {
 namespace {
@@ -47,6 +48,17 @@ class Einsum {
     sum_ = {};
     HEDDLE_PLUGIN_CHECK(make_sum_of_products(equation_, operands, &sum_));
     tiling_.plan(context, sum_.products() * sum_.operand_count, 16.0);
+    // Without a sum, one operand is copied, its diagonals by strides that add up.
+    copies_ = sum_.operand_count == 1 && sum_.label_count == sum_.output_rank;
+    if (copies_) {
+      const heddle_tensor& y = *context.output(0);
+      const auto width = static_cast<int64_t>(byte_width(y.dtype));
+      copy_ = StridedCopy(width);
+      for (int64_t d = sum_.output_rank - 1, stride = width; d >= 0; stride *= sum_.extents[d--])
+        copy_.add(sum_.extents[d], sum_.strides[0][d] * width, stride);
+      copy_.finish();
+      tiling_.plan(context, 2 * static_cast<int64_t>(y.byte_size), 2.0);
+    }
     summed_ = 1;
     for (int d = sum_.output_rank; d < sum_.label_count; ++d)
       if (__builtin_mul_overflow(summed_, sum_.extents[d], &summed_))
@@ -61,6 +73,11 @@ class Einsum {
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    if (copies_) {
+      const Tiling::Range units = tiling_.range(copy_.units(), begin, end);
+      copy_.run(context.inputs[0]->data, context.outputs[0]->data, units.first, units.last);
+      return {};
+    }
     return with_dtype(context.outputs[0]->dtype, [&](auto tag) { return add_up<typename decltype(tag)::type>(context, begin, end); });
   }
   Status finish(const RunContext& context) const {
@@ -134,6 +151,8 @@ class Einsum {
   Tiling tiling_;
   int64_t summed_ = 1;  // products of one output
   int64_t parts_ = 1;
+  bool copies_ = false;
+  StridedCopy copy_;
 };
 
 // ---------------------------------------------------------------- the gradient
