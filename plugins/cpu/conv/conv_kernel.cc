@@ -39,6 +39,20 @@ int64_t channel_parts(const ConvProblem& problem, int64_t tiles) {
   return weights > pixels ? tiles : 1;
 }
 
+// Leaves out axes along which there is one position and one tap: rows of one pixel ([N, C, T, 1], of sequences) are one long row, which
+// loops over rows would make slow.
+void drop_unit_axes(Window* window) {
+  for (int axis = window->spatial - 1; axis >= 0 && window->spatial > 1; --axis) {
+    if (window->input[axis] != 1 || window->output[axis] != 1 || window->kernel[axis] != 1) continue;
+    if (window->pad_begin[axis] != 0 || window->pad_end[axis] != 0) continue;
+    for (auto* values : {&window->input, &window->output, &window->kernel, &window->stride, &window->dilation})
+      std::rotate(*values + axis, *values + axis + 1, *values + window->spatial);
+    for (auto* pads : {&window->pad_begin, &window->pad_end}) std::rotate(*pads + axis, *pads + axis + 1, *pads + window->spatial);
+    --window->spatial;
+    window->stride[window->spatial] = window->dilation[window->spatial] = 1;
+  }
+}
+
 bool accepts_epilogue_ops(const CreateContext& context, size_t most) {
   return context.epilogue_op_count() <= most && onednn::accepts(context, operand_kinds);
 }
@@ -82,9 +96,14 @@ Status ConvDriver::read_problem(PrepareContext& context, ConvProblem* problem) c
   problem->input_channels = x[1];
   problem->output_channels = y[1];
   problem->has_bias = bias_input_ >= 0;
-  if (kind_ == ConvKind::data_gradient) return resolve_gradient_window(attributes_, y, x, kernel, true, &problem->window);
-  return transposed_ ? resolve_transposed_window(attributes_, x, kernel, &problem->window)
-                     : resolve_window(attributes_, x, kernel, &problem->window);
+  if (kind_ == ConvKind::data_gradient)
+    HEDDLE_PLUGIN_CHECK(resolve_gradient_window(attributes_, y, x, kernel, true, &problem->window));
+  else if (transposed_)
+    HEDDLE_PLUGIN_CHECK(resolve_transposed_window(attributes_, x, kernel, &problem->window));
+  else
+    HEDDLE_PLUGIN_CHECK(resolve_window(attributes_, x, kernel, &problem->window));
+  drop_unit_axes(&problem->window);
+  return {};
 }
 
 Status ConvDriver::read_layouts(PrepareContext& context, const ConvProblem& problem) {
