@@ -202,5 +202,23 @@ TEST(ArgExtremum, TiesNanAndAxes) {
   EXPECT_EQ(values<int64_t>(*run1("ArgMax", {halves(DType::f16, Shape{3}, {0x3c00, 0x4000, 0xc400})})), (std::vector<int64_t>{1}));
 }
 
+// f64 goes element by element.
+TEST(ArgExtremum, VectorsChooseWhatOneElementAfterTheOtherDoes) {
+  std::mt19937 random(3);
+  for (const int64_t count : {1, 15, 16, 17, 47, 300})
+    for (const char* type : {"ArgMax", "ArgMin"})
+      for (const int64_t axis : {0, 1})
+        for (const int64_t last : {0, 1}) {
+          const Shape shape = axis == 0 ? Shape{count, 21} : Shape{21, count};
+          std::vector<float> x(static_cast<size_t>(21 * count));
+          for (float& v : x) v = random() % 97 == 0 ? nan : static_cast<float>(random() % 4);
+          const std::vector<double> wide(x.begin(), x.end());
+          const auto arg = [&](const Tensor& of) {
+            return values<int64_t>(*run1(type, {of}, {{"axis", axis}, {"select_last_index", last}}));
+          };
+          EXPECT_EQ(arg(tensor(shape, x)), arg(tensor(shape, wide))) << type << " of " << count << " along " << axis << ", last " << last;
+        }
+}
+
 }  // namespace
 }  // namespace heddle::testing

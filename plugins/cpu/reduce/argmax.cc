@@ -1,8 +1,10 @@
 // ArgMax and ArgMin along one axis. The first NaN wins over every number, as in NumPy.
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "families.h"
+#include "reduce/extremum_rows.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
@@ -89,6 +91,9 @@ class ArgExtremum {
  private:
   template <class T>
   void scan(const T* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (count <= std::numeric_limits<int32_t>::max()) return scan_floats(x, count, stride, columns, index, poll);
+    }
     if constexpr (std::is_same_v<Arithmetic<T>, T>) {
       if (stride == 1)
         last_ ? scan_row<extremum, Ties::last>(x, count, index, poll) : scan_row<extremum, Ties::first>(x, count, index, poll);
@@ -98,6 +103,15 @@ class ArgExtremum {
     } else {
       for (int64_t c = 0; c < columns; ++c) scan_halves(x + c, count, stride, index + c, poll);
     }
+  }
+  void scan_floats(const float* x, int64_t count, int64_t stride, int64_t columns, int64_t* index, CancellationPoll& poll) const {
+    const ExtremumTable& table = isa_extrema();
+    const ExtremumFunctions& functions = extremum == Extremum::maximum ? table.largest[last_] : table.smallest[last_];
+    if (poll.stops(count * columns)) return;
+    if (stride == 1)
+      index[0] = functions.row(x, count);
+    else
+      functions.columns(x, count, stride, columns, index);
   }
   // The loop of 16-bit floats, one element at a time.
   template <class T>
