@@ -70,6 +70,14 @@ TEST(Transpose, AgreesWithAPlainLoopForEveryWidthAndOrder) {
       {{3, 5, 7, 2}, {3, 1, 0, 2}},
       {{2, 3, 17, 19}, {0, 2, 3, 1}},
       {{300, 400}, {1, 0}},
+      {{2, 75}, {1, 0}},
+      {{75, 2}, {1, 0}},
+      {{3, 5, 41}, {0, 2, 1}},
+      {{41, 3}, {1, 0}},
+      {{3, 4, 39}, {0, 2, 1}},
+      {{39, 4}, {1, 0}},
+      {{2, 64, 129}, {0, 2, 1}},
+      {{16, 15}, {1, 0}},
       {{1, 9, 1, 4}, {3, 2, 1, 0}},
       {{4, 130, 1, 4}, {1, 0, 2, 3}},
       {{0, 3}, {1, 0}},
@@ -93,6 +101,61 @@ TEST(Transpose, ReadsAndWritesChannelsLast) {
   ASSERT_EQ(y.size(), 1u);
   EXPECT_EQ(y[0]->shape, (Shape{2, 4, 5, 3}));
   EXPECT_EQ(values<float>(*y[0]), values<float>(*call.inputs[0]));
+}
+
+template <class F>
+void for_each_width(F&& f) {
+  f(uint8_t());
+  f(int16_t());
+  f(float());
+  f(int64_t());
+}
+template <class T>
+std::vector<T> run_split(OperatorCall call) {
+  call.split_seed = 3;
+  const auto y = run(call);
+  return y.size() == 1 ? values<T>(*y[0]) : std::vector<T>();
+}
+
+// Repetitions of elements, of rows, and of both.
+TEST(Expand, RepeatsEveryWidthAndExtent) {
+  for_each_width([](auto width) {
+    using T = decltype(width);
+    for (const int64_t rows : {1, 5, 37})
+      for (const int64_t columns : {1, 3, 16, 41})
+        for (const int64_t times : {1, 2, 3, 4, 5, 130}) {
+          const std::vector<T> x = values<T>(*counting<T>({rows * columns}));
+          std::vector<T> elements, whole_rows;
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t c = 0; c < columns; ++c)
+              elements.insert(elements.end(), static_cast<size_t>(times), x[static_cast<size_t>(r * columns + c)]);
+            for (int64_t t = 0; t < times; ++t) whole_rows.insert(whole_rows.end(), x.begin() + r * columns, x.begin() + (r + 1) * columns);
+          }
+          EXPECT_EQ(run_split<T>(call_of("Expand", {tensor<T>({rows, columns, 1}, x), integers({rows, columns, times})})), elements)
+              << rows << " x " << columns << " x " << times << ", width " << sizeof(T);
+          EXPECT_EQ(run_split<T>(call_of("Expand", {tensor<T>({rows, 1, columns}, x), integers({rows, times, columns})})), whole_rows)
+              << rows << " x " << times << " x " << columns << ", width " << sizeof(T);
+        }
+  });
+}
+
+TEST(Slice, TakesEveryNthOfEveryWidth) {
+  for_each_width([](auto width) {
+    using T = decltype(width);
+    for (const int64_t columns : {2, 15, 64, 131})
+      for (const int64_t start : {0, 1})
+        for (const int64_t step : {1, 2, 3, 4, 5, -1}) {
+          const std::vector<T> x = values<T>(*counting<T>({3 * columns}));
+          const int64_t first = step < 0 ? columns - 1 - start : start, end = step < 0 ? -columns - 1 : columns;
+          std::vector<T> expected;
+          for (int64_t r = 0; r < 3; ++r)
+            for (int64_t c = first; c >= 0 && c < columns; c += step) expected.push_back(x[static_cast<size_t>(r * columns + c)]);
+          EXPECT_EQ(run_split<T>(call_of(
+                        "Slice", {tensor<T>({3, columns}, x), integers({first}), integers({end}), integers({1}), integers({step})})),
+                    expected)
+              << columns << " from " << first << " by " << step << ", width " << sizeof(T);
+        }
+  });
 }
 
 TEST(Concat, WritesChannelsLast) {

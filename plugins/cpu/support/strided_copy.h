@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "shared/movement/box.h"
+#include "support/moved_block.h"
 
 namespace heddle::cpu {
 
@@ -26,16 +27,17 @@ class StridedCopy {
   void run(const void* source, void* target, int64_t first, int64_t last) const;
 
  private:
-  enum class Inner : uint8_t { rows, fill, transpose, elements };
   using Dimension = operators::Box::Dimension;
+  static constexpr int block_rank = 3;
   void widen();
-  void pick_inner();
-  void divide();
-  void copy_block(const char* source, char* target, int64_t rows, int64_t columns) const;
+  bool pick_loop();
+  void divide(bool transposes);
+  int64_t step(int dimension) const { return dimension < box_.rank - block_rank ? 1 : steps_[dimension - (box_.rank - block_rank)]; }
+  int64_t count(int dimension) const;
 
   operators::Box box_;
-  Inner inner_ = Inner::rows;
-  int64_t row_block_ = 1, column_block_ = 1;  // of the last two dimensions
+  MoveFunction move_ = nullptr;
+  int64_t steps_[block_rank] = {1, 1, 1};  // of a unit in the last three dimensions
   int64_t units_ = 0;
 };
 
