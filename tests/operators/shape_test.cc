@@ -2,6 +2,7 @@
 // tiles, error texts).
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "operators/pointwise_support.h"
@@ -271,6 +272,47 @@ TEST(Pad, CropsAndPadsInEveryMode) {
   EXPECT_EQ(pad("edge", {1, 2}), (std::vector<float>{0, 0, 1, 2, 3, 3, 3}));
   EXPECT_EQ(pad("reflect", {5, 1}), (std::vector<float>{1, 2, 3, 2, 1, 0, 1, 2, 3, 2}));
   EXPECT_EQ(pad("wrap", {5, 5}), (std::vector<float>{3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0}));
+}
+
+// Walks from the first element to position `at`, turning or starting again at the ends.
+int64_t padded_position(const std::string& mode, int64_t at, int64_t extent) {
+  if (at >= 0 && at < extent) return at;
+  if (mode == "constant") return -1;
+  if (mode == "edge") return at < 0 ? 0 : extent - 1;
+  int64_t position = 0, step = at < 0 ? -1 : 1;
+  for (int64_t i = 0; i != at; i += at < 0 ? -1 : 1) {
+    if (mode == "wrap") {
+      position = (position + step + extent) % extent;
+    } else if (extent > 1) {
+      if (position + step < 0 || position + step == extent) step = -step;
+      position += step;
+    }
+  }
+  return position;
+}
+
+TEST(Pad, EqualsAPlainLoopInEveryModeAndWidth) {
+  constexpr int64_t depth = 2, height = 5, width = 7;
+  const std::vector<std::array<int64_t, 6>> all_pads = {{0, 1, 1, 0, 1, 1},   {0, 0, 3, 0, 0, 2},   {1, 2, 0, 0, 3, 0},
+                                                        {0, 4, 9, 0, 11, 10}, {0, -1, 2, 0, 2, -3}, {1, 0, 0, 2, 0, 0},
+                                                        {0, 12, 25, 0, 1, 0}, {0, 0, -9, 0, 0, 3}};
+  for_each_width([&](auto of_width) {
+    using T = decltype(of_width);
+    const Tensor x = counting<T>({depth, height, width});
+    const std::vector<T> from = values<T>(*x);
+    for (const std::string mode : {"constant", "edge", "reflect", "wrap"})
+      for (const auto& pads : all_pads) {
+        std::vector<T> expected;
+        for (int64_t i = -pads[0]; i < depth + pads[3]; ++i)
+          for (int64_t j = -pads[1]; j < height + pads[4]; ++j)
+            for (int64_t k = -pads[2]; k < width + pads[5]; ++k) {
+              const int64_t a = padded_position(mode, i, depth), b = padded_position(mode, j, height), c = padded_position(mode, k, width);
+              expected.push_back(a < 0 || b < 0 || c < 0 ? T(9) : from[static_cast<size_t>((a * height + b) * width + c)]);
+            }
+        EXPECT_EQ(run_split<T>(call_of("Pad", {x, integers({pads.begin(), pads.end()}), tensor<T>({}, {9})}, {{"mode", mode}})), expected)
+            << mode << ", width " << sizeof(T) << ", pads from " << pads[0] << " " << pads[1] << " " << pads[2];
+      }
+  });
 }
 
 TEST(Pad, WorksAlongSomeAxesOfSeveralDimensions) {

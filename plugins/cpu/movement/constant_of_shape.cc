@@ -1,14 +1,13 @@
 // ConstantOfShape: one value, repeated.
-#include <algorithm>
 #include <cstring>
 
 #include "families.h"
 #include "shared/axes.h"
 #include "shared/computed_extents.h"
-#include "shared/dtype_dispatch.h"
 #include "shared/extent_rules.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/filling.h"
 
 namespace heddle::cpu {
 namespace {
@@ -44,13 +43,8 @@ class ConstantOfShape {
       HEDDLE_PLUGIN_CHECK(
           check_planned({{"input", context.inputs[0]}}, y, [&](Extents* to) { return constant_extents(*context.inputs[0], to); }));
     const Tiling::Range range = tiling_.range(y.element_count, begin, end);
-    with_width(byte_width(y.dtype), [&](auto tag) {
-      using W = typename decltype(tag)::type;
-      W value;
-      std::memcpy(&value, &value_, sizeof(value));
-      W* data = static_cast<W*>(y.data);
-      std::fill(data + range.first, data + range.last, value);
-    });
+    const auto width = static_cast<int64_t>(byte_width(y.dtype));
+    fill_elements(static_cast<char*>(y.data) + range.first * width, width, &value_, range.last - range.first);
     return {};
   }
 

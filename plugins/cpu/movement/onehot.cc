@@ -11,6 +11,7 @@
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
+#include "support/filling.h"
 #include "support/gradients.h"
 
 namespace heddle::cpu {
@@ -57,19 +58,26 @@ class OneHot {
     with_width(byte_width(y.dtype), [&](auto tag) {
       using W = typename decltype(tag)::type;
       const W *choice = static_cast<const W*>(values.data), off = choice[0], on = choice[1];
-      W* data = static_cast<W*>(y.data);
-      fill_cancellable(data + range.first * depth * after, (range.last - range.first) * depth * after, off, poll);
-      for (int64_t i = range.first * after; i < range.last * after && !poll.stops(4); ++i) {
-        const double wanted = std::trunc(number_at(indices, i));  // an index that is no integer is truncated first
-        const double index = wanted < 0 ? wanted + static_cast<double>(depth) : wanted;
-        if (!(index >= 0 && index < static_cast<double>(depth))) continue;
-        data[(i / after * depth + static_cast<int64_t>(index)) * after + i % after] = on;
-      }
+      W* data = static_cast<W*>(y.data) + range.first * depth * after;
+      fill_elements(data, sizeof(W), &off, (range.last - range.first) * depth * after, poll);
+      for (int64_t row = range.first; row < range.last; ++row, data += depth * after)
+        for (int64_t i = 0; i < after && !poll.stops(4); ++i)
+          if (const int64_t at = place(indices, row * after + i, depth); at >= 0) data[at * after + i] = on;
     });
     return poll.status();
   }
 
  private:
+  // The position of index `i`; -1: it has none.
+  static int64_t place(const heddle_tensor& indices, int64_t i, int64_t depth) {
+    if (indices.dtype == HEDDLE_I32 || indices.dtype == HEDDLE_I64) {
+      int64_t index = integer_at(indices, i);
+      return resolve_index(&index, depth) ? index : -1;
+    }
+    const double wanted = std::trunc(number_at(indices, i));  // an index that is no integer is truncated first
+    const double index = wanted < 0 ? wanted + static_cast<double>(depth) : wanted;
+    return index >= 0 && index < static_cast<double>(depth) ? static_cast<int64_t>(index) : -1;
+  }
   int axis_ = 0;
   bool varies_ = true;
   Tiling tiling_;
