@@ -2,6 +2,7 @@
 // one, ties to even, and saturate (ONNX's reference implementation: saturate_cast).
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "operators/pointwise_support.h"
@@ -132,7 +133,7 @@ void expect_plain_sums(T) {
   }
   const Tensor input = tensor<T>({rows, columns}, x);
   for (const Sampling& s : all_samplings())
-    for (const auto& [to_rows, to_columns] : {std::pair<int64_t, int64_t>{5, 7}, {9, 16}, {3, 4}, {1, 1}, {8, 3}}) {
+    for (const auto& [to_rows, to_columns] : {std::pair<int64_t, int64_t>{5, 7}, {9, 16}, {3, 4}, {1, 1}, {8, 3}, {4, 37}}) {
       const auto result = run_operator(cpu_registry(), resize_call(s, input, to_rows, to_columns));
       ASSERT_TRUE(result.ok()) << result.status().text();
       const std::vector<T> y = values<T>(*result->front());
@@ -207,6 +208,37 @@ TEST(Resize, NearestTakesThePositionThatItsModeNames) {
               << how << " " << coordinates << " " << size << ": element " << i << " is " << given << ", x " << x;
         }
       }
+}
+
+// Copies of whole boxes, and of rows whose positions are listed: all are what each axis alone gives.
+TEST(Resize, NearestOfSeveralAxesIsThatOfEach) {
+  const auto positions = [](int64_t from, int64_t to, const char* coordinates) {
+    std::vector<int64_t> v(static_cast<size_t>(from));
+    std::iota(v.begin(), v.end(), 0);
+    const Tensor y = run1("Resize", {tensor<int64_t>({from}, v), nullptr, nullptr, tensor<int64_t>({1}, {to})},
+                          {text("coordinate_transformation_mode", coordinates)});
+    return values<int64_t>(*y);
+  };
+  constexpr int64_t planes = 3, rows = 8, columns = 12;
+  for_each_type([&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> x;
+    for (int64_t i = 0; i < planes * rows * columns; ++i) x.push_back(static_cast<T>(i % 119));
+    for (const char* coordinates : {"half_pixel", "asymmetric", "align_corners"})
+      for (const auto& [to_rows, to_columns] :
+           {std::pair<int64_t, int64_t>{16, 24}, {4, 6}, {24, 12}, {8, 48}, {13, 24}, {16, 29}, {1, 3}}) {
+        const std::vector<int64_t> row = positions(rows, to_rows, coordinates), column = positions(columns, to_columns, coordinates);
+        std::vector<T> expected;
+        for (int64_t p = 0; p < planes; ++p)
+          for (const int64_t r : row)
+            for (const int64_t c : column) expected.push_back(x[static_cast<size_t>((p * rows + r) * columns + c)]);
+        OperatorCall call = call_of(
+            "Resize", {tensor<T>({planes, rows, columns}, x), nullptr, nullptr, tensor<int64_t>({3}, {planes, to_rows, to_columns})},
+            {text("coordinate_transformation_mode", coordinates)});
+        call.split_seed = 3;
+        EXPECT_EQ(values<T>(*run(call).at(0)), expected) << coordinates << " to " << to_rows << "x" << to_columns;
+      }
+  });
 }
 
 // onnxruntime does the same: in f32, 11 / 1.1f is 10.

@@ -3,8 +3,6 @@
 // One output row (all axes but the last resized one fixed) at a time: the input rows that it reads are combined with the weights of the
 // outer axes into a buffer, then every output column is combined from the buffer. Tiles are ranges of rows.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "families.h"
@@ -18,6 +16,7 @@
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/gradients.h"
+#include "vector/convert.h"
 
 namespace heddle::cpu {
 namespace {
@@ -37,56 +36,80 @@ Status infer_resize(InferContext& context) {
   return {};
 }
 
-// Sums are double for f64 and for integers, whose rounding shows every error, else float.
+// The type of sums, as sums_in_f64() says.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, double> || std::is_integral_v<T>, double, float>;
+template <class T>
+constexpr bool sums_are_wide = std::is_same_v<Sum<T>, double>;
+template <class T>
+constexpr heddle_dtype sum_dtype = sums_are_wide<T> ? HEDDLE_F64 : HEDDLE_F32;
+
+// A tile of an output of `dtype`, whose elements are T; bool is u8.
+struct Interpolated {
+  const ResizePlan& plan;
+  heddle_dtype dtype;
+  void *buffer, *sums;  // room for a row of the input, and for one of the output where the sums are of another type
+  CancellationPoll& poll;
+};
 
 // Converts to integers as ONNX's reference does it (saturate_cast): to the nearest one, ties to the even one; values beyond the type's
 // range give its limit. Weights add up to 1 only approximately: with truncation towards zero, a picture of 7s would contain 6s.
-template <class T, class S>
-T from_sum(S value) {
-  if constexpr (std::is_integral_v<T>) {
-    if (!(value > static_cast<S>(std::numeric_limits<T>::min()))) return is_nan(value) ? T(0) : std::numeric_limits<T>::min();
-    if (value >= static_cast<S>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-    return static_cast<T>(std::nearbyint(value));
+template <class T>
+void from_sums(heddle_dtype dtype, Sum<T>* sums, T* y, int64_t count) {
+  if constexpr (std::is_integral_v<T>) isa_resize_rows().round(sums, count);
+  convert(sum_dtype<T>, sums, dtype, y, count);
+}
+
+template <class T>
+void add_row(const Interpolated& tile, const T* x, int64_t count, Sum<T> weight) {
+  auto* const sums = static_cast<Sum<T>*>(tile.buffer);
+  const auto add = isa_resize_rows().add_row[sums_are_wide<T>];
+  if constexpr (std::is_same_v<T, Sum<T>>) {
+    add(sums, x, static_cast<double>(weight), count);
   } else {
-    return from_arithmetic<T>(value);
+    constexpr int64_t chunk = 256;
+    Sum<T> converted[chunk];
+    for (int64_t i = 0; i < count; i += chunk) {
+      const int64_t n = std::min(chunk, count - i);
+      convert(tile.dtype, x + i, sum_dtype<T>, converted, n);
+      add(sums + i, converted, static_cast<double>(weight), n);
+    }
   }
 }
 
-// Adds weight * (the input rows that output row `row` reads) to `buffer`; false when the row lies outside a cropped input.
+// Adds weight * (the input rows that output row `row` reads) to the buffer; false when the row lies outside a cropped input.
 template <class T>
-bool combine_rows(const ResizePlan& plan, const T* x, const int64_t* at, int axis, Sum<T> weight, Sum<T>* buffer, CancellationPoll& poll) {
+bool combine_rows(const Interpolated& tile, const T* x, const int64_t* at, int axis, Sum<T> weight) {
+  const ResizePlan& plan = tile.plan;
   if (axis == plan.rank - 1) {
     const int64_t n = plan.column().input * plan.block;
-    if (poll.stops(n)) return true;
-    for (int64_t i = 0; i < n; ++i) buffer[i] += weight * static_cast<Sum<T>>(to_arithmetic(x[i]));
+    if (!tile.poll.stops(n)) add_row<T>(tile, x, n, weight);
     return true;
   }
   const ResizePlan::Axis& a = plan.axes[axis];
-  if (a.taps == 0) return combine_rows(plan, x + at[axis] * a.stride, at, axis + 1, weight, buffer, poll);
+  if (a.taps == 0) return combine_rows(tile, x + at[axis] * a.stride, at, axis + 1, weight);
   for (int64_t t = 0; t < a.taps; ++t) {
     const int64_t entry = at[axis] * a.taps + t;
     if (a.positions[entry] < 0) return false;
     const auto w = static_cast<Sum<T>>(a.weights[entry]);
-    if (w != 0 && !combine_rows(plan, x + a.positions[entry] * a.stride, at, axis + 1, weight * w, buffer, poll)) return false;
+    if (w != 0 && !combine_rows(tile, x + a.positions[entry] * a.stride, at, axis + 1, weight * w)) return false;
   }
   return true;
 }
 
 template <class T>
-void combine_columns(const ResizePlan& plan, const Sum<T>* buffer, Sum<T> outside, T* y) {
+void combine_columns(const Interpolated& tile, T outside, T* y) {
+  const ResizePlan& plan = tile.plan;
   const ResizePlan::Axis& column = plan.column();
-  for (int64_t o = 0; o < column.output; ++o, y += plan.block) {
-    const int32_t* positions = column.positions + o * column.taps;
-    const double* weights = column.weights + o * column.taps;
-    for (int64_t b = 0; b < plan.block; ++b) {
-      Sum<T> sum = positions[0] < 0 ? outside : 0;
-      for (int64_t t = 0; t < column.taps && positions[0] >= 0; ++t)
-        sum += static_cast<Sum<T>>(weights[t]) * buffer[positions[t] * plan.block + b];
-      y[b] = from_sum<T>(sum);
-    }
+  const auto combine = isa_resize_rows().columns[sums_are_wide<T>];
+  if constexpr (std::is_same_v<T, Sum<T>>) {
+    combine(plan.columns, tile.buffer, y);
+  } else {
+    combine(plan.columns, tile.buffer, tile.sums);
+    from_sums<T>(tile.dtype, static_cast<Sum<T>*>(tile.sums), y, column.output * plan.block);
   }
+  for (int64_t o = 0; o < column.output && plan.crops; ++o)
+    if (column.positions[o * column.taps] < 0) std::fill_n(y + o * plan.block, plan.block, outside);
 }
 
 // Computes the output position of a row on the axes before the column.
@@ -98,21 +121,21 @@ void row_position(const ResizePlan& plan, int64_t row, int64_t* at) {
 }
 
 template <class T>
-void interpolate(const ResizePlan& plan, const T* x, T* y, double extrapolation, Sum<T>* buffer, Tiling::Range rows,
-                 CancellationPoll& poll) {
+void interpolate(const Interpolated& tile, const T* x, T* y, T outside, Tiling::Range rows) {
+  const ResizePlan& plan = tile.plan;
   const int64_t width = plan.column().output * plan.block, read = plan.column().input * plan.block;
-  const auto outside = static_cast<Sum<T>>(extrapolation);
-  for (int64_t row = rows.first; row < rows.last && !poll.stops(4 * width); ++row) {
+  auto* const buffer = static_cast<Sum<T>*>(tile.buffer);
+  for (int64_t row = rows.first; row < rows.last && !tile.poll.stops(4 * width); ++row) {
     int64_t at[HEDDLE_MAX_RANK];
     row_position(plan, row, at);
     std::fill(buffer, buffer + read, Sum<T>(0));
-    T* to = y + row * width;
-    if (!combine_rows<T>(plan, x, at, 0, 1, buffer, poll))
-      std::fill(to, to + width, from_sum<T>(outside));
+    T* const to = y + row * width;
+    if (!combine_rows<T>(tile, x, at, 0, 1))
+      std::fill(to, to + width, outside);
     else if (plan.column().taps > 0)
-      combine_columns<T>(plan, buffer, outside, to);
+      combine_columns<T>(tile, outside, to);
     else
-      for (int64_t i = 0; i < width; ++i) to[i] = from_sum<T>(buffer[i]);
+      from_sums<T>(tile.dtype, buffer, to, width);
   }
 }
 
@@ -123,7 +146,9 @@ void copy_columns(const ResizePlan& plan, const W* from, W outside, W* to) {
   if (column.taps == 0) {
     std::copy(from, from + column.output * plan.block, to);
   } else if (plan.block == 1) {
-    for (int64_t o = 0; o < column.output; ++o) to[o] = column.positions[o] < 0 ? outside : from[column.positions[o]];
+    isa_resize_rows().picked[width_index(sizeof(W))](from, plan.columns.positions, to, column.output);
+    for (int64_t o = 0; o < column.output && plan.crops; ++o)
+      if (column.positions[o] < 0) to[o] = outside;
   } else {
     for (int64_t o = 0; o < column.output; ++o, to += plan.block) {
       const int64_t position = column.positions[o];
@@ -135,7 +160,7 @@ void copy_columns(const ResizePlan& plan, const W* from, W outside, W* to) {
   }
 }
 
-// Also used where no axis interpolates: every element is moved as it is. W: the type of an element.
+// W: as wide as an element.
 template <class W>
 void copy_nearest(const ResizePlan& plan, const W* x, W* y, W outside, Tiling::Range rows, CancellationPoll& poll) {
   const int64_t width = plan.column().output * plan.block;
@@ -180,8 +205,9 @@ class Resize {
       tables_.resize(table_bytes_ / sizeof(double));
       HEDDLE_PLUGIN_CHECK(plan(context.inputs(), inputs, y, tables_.data(), &plan_));
     }
-    const uint64_t buffer = nearest ? 0 : buffer_elements(x, y) * sizeof(double);
-    context.set_scratch(0, buffer + (fixed_ ? 0 : table_bytes_));
+    buffer_bytes_ = nearest ? 0 : (row_elements(x, x, y) * sizeof(double) + 63) / 64 * 64;
+    const uint64_t sums = nearest || x.dtype == HEDDLE_F32 || x.dtype == HEDDLE_F64 ? 0 : row_elements(y, x, y) * sizeof(double);
+    context.set_scratch(0, buffer_bytes_ + sums + (fixed_ ? 0 : table_bytes_));
     tiling_.plan(context, static_cast<int64_t>(x.byte_size + y.byte_size), nearest ? 2.0 : 10.0);
     return {};
   }
@@ -198,15 +224,24 @@ class Resize {
       if (y.element_count == 0) return {};
     }
     const ResizePlan& p = fixed_ ? plan_ : late;
+    if (p.is_copy) {
+      const Tiling::Range units = tiling_.range(p.copy.units(), begin, end);
+      p.copy.run(x.data, y.data, units.first, units.last);
+      return {};
+    }
     const Tiling::Range rows = tiling_.range(p.rows, begin, end);
     CancellationPoll poll(context);
-    const double given = node_.options.extrapolation, outside = x.dtype == HEDDLE_BOOL ? given != 0 : given;
+    const double given = node_.options.extrapolation;
+    const Interpolated tile = {p, x.dtype == HEDDLE_BOOL ? HEDDLE_U8 : x.dtype, scratch, scratch + buffer_bytes_, poll};
     with_dtype(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if (node_.options.interpolation != Interpolation::nearest && p.interpolates)
-        interpolate(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), outside, reinterpret_cast<Sum<T>*>(scratch), rows, poll);
+      auto number = static_cast<Sum<T>>(x.dtype == HEDDLE_BOOL ? given != 0 : given);
+      T outside;
+      from_sums<T>(tile.dtype, &number, &outside, 1);
+      if (node_.options.interpolation != Interpolation::nearest)
+        interpolate(tile, static_cast<const T*>(x.data), static_cast<T*>(y.data), outside, rows);
       else
-        copy_nearest(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), from_sum<T>(static_cast<Sum<T>>(outside)), rows, poll);
+        copy_nearest(p, static_cast<const T*>(x.data), static_cast<T*>(y.data), outside, rows, poll);
     });
     return poll.status();
   }
@@ -216,12 +251,12 @@ class Resize {
  private:
   static constexpr uint64_t max_table_bytes = uint64_t{512} << 20;  // about a second's work
 
-  // The largest number of elements of an input row: the column is the innermost axis that changes its extent, or one further inside.
-  static uint64_t buffer_elements(const heddle_tensor& x, const heddle_tensor& y) {
+  // The largest number of elements of a row of x or y: the column is the innermost axis that changes its extent, or one further inside.
+  static uint64_t row_elements(const heddle_tensor& of, const heddle_tensor& x, const heddle_tensor& y) {
     uint64_t elements = 1;
     for (int i = x.rank - 1; i >= 0; --i) {
       const int axis = x.layout.rank == x.rank ? x.layout.order[i] : i;
-      elements *= static_cast<uint64_t>(x.dims[axis]);
+      elements *= static_cast<uint64_t>(of.dims[axis]);
       if (x.dims[axis] != y.dims[axis]) break;
     }
     return elements;
@@ -245,7 +280,7 @@ class Resize {
 
   ResizeNode node_;
   bool fixed_ = false;
-  uint64_t table_bytes_ = 0;
+  uint64_t table_bytes_ = 0, buffer_bytes_ = 0;
   std::vector<double> tables_;
   ResizePlan plan_;
   Tiling tiling_;

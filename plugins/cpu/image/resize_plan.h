@@ -3,10 +3,17 @@
 
 #include <cstdint>
 
+#include "image/resize_rows.h"
 #include "shared/image/resize_node.h"
 #include "support/cpu_api.h"
+#include "support/strided_copy.h"
 
 namespace heddle::cpu {
+
+// Sums are in f64 for f64 and for integers, whose rounding shows every error, else in f32.
+constexpr bool sums_in_f64(heddle_dtype dtype) {
+  return dtype != HEDDLE_F32 && dtype != HEDDLE_F16 && dtype != HEDDLE_BF16;
+}
 
 // Axes in physical order, outermost first. Trailing axes that keep their elements form one block; the axis before is the column.
 struct ResizePlan {
@@ -22,6 +29,10 @@ struct ResizePlan {
   int64_t block = 1;
   int64_t rows = 1;  // of the output: the product of the axes before the column
   const Axis& column() const { return axes[rank - 1]; }
+  ResizeColumns columns;  // the column by tap; without taps where it keeps its elements
+  bool crops = false;     // some position of the column lies outside of the input
+  bool is_copy = false;   // of nearest: on every axis, positions are equally far apart, or repeated equally often
+  StridedCopy copy;       // then does it all
 };
 
 // Bytes of tables for any operands that lead to this output.
