@@ -291,6 +291,34 @@ double tap_of(const std::vector<float>& x, int64_t extent, int64_t p, const std:
   return at < 0 || at > last ? 0 : static_cast<double>(x[static_cast<size_t>(at)]);
 }
 
+// On a ramp, the mean of samples that lie evenly is that of the bin's middle, however many there are; more than 16 x 16 take other loops.
+TEST(RoiAlign, OfARampIsItsMiddleForEverySamplingRatio) {
+  constexpr int64_t channels = 5, side = 40;
+  std::vector<double> x;
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t i = 0; i < side * side; ++i) x.push_back(static_cast<double>(c * 1000 + i / side * 2 + i % side));
+  for (const int64_t ratio : {1, 2, 3, 16, 17, 20})
+    for (const bool takes_max : {false, true}) {
+      OperatorCall call = call_of("RoiAlign",
+                                  {tensor<double>({1, channels, side, side}, x), tensor<double>({2, 4}, {2, 4, 32, 34, 5, 3, 14, 21}),
+                                   tensor<int64_t>({2}, {0, 0})},
+                                  {{"output_height", int64_t{9}}, {"output_width", int64_t{10}}, {"sampling_ratio", ratio}});
+      if (takes_max) call.attributes.push_back(text("mode", "max"));
+      call.split_seed = 3;
+      const std::vector<double> y = values<double>(*run(call).at(0));
+      ASSERT_EQ(y.size(), static_cast<size_t>(2 * channels * 90));
+      for (size_t i = 0; i < y.size() && !takes_max; ++i) {
+        const auto region = static_cast<double>(i / (channels * 90)), c = static_cast<double>(i / 90 % channels);
+        const double height = region == 0 ? 30.0 / 9 : 2, width = region == 0 ? 3 : 0.9;
+        const double row = (region == 0 ? 4 : 3) - 0.5 + height * (static_cast<double>(i % 90 / 10) + 0.5);
+        const double column = (region == 0 ? 2 : 5) - 0.5 + width * (static_cast<double>(i % 10) + 0.5);
+        ASSERT_NEAR(y[i], c * 1000 + 2 * row + column, 1e-9) << "element " << i << ", ratio " << ratio;
+      }
+      // The largest weighted corner is no larger than the largest element.
+      for (const double v : y) ASSERT_LE(v, 1000.0 * channels);
+    }
+}
+
 TEST(GridSample, CubicBringsEachTapInside) {
   const std::vector<float> x = {3, -7, 11, 2, 5};
   std::vector<float> grid;

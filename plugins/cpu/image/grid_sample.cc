@@ -6,6 +6,7 @@
 
 #include "families.h"
 #include "image/grid_points.h"
+#include "image/sampled_points.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/image/grid_options.h"
@@ -42,6 +43,8 @@ class GridSample {
   Status prepare(PrepareContext& context) {
     tiling_.plan(context, static_cast<int64_t>(context.output(0)->byte_size),
                  options_.interpolation == SampleInterpolation::cubic ? 64.0 : 16.0);
+    const auto taps = static_cast<uint64_t>(tap_count(context.input(0)->rank - 2));
+    context.set_scratch(0, taps * chunk * (sizeof(int64_t) + sizeof(double)));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -53,22 +56,48 @@ class GridSample {
   }
 
  private:
+  static constexpr int64_t chunk = 64;  // of output positions
+
+  // The elements that an output position reads of each channel, at most.
+  int64_t tap_count(int axes) const {
+    if (options_.interpolation == SampleInterpolation::nearest) return 1;
+    return int64_t{1} << (options_.interpolation == SampleInterpolation::linear ? axes : 2 * axes);
+  }
   template <class T>
   void sample(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
-    const heddle_tensor &x = *context.inputs[0], &grid = *context.inputs[1], &y = *context.outputs[0];
+    const heddle_tensor &x = *context.inputs[0], &y = *context.outputs[0];
     const Dims from = dims_of(x), to = dims_of(y);
     const int64_t channels = from[1], read = from.count(2, from.rank), written = to.count(2, to.rank);
     const Tiling::Range range = tiling_.range(channels == 0 ? 0 : from[0] * written, begin, end);
-    for (int64_t i = range.first; i < range.last; ++i) {
-      const GridPoints points(options_, grid, i, from);
+    const auto sum = isa_sampled_points().sum[x.dtype];
+    double sums[chunk];
+    for (int64_t i = range.first, count = 0; i < range.last && !poll.stopped(); i += count) {
       const int64_t batch = i / written;
-      for (int64_t c = 0; c < channels && !poll.stops(2 * points.count); ++c) {
-        const T* channel = static_cast<const T*>(x.data) + (batch * channels + c) * read;
-        double sum = 0;
-        for (int p = 0; p < points.count; ++p) sum += points.weights[p] * static_cast<double>(to_arithmetic(channel[points.offsets[p]]));
-        static_cast<T*>(y.data)[(batch * channels + c) * written + i % written] = from_arithmetic<T>(sum);
+      count = std::min({chunk, range.last - i, (batch + 1) * written - i});
+      const SampledPoints points = find_points(context, from, i, count);
+      for (int64_t c = 0; c < channels && !poll.stops(2 * points.taps * count); ++c) {
+        sum(points, static_cast<const T*>(x.data) + (batch * channels + c) * read, sums);
+        T* const target = static_cast<T*>(y.data) + (batch * channels + c) * written + i % written;
+        for (int64_t p = 0; p < count; ++p) target[p] = from_arithmetic<T>(sums[p]);
       }
     }
+  }
+  // The points of output positions [first, first + count), in the thread's scratch.
+  SampledPoints find_points(const RunContext& context, Dims from, int64_t first, int64_t count) const {
+    const int64_t taps = tap_count(from.rank - 2);
+    const int64_t points = (count + SampledPoints::multiple - 1) / SampledPoints::multiple * SampledPoints::multiple;
+    auto* const offsets = thread_scratch<int64_t>(context);
+    auto* const weights = reinterpret_cast<double*>(offsets + taps * chunk);
+    std::fill_n(offsets, taps * points, -1);
+    std::fill_n(weights, taps * points, 0);
+    for (int64_t p = 0; p < count; ++p) {
+      const GridPoints found(options_, *context.inputs[1], first + p, from);
+      for (int t = 0; t < found.count; ++t) {
+        offsets[t * points + p] = found.offsets[t];
+        weights[t * points + p] = found.weights[t];
+      }
+    }
+    return {offsets, weights, taps, points};
   }
   GridOptions options_;
   Tiling tiling_;

@@ -6,10 +6,12 @@
 
 #include "families.h"
 #include "image/roi_region.h"
+#include "image/sampled_points.h"
 #include "shared/axes.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/image/roi_options.h"
 #include "shared/scalar.h"
+#include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/gradients.h"
@@ -55,6 +57,7 @@ class RoiAlign {
     const heddle_tensor& y = *context.output(0);
     tiling_.plan(context, static_cast<double>(y.byte_size), 64.0,
                  sample_operations(options_.sampling_ratio) * static_cast<double>(y.element_count));
+    context.set_scratch(0, max_entries * (sizeof(int64_t) + sizeof(double)));
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -65,53 +68,93 @@ class RoiAlign {
   template <class T>
   Status pool(const RunContext& context, int64_t begin, int64_t end) const {
     const heddle_tensor &x = *context.inputs[0], &batches = *context.inputs[2], &y = *context.outputs[0];
-    const int64_t channels = x.dims[1], height = y.dims[2], width = y.dims[3];
+    const int64_t channels = x.dims[1], bins = y.dims[2] * y.dims[3];
     const Tiling::Range range = tiling_.range(y.dims[0] * channels, begin, end);
-    for (int64_t unit = range.first; unit < range.last; ++unit) {
-      const int64_t r = unit / channels, batch = integer_at(batches, r);
+    CancellationPoll poll(context);
+    for (int64_t unit = range.first; unit < range.last && !poll.stopped();) {
+      const int64_t r = unit / channels, batch = integer_at(batches, r), last = std::min(range.last, (r + 1) * channels);
       if (batch < 0 || batch >= x.dims[0]) return outside_range("batch index", batch, 0, x.dims[0] - 1);
-      const RoiRegion region(options_, *context.inputs[1], r, height, width);
-      const T* map = static_cast<const T*>(x.data) + (batch * channels + unit % channels) * x.dims[2] * x.dims[3];
-      for (int64_t i = 0; i < height * width; ++i) {
-        static_cast<T*>(y.data)[unit * height * width + i] =
-            from_arithmetic<T>(bin(context, map, x.dims[2], x.dims[3], region, i / width, i % width));
-        if (is_cancelled(context)) return cancelled();
-      }
+      const RoiRegion region(options_, *context.inputs[1], r, y.dims[2], y.dims[3]);
+      const int64_t pixels = x.dims[2] * x.dims[3];
+      const Maps<T> maps = {static_cast<const T*>(x.data) + (batch * channels + unit % channels) * pixels,
+                            x.dims[2],
+                            x.dims[3],
+                            static_cast<T*>(y.data) + unit * bins,
+                            bins,
+                            y.dims[3],
+                            last - unit};
+      if (4 * region.samples() * SampledPoints::multiple > max_entries)
+        pool_large<T>(maps, region, poll);
+      else if (region.samples() == 0)
+        fill_cancellable(maps.y, maps.channels * bins, T{}, poll);
+      else
+        pool_small<T>(context, maps, region, poll);
+      unit = last;
     }
-    return {};
+    return poll.status();
   }
 
-  // Up to sixteen million samples take a while: the loop stops early when the run is cancelled.
+  // The channels of one region.
   template <class T>
-  double bin(const RunContext& context, const T* map, int64_t height, int64_t width, const RoiRegion& region, int64_t row,
-             int64_t column) const {
-    const int64_t down = region.samples_down, across = region.samples_across;
-    double sum = 0, most = -std::numeric_limits<double>::infinity();
-    for (int64_t i = 0; i < down; ++i) {
-      if (i % 64 == 63 && is_cancelled(context)) return 0;
-      for (int64_t j = 0; j < across; ++j) {
-        const Corners corners = sample(map, height, width, region.row_of(row, i), region.column_of(column, j));
-        sum += corners.sum;
-        most = std::max(most, corners.most);
-      }
-    }
-    if (down * across == 0) return 0;
-    return options_.takes_max ? most : sum / static_cast<double>(down * across);
-  }
-
-  // The weighted values of the four pixels around a point: their sum, and the largest one.
-  struct Corners {
-    double sum, most;
+  struct Maps {
+    const T* x;
+    int64_t height, width;
+    T* y;
+    int64_t bins, columns, channels;
   };
+
+  // The pixels around the samples of several bins are found once, for all channels.
   template <class T>
-  static Corners sample(const T* map, int64_t height, int64_t width, double v, double u) {
-    const RoiCorners at(height, width, v, u);
-    if (at.count == 0) return {0, 0};
-    double values[4];
-    for (int k = 0; k < 4; ++k) values[k] = at.weights[k] * static_cast<double>(to_arithmetic(map[at.offsets[k]]));
-    return {values[0] + values[1] + values[2] + values[3], std::max(std::max(values[0], values[1]), std::max(values[2], values[3]))};
+  void pool_small(const RunContext& context, const Maps<T>& maps, const RoiRegion& region, CancellationPoll& poll) const {
+    const int64_t taps = 4 * region.samples(), multiple = SampledPoints::multiple;
+    const int64_t bins_at_once = std::min(max_bins, max_entries / taps / multiple * multiple);
+    const auto& table = isa_sampled_points();
+    const auto combine = options_.takes_max ? table.largest[context.inputs[0]->dtype] : table.sum[context.inputs[0]->dtype];
+    auto* const offsets = thread_scratch<int64_t>(context);
+    auto* const weights = reinterpret_cast<double*>(offsets + max_entries);
+    double pooled[max_bins];
+    for (int64_t first = 0, bins = 0; first < maps.bins; first += bins) {
+      bins = std::min(maps.bins - first, bins_at_once);
+      const SampledPoints points = {offsets, weights, taps, (bins + multiple - 1) / multiple * multiple};
+      std::fill_n(offsets, taps * points.points, -1);
+      std::fill_n(weights, taps * points.points, 0);
+      for (int64_t bin = 0; bin < bins; ++bin)
+        for (int64_t i = 0; i < region.samples(); ++i) {
+          const RoiCorners corners(maps.height, maps.width, region.row_of((first + bin) / maps.columns, i / region.samples_across),
+                                   region.column_of((first + bin) % maps.columns, i % region.samples_across));
+          for (int k = 0; k < corners.count; ++k) {
+            offsets[(4 * i + k) * points.points + bin] = corners.offsets[k];
+            weights[(4 * i + k) * points.points + bin] = corners.weights[k];
+          }
+        }
+      const double divisor = options_.takes_max ? 1 : static_cast<double>(region.samples());
+      for (int64_t c = 0; c < maps.channels && !poll.stops(taps * bins); ++c) {
+        combine(points, maps.x + c * maps.height * maps.width, pooled);
+        for (int64_t bin = 0; bin < bins; ++bin) maps.y[c * maps.bins + first + bin] = from_arithmetic<T>(pooled[bin] / divisor);
+      }
+    }
+  }
+  // Bins of up to sixteen million samples, each of which is the weighted values of the four pixels around a point, 0 outside.
+  template <class T>
+  void pool_large(const Maps<T>& maps, const RoiRegion& region, CancellationPoll& poll) const {
+    for (int64_t unit = 0; unit < maps.channels * maps.bins; ++unit) {
+      const T* const map = maps.x + unit / maps.bins * maps.height * maps.width;
+      double sum = 0, most = -std::numeric_limits<double>::infinity();
+      for (int64_t i = 0; i < region.samples(); ++i) {
+        if (poll.stops(8)) return;
+        const RoiCorners at(maps.height, maps.width, region.row_of(unit % maps.bins / maps.columns, i / region.samples_across),
+                            region.column_of(unit % maps.bins % maps.columns, i % region.samples_across));
+        double values[4] = {};
+        for (int k = 0; k < at.count; ++k) values[k] = at.weights[k] * static_cast<double>(to_arithmetic(map[at.offsets[k]]));
+        sum += values[0] + values[1] + values[2] + values[3];
+        most = std::max(most, std::max(std::max(values[0], values[1]), std::max(values[2], values[3])));
+      }
+      maps.y[unit] = from_arithmetic<T>(options_.takes_max ? most : sum / static_cast<double>(region.samples()));
+    }
   }
 
+  static constexpr int64_t max_bins = 64;
+  static constexpr int64_t max_entries = 8192;
   RoiOptions options_;
   Tiling tiling_;
 };

@@ -141,9 +141,13 @@ void fill(const MovedBlock& b) {
   const int64_t bytes = b.column.extent * width;
   const int64_t n = b.column.extent;
   if (b.row.source == width && b.row.target == bytes && n >= 2 && n <= 4) {
+    const auto f = n == 2 ? interleave<W, 2> : n == 3 ? interleave<W, 3> : interleave<W, 4>;
     for (int64_t p = 0; p < b.plane.extent; ++p) {
-      const auto f = n == 2 ? interleave<W, 2> : n == 3 ? interleave<W, 3> : interleave<W, 4>;
-      f(b.source + p * b.plane.source, b.target + p * b.plane.target, b.row.extent, 0);
+      char* const target = b.target + p * b.plane.target;
+      if (p == 0 || b.plane.source != 0)
+        f(b.source + p * b.plane.source, target, b.row.extent, 0);
+      else
+        copy_bytes(target, b.target, b.row.extent * bytes);
     }
     return;
   }
