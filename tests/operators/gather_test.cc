@@ -1,6 +1,8 @@
 // Operators that pick elements by index or by value: cases that ONNX's node tests lack.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "operators/pointwise_support.h"
 
 namespace heddle::testing {
@@ -96,28 +98,43 @@ TEST(CumSum, WorksAlongAnyAxisInPlaceOfPlainLoops) {
   EXPECT_NE(error_of(call_of("CumSum", {x, tensor<int32_t>({}, {3})})).find("axis is 3"), std::string::npos);
 }
 
-// 130 columns: two whole groups, and a rest.
-TEST(CumSum, OfManyColumnsIsThatOfEachOne) {
-  constexpr int64_t rows = 5, columns = 130;
-  std::vector<float> x(rows * columns);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * static_cast<float>(i % 37);
-  for (const int64_t exclusive : {0, 1})
-    for (const int64_t reverse : {0, 1}) {
-      std::vector<float> expected(x.size());
-      for (size_t c = 0; c < columns; ++c) {
-        float sum = 0;
-        for (size_t i = 0; i < rows; ++i) {
-          const size_t at = (reverse ? rows - 1 - i : i) * columns + c;
-          if (exclusive) expected[at] = sum;
-          sum += x[at];
-          if (!exclusive) expected[at] = sum;
+// T: the type of the numbers; the operator gets them as `dtype`, and none of the sums is rounded.
+template <class T>
+void expect_running_sums(int64_t dtype) {
+  for (const auto& [before, length, after] :
+       {std::array<int64_t, 3>{1, 5, 130}, {3, 70, 7}, {70, 67, 1}, {1, 300, 1}, {2, 9, 1100}, {5, 1, 3}}) {
+    std::vector<T> x(static_cast<size_t>(before * length * after));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(i % 3);
+    const Tensor given = run1("Cast", {tensor<T>({before, length, after}, x)}, {{"to", dtype}});
+    for (const int64_t exclusive : {0, 1})
+      for (const int64_t reverse : {0, 1}) {
+        std::vector<T> expected(x.size());
+        for (int64_t line = 0; line < before * after; ++line) {
+          T sum = 0;
+          for (int64_t i = 0; i < length; ++i) {
+            const auto at = static_cast<size_t>((line / after * length + (reverse ? length - 1 - i : i)) * after + line % after);
+            expected[at] = static_cast<T>(exclusive ? sum : sum + x[at]);
+            sum = static_cast<T>(sum + x[at]);
+          }
         }
+        OperatorCall call = call_of("CumSum", {given, tensor<int64_t>({}, {1})}, {{"exclusive", exclusive}, {"reverse", reverse}});
+        call.split_seed = 3;
+        EXPECT_EQ(values<T>(*run1("CastLike", {run(call).at(0), tensor<T>({}, {0})})), expected)
+            << before << " x " << length << " x " << after << ", dtype " << dtype << ", " << exclusive << reverse;
       }
-      OperatorCall call = call_of("CumSum", {tensor<float>({rows, columns}, x), tensor<int64_t>({}, {0})},
-                                  {{"exclusive", exclusive}, {"reverse", reverse}});
-      call.split_seed = 3;
-      EXPECT_EQ(values<float>(*run(call).at(0)), expected) << exclusive << reverse;
-    }
+  }
+}
+
+TEST(CumSum, EqualsPlainLoopsAlongEveryAxis) {
+  constexpr int64_t f32 = 1, u8 = 2, i8 = 3, i64 = 7, f16 = 10, f64 = 11, bf16 = 16;
+  for (const int64_t dtype : {f32, f16}) expect_running_sums<float>(dtype);
+  expect_running_sums<double>(f64);
+  expect_running_sums<int64_t>(i64);
+  expect_running_sums<uint8_t>(u8);
+  expect_running_sums<int8_t>(i8);
+  const Tensor ones = run1("Cast", {tensor<float>({3, 100}, std::vector<float>(300, 1))}, {{"to", bf16}});
+  const std::vector<float> sums = values<float>(*run1("Cast", {run1("CumSum", {ones, tensor<int64_t>({}, {-1})})}, {{"to", f32}}));
+  for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], static_cast<float>(i % 100 + 1));
 }
 
 TEST(ReverseSequence, RefusesALengthBeyondTheTimeAxis) {

@@ -2,14 +2,15 @@
 #include <algorithm>
 
 #include "families.h"
+#include "reduce/running_sums.h"
 #include "shared/axes.h"
 #include "shared/dims.h"
 #include "shared/dtype_dispatch.h"
-#include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/gradients.h"
+#include "vector/convert.h"
 
 namespace heddle::cpu {
 namespace {
@@ -23,7 +24,7 @@ Status infer_cumsum(InferContext& context) {
   return {};
 }
 
-// [before, n, after]: a unit is up to 64 neighbouring columns, summed along n from one end to the other.
+// [before, n, after]: a unit is up to 64 neighbouring columns, summed along n from one end to the other, or a row of n where after is 1.
 class CumSum {
  public:
   Status create(const CreateContext& context) {
@@ -35,62 +36,71 @@ class CumSum {
     tiling_.plan(context, 2 * static_cast<int64_t>(context.output(0)->byte_size), 4.0);
     return {};
   }
-  Status run(const RunContext& context, int64_t begin, int64_t end) const;
-
- private:
-  static constexpr int64_t group = 64;
-  template <class T>
-  void sum(Dims dims, int axis, const T* x, T* y, int64_t begin, int64_t end, CancellationPoll& poll) const {
+  Status run(const RunContext& context, int64_t begin, int64_t end) const {
+    const heddle_tensor& x = *context.inputs[0];
+    if (x.element_count == 0) return {};
+    int axis = 0;
+    if (!normalize_axis(integer_at(*context.inputs[1], 0), x.rank, &axis))
+      return axis_outside("axis", integer_at(*context.inputs[1], 0), x.rank);
+    const Dims dims = dims_of(x);
     const int64_t n = dims[axis], after = dims.count(axis + 1, dims.rank), groups = (after + group - 1) / group;
     const Tiling::Range range = tiling_.range(dims.count(0, axis) * groups, begin, end);
-    for (int64_t unit = range.first; unit < range.last; ++unit) {
-      const int64_t column = unit % groups * group, columns = std::min(group, after - column);
-      const int64_t base = unit / groups * n * after + column;
-      Arithmetic<T> sums[group] = {};
-      for (int64_t i = 0; i < n; ++i) {
-        if (poll.stops(columns)) return;
-        const int64_t at = base + (reverse_ ? n - 1 - i : i) * after;
-        if (columns == group) {
-          add_group(x + at, y + at, sums);
-          continue;
-        }
-        for (int64_t c = 0; c < columns; ++c) {
-          const Arithmetic<T> previous = sums[c];
-          sums[c] = wrapping_add(previous, to_arithmetic(x[at + c]));
-          y[at + c] = from_arithmetic<T>(exclusive_ ? previous : sums[c]);
-        }
-      }
+    CancellationPoll poll(context);
+    for (int64_t unit = range.first, units = 0; unit < range.last && !poll.stopped(); unit += units) {
+      const int64_t column = unit % groups * group, first = unit / groups * n * after + column + (reverse_ ? (n - 1) * after : 0);
+      const int64_t left = range.last - unit;
+      units = after > 1 ? std::min({max_lines / group, left, groups - unit % groups}) : std::min(max_lines, left);
+      const int64_t lines = after > 1 ? std::min(units * group, after - column) : units;
+      add_up(x, *context.outputs[0], first, {nullptr, nullptr, n, reverse_ ? -after : after, lines, after > 1 ? 1 : n, exclusive_}, poll);
+    }
+    return poll.status();
+  }
+
+ private:
+  static constexpr int64_t group = 64, max_lines = 512;
+
+  // Sums `lines`, which begin with element `first`, in parts after which the run may end.
+  static void add_up(const heddle_tensor& x, const heddle_tensor& y, int64_t first, RunningSums lines, CancellationPoll& poll) {
+    const auto width = static_cast<int64_t>(byte_width(x.dtype));
+    const auto add_up = isa_running_sums().add_up[x.dtype];
+    const int64_t length = lines.length, part = std::max<int64_t>(1, CancellationPoll::between / 4 / lines.lines);
+    alignas(64) double sums[max_lines] = {};  // zeros of any type
+    for (int64_t i = 0; i < length; i += part) {
+      lines.length = std::min(part, length - i);
+      if (poll.stops(lines.length * lines.lines)) return;
+      lines.x = static_cast<const char*>(x.data) + (first + i * lines.step) * width;
+      lines.y = static_cast<char*>(y.data) + (first + i * lines.step) * width;
+      if (add_up)
+        add_up(lines, sums);
+      else
+        add_up_narrow(lines, x.dtype, reinterpret_cast<float*>(sums));
     }
   }
-  // A row of a whole group. y may be x: each loop has one array of the caller's, so that the compiler makes vectors nevertheless.
-  template <class T>
-  void add_group(const T* x, T* y, Arithmetic<T>* sums) const {
-    Arithmetic<T> values[group];
-    for (int64_t c = 0; c < group; ++c) values[c] = to_arithmetic(x[c]);
-    if (exclusive_)
-      for (int64_t c = 0; c < group; ++c) y[c] = from_arithmetic<T>(sums[c]);
-    for (int64_t c = 0; c < group; ++c) sums[c] = wrapping_add(sums[c], values[c]);
-    if (!exclusive_)
-      for (int64_t c = 0; c < group; ++c) y[c] = from_arithmetic<T>(sums[c]);
+  // 16-bit floats are added up in f32, a block of some lines and steps at a time, in rows of what is next to each other.
+  static void add_up_narrow(const RunningSums& lines, heddle_dtype dtype, float* sums) {
+    constexpr int64_t row = 64, rows = 8;
+    const bool are_neighbours = lines.distance == 1, ascends = are_neighbours || lines.step > 0;
+    const int64_t line_block = are_neighbours ? row : rows, step_block = are_neighbours ? rows : row;
+    const int64_t row_distance = are_neighbours ? lines.step : lines.distance;
+    float wide[row * rows];
+    for (int64_t line = 0; line < lines.lines; line += line_block)
+      for (int64_t i = 0; i < lines.length; i += step_block) {
+        const int64_t of_lines = std::min(line_block, lines.lines - line), steps = std::min(step_block, lines.length - i);
+        const int64_t lowest = line * lines.distance + (ascends ? i : i + steps - 1) * lines.step;
+        const auto each_row = [&](auto&& f) {
+          for (int64_t r = 0; r < (are_neighbours ? steps : of_lines); ++r)
+            f((lowest + r * row_distance) * 2, wide + r * row, are_neighbours ? of_lines : steps);
+        };
+        each_row([&](int64_t at, float* to, int64_t n) { convert(dtype, static_cast<const char*>(lines.x) + at, HEDDLE_F32, to, n); });
+        float* const first = wide + (ascends ? 0 : steps - 1);
+        isa_running_sums().add_up[HEDDLE_F32](
+            {first, first, steps, are_neighbours ? row : lines.step, of_lines, are_neighbours ? 1 : row, lines.exclusive}, sums + line);
+        each_row([&](int64_t at, const float* from, int64_t n) { convert(HEDDLE_F32, from, dtype, static_cast<char*>(lines.y) + at, n); });
+      }
   }
   bool exclusive_ = false, reverse_ = false;
   Tiling tiling_;
 };
-
-// Defined after the class: clang 14 drops a template of the class that an earlier generic lambda uses.
-Status CumSum::run(const RunContext& context, int64_t begin, int64_t end) const {
-  const heddle_tensor& x = *context.inputs[0];
-  if (x.element_count == 0) return {};
-  int axis = 0;
-  if (!normalize_axis(integer_at(*context.inputs[1], 0), x.rank, &axis))
-    return axis_outside("axis", integer_at(*context.inputs[1], 0), x.rank);
-  return with_dtype(x.dtype, [&](auto tag) -> Status {
-    using T = typename decltype(tag)::type;
-    CancellationPoll poll(context);
-    sum<T>(dims_of(x), axis, static_cast<const T*>(x.data), static_cast<T*>(context.outputs[0]->data), begin, end, poll);
-    return poll.status();
-  });
-}
 
 // Each element is in the sums from its position on: dY is added up from the other end.
 Status cumsum_gradient(GradientContext& g) {
