@@ -1,7 +1,11 @@
 // Operators that pick elements by index or by value: cases that ONNX's node tests lack.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <limits>
+#include <numeric>
+#include <type_traits>
 
 #include "operators/pointwise_support.h"
 
@@ -55,6 +59,81 @@ TEST(TopK, GivesTiesToTheLowerIndexAndCountsNanAsLargest) {
   EXPECT_EQ(values<int8_t>(*low[0]), (std::vector<int8_t>{-1, -1, -128, 0}));
   EXPECT_EQ(values<int64_t>(*low[1]), (std::vector<int64_t>{1, 2, 2, 0}));
   EXPECT_NE(error_of(call_of("TopK", {tensor<float>({2}, {1, 2}), indices({1}, {3})}, {}, 2)).find("K is 3"), std::string::npos);
+}
+
+// Few and many of short and long lines; most numbers occur several times.
+template <class T>
+void expect_sorted_prefix() {
+  for (const auto& [before, n, after] : {std::array<int64_t, 3>{3, 70, 5}, {2, 1000, 1}, {4, 1, 3}, {1, 300, 2}})
+    for (const int64_t k : {0, 1, 3, 16, 17, 40, 70, 299, 1000}) {
+      if (k > n) continue;
+      std::vector<T> x(static_cast<size_t>(before * n * after));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(static_cast<double>(i * 7919 % 101) - (std::is_signed_v<T> ? 50 : 0));
+      for (const int64_t largest : {0, 1}) {
+        std::vector<T> values_expected(static_cast<size_t>(before * k * after));
+        std::vector<int64_t> indices_expected(values_expected.size());
+        for (int64_t line = 0; line < before * after; ++line) {
+          const auto at = [&](int64_t i, int64_t count) { return static_cast<size_t>((line / after * count + i) * after + line % after); };
+          std::vector<int64_t> order(static_cast<size_t>(n));
+          std::iota(order.begin(), order.end(), 0);
+          std::stable_sort(order.begin(), order.end(),
+                           [&](int64_t a, int64_t b) { return largest ? x[at(a, n)] > x[at(b, n)] : x[at(a, n)] < x[at(b, n)]; });
+          for (int64_t i = 0; i < k; ++i) {
+            indices_expected[at(i, k)] = order[static_cast<size_t>(i)];
+            values_expected[at(i, k)] = x[at(order[static_cast<size_t>(i)], n)];
+          }
+        }
+        OperatorCall call =
+            call_of("TopK", {tensor<T>({before, n, after}, x), indices({1}, {k})}, {{"axis", int64_t{1}}, {"largest", largest}}, 2);
+        call.split_seed = 3;
+        const auto y = run(call);
+        ASSERT_EQ(y.size(), 2u);
+        EXPECT_EQ(values<int64_t>(*y[1]), indices_expected) << k << " of " << n << ", width " << sizeof(T);
+        EXPECT_EQ(values<T>(*y[0]), values_expected) << k << " of " << n << ", width " << sizeof(T);
+      }
+    }
+}
+
+TEST(TopK, IsTheFrontOfAStableSort) {
+  expect_sorted_prefix<float>();
+  expect_sorted_prefix<double>();
+  expect_sorted_prefix<int8_t>();
+  expect_sorted_prefix<uint16_t>();
+  expect_sorted_prefix<int64_t>();
+  expect_sorted_prefix<uint64_t>();
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const auto y = run(call_of("TopK", {tensor<float>({8}, {0, -inf, nan, -0.0f, inf, -nan, -1, 0}), indices({1}, {8})}, {}, 2));
+  EXPECT_EQ(values<int64_t>(*y.at(1)), (std::vector<int64_t>{2, 5, 4, 0, 3, 7, 6, 1}));
+}
+
+// Boxes in a row, each of which covers a third of the next one; scores are equal in pairs.
+TEST(NonMaxSuppression, TakesTheBestFirstAndTheLowerIndexOfEqualOnes) {
+  constexpr int64_t count = 40;
+  std::vector<float> boxes, scores;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto left = static_cast<float>(2 * i);
+    boxes.insert(boxes.end(), {3, left + 3, 0, left});  // the corners are the wrong way round
+    scores.push_back(static_cast<float>(i / 2 * 7 % 20));
+  }
+  const auto select = [&](float threshold, int64_t most) {
+    return values<int64_t>(*run1("NonMaxSuppression", {tensor<float>({1, count, 4}, boxes), tensor<float>({1, 1, count}, scores),
+                                                       indices({1}, {most}), tensor<float>({1}, {threshold}), tensor<float>({1}, {0.5f})}));
+  };
+  for (const float threshold : {0.1f, 0.3f})
+    for (const int64_t most : {3, 40}) {
+      std::vector<int64_t> order(count), expected, kept;
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return scores[static_cast<size_t>(a)] > scores[static_cast<size_t>(b)]; });
+      for (const int64_t i : order) {
+        // Neighbours share 3 of 15.
+        const bool covered = threshold < 0.2f && std::any_of(kept.begin(), kept.end(), [&](int64_t k) { return std::abs(k - i) == 1; });
+        if (covered || scores[static_cast<size_t>(i)] <= 0.5f || static_cast<int64_t>(kept.size()) == most) continue;
+        kept.push_back(i);
+        expected.insert(expected.end(), {0, 0, i});
+      }
+      EXPECT_EQ(select(threshold, most), expected) << threshold << ", " << most;
+    }
 }
 
 TEST(OneHot, IgnoresIndicesOutsideTheDepth) {

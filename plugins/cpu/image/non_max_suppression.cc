@@ -6,6 +6,7 @@
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
+#include "support/ordered_key.h"
 
 namespace heddle::cpu {
 namespace {
@@ -30,16 +31,27 @@ Status infer_non_max_suppression(InferContext& context) {
 }
 
 struct Box {
-  float low[2], high[2];
-  float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
+  float low[2], high[2], area;
+  Box(float y0, float x0, float y1, float x1) : low{y0, x0}, high{y1, x1}, area((y1 - y0) * (x1 - x0)) {}
 };
 
 float overlap(const Box& a, const Box& b) {
   float shared = 1;
   for (int i = 0; i < 2; ++i) shared *= std::max(0.0f, std::min(a.high[i], b.high[i]) - std::max(a.low[i], b.low[i]));
-  const float all = a.area() + b.area() - shared;
+  const float all = a.area + b.area - shared;
   return all > 0 ? shared / all : 0;
 }
+
+struct Kept {
+  Box box;
+  int64_t index;
+};
+// A box by its score. The best is the first that leaves a heap: the lower index of equal scores.
+struct Candidate {
+  uint32_t score;
+  int64_t index;
+  bool operator<(const Candidate& other) const { return score != other.score ? score < other.score : index > other.index; }
+};
 
 class NonMaxSuppression {
  public:
@@ -50,7 +62,7 @@ class NonMaxSuppression {
   Status prepare(PrepareContext& context) {
     const heddle_tensor& scores = *context.input(1);
     const int64_t boxes = scores.dims[2];
-    context.set_scratch(static_cast<uint64_t>(boxes) * 2 * sizeof(int64_t));
+    context.set_scratch(static_cast<uint64_t>(boxes) * (sizeof(Candidate) + sizeof(Kept)));
     context.set_cost_ns(200.0 + 100.0 * static_cast<double>(scores.element_count));
     return {};
   }
@@ -66,16 +78,16 @@ class NonMaxSuppression {
       return invalid("with max_output_boxes_per_class [" + std::to_string(integer_at(*operand(max_port), 0)) + "] the output could have " +
                      std::to_string(boxes.dims[0] * classes * most) + " rows, but it was prepared as [" + std::to_string(rows) +
                      ", 3]: prepare again with this content");
-    auto* order = step_scratch<int64_t>(context);
-    auto* kept = order + count;
+    auto* candidates = step_scratch<Candidate>(context);
+    auto* kept = reinterpret_cast<Kept*>(candidates + count);
     auto* row = static_cast<int64_t*>(selected.data);
     CancellationPoll poll(context);
     for (int64_t batch = 0; batch < boxes.dims[0] && most > 0; ++batch)
       for (int64_t c = 0; c < classes; ++c) {
         const float* score = static_cast<const float*>(scores.data) + (batch * classes + c) * count;
-        const int64_t n = select(static_cast<const float*>(boxes.data) + batch * count * 4, score, count, limits, order, kept, poll);
+        const int64_t n = select(static_cast<const float*>(boxes.data) + batch * count * 4, score, count, limits, candidates, kept, poll);
         if (poll.stopped()) return cancelled();
-        for (int64_t i = 0; i < n; ++i, row += 3) row[0] = batch, row[1] = c, row[2] = kept[i];
+        for (int64_t i = 0; i < n; ++i, row += 3) row[0] = batch, row[1] = c, row[2] = kept[i].index;
       }
     if (selected.extent) *selected.extent = (row - static_cast<int64_t*>(selected.data)) / 3;
     return {};
@@ -89,27 +101,22 @@ class NonMaxSuppression {
     float score;
   };
   Box box_at(const float* p) const {
-    if (centered_) return {{p[0] - p[2] / 2, p[1] - p[3] / 2}, {p[0] + p[2] / 2, p[1] + p[3] / 2}};
-    return {{std::min(p[0], p[2]), std::min(p[1], p[3])}, {std::max(p[0], p[2]), std::max(p[1], p[3])}};
+    if (centered_) return {p[0] - p[2] / 2, p[1] - p[3] / 2, p[0] + p[2] / 2, p[1] + p[3] / 2};
+    return {std::min(p[0], p[2]), std::min(p[1], p[3]), std::max(p[0], p[2]), std::max(p[1], p[3])};
   }
-  // Writes the boxes of one class, best first, to `kept`; ties of scores go to the lower index.
-  int64_t select(const float* boxes, const float* score, int64_t count, const Limits& limits, int64_t* order, int64_t* kept,
+  // Writes the boxes of one class, best first, to `kept`. No more candidates are put in order than are looked at.
+  int64_t select(const float* boxes, const float* score, int64_t count, const Limits& limits, Candidate* candidates, Kept* kept,
                  CancellationPoll& poll) const {
-    int64_t candidates = 0, n = 0;
-    poll.stops(count);
-    for (int64_t i = 0; i < count; ++i)
-      if (!limits.has_score || score[i] > limits.score) order[candidates++] = i;
-    const auto better = [&](int64_t a, int64_t b) {
-      return ordered_less(score[b], score[a]) || (!ordered_less(score[a], score[b]) && a < b);
-    };
-    if (static_cast<double>(candidates) * 20 > max_sort_operations)
-      heap_sort_cancellable(order, order + candidates, order + candidates, better, 4, poll);
-    else
-      std::sort(order, order + candidates, better);
-    for (int64_t i = 0; i < candidates && n < limits.most && !poll.stops(4 * n + 1); ++i) {
-      const Box box = box_at(boxes + order[i] * 4);
-      const bool covered = std::any_of(kept, kept + n, [&](int64_t k) { return overlap(box, box_at(boxes + k * 4)) > limits.overlap; });
-      if (!covered) kept[n++] = order[i];
+    int64_t left = 0, n = 0;
+    for (int64_t i = 0; i < count && !poll.stops(1); ++i)
+      if (!limits.has_score || score[i] > limits.score) candidates[left++] = {ordered_key(score[i]), i};
+    for (int64_t i = 1; i <= left && !poll.stops(4); ++i) std::push_heap(candidates, candidates + i);
+    for (; left > 0 && n < limits.most && !poll.stops(4 * n + 20); --left) {
+      std::pop_heap(candidates, candidates + left);
+      const int64_t index = candidates[left - 1].index;
+      const Box box = box_at(boxes + index * 4);
+      const bool covered = std::any_of(kept, kept + n, [&](const Kept& k) { return overlap(box, k.box) > limits.overlap; });
+      if (!covered) kept[n++] = {box, index};
     }
     return n;
   }
