@@ -167,6 +167,45 @@ TEST(Unique, KeepsTheOrderOfFirstOccurrenceWhenUnsorted) {
   EXPECT_EQ(values<int64_t>(*y[3]), (std::vector<int64_t>{3, 2, 1}));
 }
 
+template <class T>
+void expect_distinct(const std::vector<T>& x) {
+  std::vector<T> distinct = x;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<int64_t> firsts, members, counts;
+  for (const T& value : distinct) {
+    firsts.push_back(std::find(x.begin(), x.end(), value) - x.begin());
+    counts.push_back(std::count(x.begin(), x.end(), value));
+  }
+  for (const T& value : x) members.push_back(std::lower_bound(distinct.begin(), distinct.end(), value) - distinct.begin());
+  const auto y = run(call_of("Unique", {tensor<T>({static_cast<int64_t>(x.size())}, x)}, {}, 4));
+  ASSERT_EQ(y.size(), 4u);
+  EXPECT_EQ(values<T>(*y[0]), distinct);
+  EXPECT_EQ(values<int64_t>(*y[1]), firsts);
+  EXPECT_EQ(values<int64_t>(*y[2]), members);
+  EXPECT_EQ(values<int64_t>(*y[3]), counts);
+}
+
+TEST(Unique, SortsManyElementsOfEveryWidth) {
+  const auto numbers = [](auto zero, double step) {
+    std::vector<decltype(zero)> x;
+    for (int i = 0; i < 700; ++i) x.push_back(static_cast<decltype(zero)>(step * static_cast<double>(i * 7919 % 311 - 150)));
+    return x;
+  };
+  expect_distinct(numbers(float(), 0.37));
+  expect_distinct(numbers(double(), 1e9));
+  expect_distinct(numbers(int64_t(), 1e15));
+  expect_distinct(numbers(int16_t(), 100));
+  std::vector<uint8_t> bytes;
+  for (int i = 0; i < 700; ++i) bytes.push_back(static_cast<uint8_t>(i * 7 % 200));
+  expect_distinct(bytes);
+  std::vector<float> special(100, std::numeric_limits<float>::quiet_NaN());
+  special[7] = -0.0f, special[3] = 0, special[90] = -1, special[91] = std::numeric_limits<float>::infinity();
+  const auto y = run(call_of("Unique", {tensor<float>({100}, special)}, {}, 4));
+  EXPECT_EQ(values<int64_t>(*y.at(1)), (std::vector<int64_t>{90, 3, 91, 0}));
+  EXPECT_EQ(values<int64_t>(*y.at(3)), (std::vector<int64_t>{1, 2, 1, 96}));
+}
+
 TEST(CumSum, WorksAlongAnyAxisInPlaceOfPlainLoops) {
   const Tensor x = tensor<int32_t>({2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const auto sum = [&](int32_t axis, int64_t exclusive, int64_t reverse) {

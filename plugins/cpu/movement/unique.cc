@@ -2,6 +2,7 @@
 // which one every input element is, and how often each occurs. NaN counts as one value, above all numbers.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "families.h"
 #include "shared/axes.h"
@@ -10,6 +11,7 @@
 #include "shared/scalar.h"
 #include "shared/tile_cap.h"
 #include "support/cpu_api.h"
+#include "support/ordered_key.h"
 
 namespace heddle::cpu {
 namespace {
@@ -47,6 +49,34 @@ struct Groups {
   int64_t* rank;    // of every group: its position in the output
   int64_t* member;  // of every slice: its group
 };
+
+// An element by its key and position.
+struct Keyed {
+  uint64_t key;
+  int64_t index;
+};
+
+// Sorts n elements, equal ones by position, into `order`, digit by digit; digits that all share cost nothing. a, b: room for n each.
+template <class T>
+void sort_elements(const T* x, int64_t n, Keyed* a, Keyed* b, int64_t* order, CancellationPoll& poll) {
+  constexpr int digits = sizeof(OrderedKey<T>), values = 256;
+  int64_t counts[digits][values] = {};
+  const auto digit = [](uint64_t key, int d) { return key >> (8 * d) & (values - 1); };
+  if (poll.stops(n * digits)) return;
+  for (int64_t i = 0; i < n; ++i) {
+    a[i] = {ordered_key(x[i]), i};
+    for (int d = 0; d < digits; ++d) ++counts[d][digit(a[i].key, d)];
+  }
+  for (int d = 0; d < digits; ++d) {
+    if (n == 0 || counts[d][digit(a[0].key, d)] == n) continue;
+    if (poll.stops(2 * n)) return;
+    int64_t place = 0;
+    for (int64_t& count : counts[d]) place += std::exchange(count, place);
+    for (int64_t i = 0; i < n; ++i) b[counts[d][digit(a[i].key, d)]++] = a[i];
+    std::swap(a, b);
+  }
+  for (int64_t i = 0; i < n; ++i) order[i] = a[i].index;
+}
 
 class Unique {
  public:
@@ -96,10 +126,9 @@ class Unique {
     return 0;
   }
 
-  // Fills `groups`; returns how many there are.
   template <class T>
-  int64_t group_slices(const T* x, const Slices& s, const Groups& groups, CancellationPoll& poll) const {
-    for (int64_t i = 0; i < s.extent; ++i) groups.order[i] = i;
+  static void sort_slices(const T* x, const Slices& s, int64_t* order, CancellationPoll& poll) {
+    for (int64_t i = 0; i < s.extent; ++i) order[i] = i;
     const auto before = [&](int64_t i, int64_t j) {
       const int difference = compare(x, s, i, j, poll);
       return difference < 0 || (difference == 0 && i < j);
@@ -107,13 +136,27 @@ class Unique {
     // A comparison that is cancelled halfway has an arbitrary result, which std::sort does not tolerate.
     const double comparisons = static_cast<double>(s.extent) * std::log2(static_cast<double>(s.extent) + 1);
     if (comparisons * 4 * static_cast<double>(s.before * s.after) > max_sort_operations)
-      heap_sort_cancellable(groups.order, groups.order + s.extent, groups.order + s.extent, before, 1, poll);
+      heap_sort_cancellable(order, order + s.extent, order + s.extent, before, 1, poll);
     else
-      std::sort(groups.order, groups.order + s.extent, before);
+      std::sort(order, order + s.extent, before);
+  }
+
+  // Fills `groups`; returns how many there are.
+  template <class T>
+  int64_t group_slices(const T* x, const Slices& s, const Groups& groups, CancellationPoll& poll) const {
+    const bool are_elements = s.before * s.after == 1;
+    // The members of groups that come after `order` are free until it is known.
+    auto* const keyed = reinterpret_cast<Keyed*>(groups.first);
+    if (are_elements && s.extent >= 64)
+      sort_elements(x, s.extent, keyed, keyed + s.extent, groups.order, poll);
+    else
+      sort_slices(x, s, groups.order, poll);
     int64_t count = 0;
     for (int64_t i = 0; i < s.extent && !poll.stopped(); ++i) {
       const int64_t slice = groups.order[i];
-      if (i == 0 || compare(x, s, groups.order[i - 1], slice, poll) != 0) {
+      const int64_t last = i == 0 ? slice : groups.order[i - 1];
+      const bool is_new = i == 0 || (are_elements ? ordered_key(x[last]) != ordered_key(x[slice]) : compare(x, s, last, slice, poll) != 0);
+      if (is_new) {
         groups.first[count] = slice;
         groups.count[count++] = 0;
       }
