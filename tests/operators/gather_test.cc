@@ -44,6 +44,44 @@ TEST(Gather, TakesEveryWidthAndLongRowsInAnySplit) {
   }
 }
 
+template <class T, class Index>
+void expect_elements_gathered() {
+  constexpr int64_t rows = 5, columns = 200;
+  std::vector<T> data(rows * columns);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<T>(i * 31 + 1);
+  for (const int64_t axis : {0, 1}) {
+    const int64_t bound = axis == 0 ? rows : columns;
+    std::vector<Index> places;
+    std::vector<T> expected;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < 150; ++c) {
+        const int64_t index = (r * 7 + c * 13) % (2 * bound) - bound, at = index < 0 ? index + bound : index;
+        places.push_back(static_cast<Index>(index));
+        expected.push_back(data[static_cast<size_t>(axis == 0 ? at * columns + c : r * columns + at)]);
+      }
+    const auto call_with = [&](const std::vector<Index>& v) {
+      OperatorCall call = call_of("GatherElements", {tensor<T>({rows, columns}, data), tensor<Index>({rows, 150}, v)}, {{"axis", axis}});
+      call.split_seed = 3;
+      return call;
+    };
+    EXPECT_EQ(values<T>(*run(call_with(places)).at(0)), expected) << "axis " << axis << ", widths " << sizeof(T) << " " << sizeof(Index);
+    for (const Index bad : {static_cast<Index>(bound), static_cast<Index>(-bound - 1), std::numeric_limits<Index>::max(),
+                            std::numeric_limits<Index>::min()}) {
+      std::vector<Index> wrong = places;
+      wrong[731] = bad;
+      EXPECT_NE(error_of(call_with(wrong)).find("index " + std::to_string(bad) + " "), std::string::npos) << error_of(call_with(wrong));
+    }
+  }
+}
+
+TEST(GatherElements, TakesEveryWidthAlongEveryAxis) {
+  expect_elements_gathered<uint8_t, int64_t>();
+  expect_elements_gathered<int16_t, int32_t>();
+  expect_elements_gathered<float, int64_t>();
+  expect_elements_gathered<float, int32_t>();
+  expect_elements_gathered<double, int64_t>();
+}
+
 TEST(Gather, OfNothingIsNothing) {
   EXPECT_EQ(run1("Gather", {tensor<float>({3, 2}, {1, 2, 3, 4, 5, 6}), indices({0}, {})})->shape, (Shape{0, 2}));
   EXPECT_NE(error_of(call_of("Gather", {tensor<float>({0, 2}, {}), indices({1}, {0})})).find("axis 0 has 0 elements"), std::string::npos);

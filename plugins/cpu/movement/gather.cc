@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "families.h"
+#include "movement/index_loops.h"
 #include "shared/axes.h"
 #include "shared/dense_layouts.h"
 #include "shared/dims.h"
@@ -13,6 +14,7 @@
 #include "shared/tiling.h"
 #include "support/cpu_api.h"
 #include "support/gradients.h"
+#include "support/moved_block.h"
 
 namespace heddle::cpu {
 namespace {
@@ -132,49 +134,38 @@ class GatherElements {
   Status run(const RunContext& context, int64_t begin, int64_t end) const;
 
  private:
-  // W: as wide as an element; Index: of indices.
-  template <class W, class Index>
-  Status pick(const RunContext& context, const heddle_tensor& data, const heddle_tensor& indices, W* y, int64_t begin, int64_t end) const {
-    const int rank = data.rank;
-    const int64_t columns = indices.dims[rank - 1], bound = data.dims[axis_];
-    const Tiling::Range range = tiling_.range(columns == 0 ? 0 : indices.element_count / columns, begin, end);
-    int64_t strides[HEDDLE_MAX_RANK];
-    dense_strides(dims_of(data), strides);
-    const int64_t step = axis_ == rank - 1 ? 0 : 1, stride = strides[axis_];
-    CancellationPoll poll(context);
-    for (int64_t row = range.first; row < range.last; ++row) {
-      int64_t base = 0, rest = row;
-      for (int i = rank - 2; i >= 0; --i) {
-        if (i != axis_) base += rest % indices.dims[i] * strides[i];
-        rest /= indices.dims[i];
-      }
-      const W* const from = static_cast<const W*>(data.data) + base;
-      const Index* const places = static_cast<const Index*>(indices.data) + row * columns;
-      W* const to = y + row * columns;
-      for (int64_t c = 0; c < columns;) {
-        const int64_t last = std::min(columns, c + CancellationPoll::between / 4);
-        if (poll.stops(4 * (last - c))) return cancelled();
-        for (; c < last; ++c) {
-          int64_t index = places[c];
-          if (!resolve_index(&index, bound)) return index_outside(places[c], bound, axis_);
-          to[c] = from[index * stride + c * step];
-        }
-      }
-    }
-    return {};
-  }
   int axis_ = 0;
   Tiling tiling_;
 };
 
-// Defined after the class: clang 14 drops a template of the class that an earlier generic lambda uses.
 Status GatherElements::run(const RunContext& context, int64_t begin, int64_t end) const {
   const heddle_tensor &data = *context.inputs[0], &indices = *context.inputs[1], &y = *context.outputs[0];
-  return with_width(byte_width(data.dtype), [&](auto tag) -> Status {
-    using W = typename decltype(tag)::type;
-    if (indices.dtype == HEDDLE_I32) return pick<W, int32_t>(context, data, indices, static_cast<W*>(y.data), begin, end);
-    return pick<W, int64_t>(context, data, indices, static_cast<W*>(y.data), begin, end);
-  });
+  const int rank = data.rank;
+  const auto width = static_cast<int64_t>(byte_width(data.dtype)), index_width = static_cast<int64_t>(byte_width(indices.dtype));
+  const auto gather = isa_index_loops().gather[width_index(width)][index_width == 8];
+  const int64_t columns = indices.dims[rank - 1];
+  const Tiling::Range range = tiling_.range(columns == 0 ? 0 : indices.element_count / columns, begin, end);
+  int64_t strides[HEDDLE_MAX_RANK];
+  dense_strides(dims_of(data), strides);
+  const int64_t step = axis_ == rank - 1 ? 0 : 1;
+  CancellationPoll poll(context);
+  for (int64_t row = range.first; row < range.last; ++row) {
+    int64_t base = 0, rest = row;
+    for (int i = rank - 2; i >= 0; --i) {
+      if (i != axis_) base += rest % indices.dims[i] * strides[i];
+      rest /= indices.dims[i];
+    }
+    for (int64_t c = 0; c < columns;) {
+      const int64_t count = std::min(columns - c, CancellationPoll::between / 4), first = row * columns + c;
+      if (poll.stops(4 * count)) return cancelled();
+      const int64_t inside = gather({static_cast<const char*>(data.data) + (base + c * step) * width,
+                                     static_cast<const char*>(indices.data) + first * index_width,
+                                     static_cast<char*>(y.data) + first * width, count, data.dims[axis_], strides[axis_], step});
+      if (inside < count) return index_outside(integer_at(indices, first + inside), data.dims[axis_], axis_);
+      c += count;
+    }
+  }
+  return {};
 }
 
 // ---------------------------------------------------------------- GatherND

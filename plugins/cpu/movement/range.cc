@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "families.h"
+#include "movement/index_loops.h"
 #include "shared/computed_extents.h"
 #include "shared/dtype_dispatch.h"
 #include "shared/extent_rules.h"
@@ -52,13 +53,7 @@ class Range {
     const T start = input<T>(context, 0)[0], delta = input<T>(context, 2)[0];
     const Out<T> y = output<T>(context, 0);
     const Tiling::Range range = tiling_.range(y.size, begin, end);
-    if constexpr (std::is_floating_point_v<T>) {
-      for (int64_t i = range.first; i < range.last; ++i) y.data[i] = start + static_cast<T>(i) * delta;
-    } else {
-      // Unsigned, because an intermediate product may wrap where the sum does not.
-      const auto first = static_cast<uint64_t>(start), step = static_cast<uint64_t>(delta);
-      for (int64_t i = range.first; i < range.last; ++i) y.data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * step);
-    }
+    isa_index_loops().count_up[context.outputs[0]->dtype](&start, &delta, range.first, range.last, y.data + range.first);
     return {};
   }
 

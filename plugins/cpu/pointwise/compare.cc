@@ -36,7 +36,9 @@ void add_compare(Builder& plugin) {
   plugin.add(test_operator("IsNaN", 13, "isnan(X)")
                  .doc("Is true where an element is NaN.")
                  .example("f32[4] = nan -inf 0 1.5 -> bool[4] = 1 0 0 0", "NumPy: np.isnan"));
-  plugin.add(test_operator("IsInf", 10, "and(isinf(X), or(and(detect_negative, lt(X, 0)), and(detect_positive, gt(X, 0))))")
+  plugin.add(test_operator("IsInf", 10,
+                           "select(detect_negative, select(detect_positive, isinf(X), and(isinf(X), lt(X, 0))), and(detect_positive, "
+                           "and(isinf(X), gt(X, 0))))")
                  .doc("Is true where an element is infinite. The attributes say which of the two infinities count.")
                  .attribute("detect_negative", 1)
                  .attribute("detect_positive", 1)
