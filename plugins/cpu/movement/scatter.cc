@@ -219,7 +219,10 @@ class ScatterND {
       }
       T* const to = static_cast<T*>(y.data) + at * slice_;
       const T* const update = updates + u * slice_;
-      for (int64_t c = columns.first; c < columns.last; ++c) to[c] = combined<reduction>(to[c], update[c]);
+      if constexpr (reduction == ScatterReduction::none)
+        std::copy(update + columns.first, update + columns.last, to + columns.first);
+      else
+        for (int64_t c = columns.first; c < columns.last; ++c) to[c] = combined<reduction>(to[c], update[c]);
     }
     return poll.status();
   }

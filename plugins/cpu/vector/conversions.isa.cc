@@ -28,7 +28,12 @@ constexpr F power_of_two(int n) {
 
 template <class From, class To>
 To converted(From x) {
-  if constexpr (is_floating<From> && !is_floating<To>) {
+  if constexpr (is_floating<From> && !is_floating<To> && sizeof(To) <= 2) {
+    // The limits are numbers of From: the smaller and the larger of two numbers are one instruction each.
+    constexpr From highest = Range<To>::highest, lowest = Range<To>::lowest;
+    const From number = x == x ? x : From(0), low = number < highest ? number : highest;
+    return static_cast<To>(static_cast<int32_t>(low > lowest ? low : lowest));
+  } else if constexpr (is_floating<From> && !is_floating<To>) {
     constexpr From limit = power_of_two<From>(Range<To>::bits);  // the first value above the range
     constexpr From lowest = Range<To>::is_signed ? -limit : From(0);
     const bool above = x >= limit;

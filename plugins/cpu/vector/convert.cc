@@ -63,7 +63,7 @@ void convert(heddle_dtype from_dtype, const void* from, heddle_dtype to_dtype, v
   }
   if (!is_half(from_dtype) && !is_half(to_dtype)) return table.pairs[from_dtype][to_dtype](from, to, count);
   if (from_dtype == HEDDLE_F32) return from_f32(table, static_cast<const float*>(from), to_dtype, to, count);
-  if (to_dtype == HEDDLE_F32) return to_f32(table, from_dtype, from, static_cast<float*>(to), count);
+  if (to_dtype == HEDDLE_F32 && is_half(from_dtype)) return to_f32(table, from_dtype, from, static_cast<float*>(to), count);
   const char* source = static_cast<const char*>(from);
   char* destination = static_cast<char*>(to);
   for (int64_t i = 0; i < count; i += chunk) {
