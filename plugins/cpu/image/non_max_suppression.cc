@@ -37,7 +37,10 @@ struct Box {
 
 float overlap(const Box& a, const Box& b) {
   float shared = 1;
-  for (int i = 0; i < 2; ++i) shared *= std::max(0.0f, std::min(a.high[i], b.high[i]) - std::max(a.low[i], b.low[i]));
+  for (int i = 0; i < 2; ++i) {
+    shared *= std::max(0.0f, std::min(a.high[i], b.high[i]) - std::max(a.low[i], b.low[i]));
+    if (shared == 0) return 0;  // most boxes are apart
+  }
   const float all = a.area + b.area - shared;
   return all > 0 ? shared / all : 0;
 }

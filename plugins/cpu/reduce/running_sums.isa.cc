@@ -22,7 +22,8 @@ class Lines {
   Lines(const RunningSums& lines, T* sums) : lines_(lines), x_(static_cast<const T*>(lines.x)), y_(static_cast<T*>(lines.y)), all_(sums) {}
   void add_up() {
     const bool are_neighbours = lines_.distance == 1;
-    if (are_neighbours) whole_rows<64>();
+    if (are_neighbours && lines_.lines >= 128) whole_rows<64>();
+    while (are_neighbours && lines_.lines - line_ >= 64) several<64, true>();
     while (are_neighbours && lines_.lines - line_ >= 16) several<16, true>();
     while (lines_.lines - line_ >= 8) are_neighbours ? several<8, true>() : several<8, false>();
     while (are_neighbours && lines_.lines - line_ >= 4) several<4, true>();
