@@ -29,6 +29,24 @@ struct Device {
   dnnl::stream stream{engine};
 };
 
+// The primitive descriptor of an operation, in the words of oneDNN 2 or 3.
+template <class Operation, class... Arguments>
+typename Operation::primitive_desc describe(const Device& device, const dnnl::primitive_attr& attributes, const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return typename Operation::primitive_desc(device.engine, arguments..., attributes);
+#else
+  return typename Operation::primitive_desc(typename Operation::desc(arguments...), attributes, device.engine);
+#endif
+}
+
+void append_relu(dnnl::post_ops& post_ops) {
+#if DNNL_VERSION_MAJOR >= 3
+  post_ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#else
+  post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+#endif
+}
+
 // A primitive with its arguments, ready to run.
 struct Step {
   dnnl::primitive primitive;
@@ -107,12 +125,12 @@ Step convolution(const Device& device, const Buffers& buffers, const Layer& l, m
   const memory::desc w({l.outputs, l.inputs, l.kernel, l.kernel}, f32, Tag::any), b({l.outputs}, f32, Tag::a);
   dnnl::post_ops post_ops;
   if (l.residual) post_ops.append_sum(1.0f);
-  if (l.relu) post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  if (l.relu) append_relu(post_ops);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(post_ops);
-  const dnnl::convolution_forward::desc operation(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, w, b, y,
-                                                  {l.stride, l.stride}, {l.padding, l.padding}, {l.padding, l.padding});
-  const dnnl::convolution_forward::primitive_desc desc(operation, attributes, device.engine);
+  const memory::dims stride = {l.stride, l.stride}, padding = {l.padding, l.padding};
+  const auto desc = describe<dnnl::convolution_forward>(device, attributes, dnnl::prop_kind::forward_inference,
+                                                        dnnl::algorithm::convolution_direct, x, w, b, y, stride, padding, padding);
   Step step;
   step.primitive = dnnl::convolution_forward(desc);
   step.add(DNNL_ARG_SRC, memory(x, device.engine, buffers.at(l.from)));
@@ -141,8 +159,8 @@ Step matmul(const Device& device, const Buffers& buffers, const Product& p, doub
   const memory::desc a(p.a, f32, p.a_strides), y(p.y, f32, p.y_strides);
   const memory::desc b = p.weights ? memory::desc(p.b, f32, Tag::any) : memory::desc(p.b, f32, p.b_strides);
   const memory::desc bias({1, p.y.back()}, f32, Tag::ab);
-  const dnnl::matmul::desc operation = p.weights ? dnnl::matmul::desc(a, b, bias, y) : dnnl::matmul::desc(a, b, y);
-  const dnnl::matmul::primitive_desc desc(operation, device.engine);
+  const dnnl::matmul::primitive_desc desc =
+      p.weights ? describe<dnnl::matmul>(device, {}, a, b, bias, y) : describe<dnnl::matmul>(device, {}, a, b, y);
   Step step;
   step.primitive = dnnl::matmul(desc);
   step.add(DNNL_ARG_SRC, memory(a, device.engine, buffers.at(0)));

@@ -77,12 +77,17 @@ Status ConvFilterGradient::make_primitive(const ConvTileShape& shape, bool alone
   HEDDLE_PLUGIN_CHECK(describe_channels_last(tensor(part_inputs_, shape.input), &x));
   HEDDLE_PLUGIN_CHECK(describe_channels_last(tensor(part_outputs_, shape.output), &dy));
   HEDDLE_PLUGIN_CHECK(describe_any(filter_dims(), &any));
-  dnnl_convolution_desc_t operation;
-  HEDDLE_DNNL_CHECK("gradient of filters",
-                    dnnl_dilated_convolution_backward_weights_desc_init(&operation, dnnl_convolution_direct, &x, &any, nullptr, &dy,
-                                                                        window.stride, dilation, shape.pad_begin, shape.pad_end));
+  const ConvolutionOperation operation = {.kind = ConvolutionOperation::Kind::filter_gradient,
+                                          .x = &x,
+                                          .weights = &any,
+                                          .bias = nullptr,
+                                          .y = &dy,
+                                          .stride = window.stride,
+                                          .dilation = dilation,
+                                          .pad_begin = shape.pad_begin,
+                                          .pad_end = shape.pad_end};
   PrimitiveDesc desc, unpack;
-  *is_fast = desc.create(&operation, nullptr).ok() && !desc.is_reference();
+  *is_fast = desc.create(operation, nullptr).ok() && !desc.is_reference();
   if (!*is_fast) return {};
   const MemoryDesc packed = desc.query(dnnl_query_diff_weights_md);
   // The sums go straight into dW, where other input channels lie between, or are packed, to be added to dW later.

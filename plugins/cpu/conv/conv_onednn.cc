@@ -41,7 +41,7 @@ void weight_dims(const ConvProblem& problem, std::vector<int64_t>* dims, std::ve
 // One distinct packed form of the weights of a part of the output channels.
 struct PackedWeights {
   size_t part = 0;
-  MemoryDesc desc = {};
+  MemoryDesc desc;
   const void* constant = nullptr;  // prepacked, owned by the host
   Call pack;                       // else: the reorder each tile runs into its scratch
 };
@@ -103,20 +103,17 @@ Status OnednnConv::create_desc(const ConvProblem& problem, const ConvTileShape& 
                                PrimitiveDesc* desc) {
   int64_t dilation[max_spatial];
   for (int i = 0; i < max_spatial; ++i) dilation[i] = problem.window.dilation[i] - 1;
-  const MemoryDesc* bias = problem.has_bias ? &layouts.bias : nullptr;
-  const int64_t* stride = problem.window.stride;
-  if (problem.transposed) {
-    dnnl_deconvolution_desc_t operation;
-    HEDDLE_DNNL_CHECK("transposed convolution", dnnl_dilated_deconvolution_forward_desc_init(
-                                                    &operation, dnnl_forward_inference, dnnl_deconvolution_direct, &layouts.x,
-                                                    &layouts.weights, bias, &layouts.y, stride, dilation, shape.pad_begin, shape.pad_end));
-    return desc->create(&operation, &post_ops);
-  }
-  dnnl_convolution_desc_t operation;
-  HEDDLE_DNNL_CHECK("convolution", dnnl_dilated_convolution_forward_desc_init(&operation, dnnl_forward_inference, dnnl_convolution_direct,
-                                                                              &layouts.x, &layouts.weights, bias, &layouts.y, stride,
-                                                                              dilation, shape.pad_begin, shape.pad_end));
-  return desc->create(&operation, &post_ops);
+  const ConvolutionOperation operation = {
+      .kind = problem.transposed ? ConvolutionOperation::Kind::transposed : ConvolutionOperation::Kind::forward,
+      .x = &layouts.x,
+      .weights = &layouts.weights,
+      .bias = problem.has_bias ? &layouts.bias : nullptr,
+      .y = &layouts.y,
+      .stride = problem.window.stride,
+      .dilation = dilation,
+      .pad_begin = shape.pad_begin,
+      .pad_end = shape.pad_end};
+  return desc->create(operation, &post_ops);
 }
 
 Status OnednnConv::choose(const ConvRequest& request, const ConvTileShape& shape, size_t limit, Choice* choice) const {
@@ -194,7 +191,7 @@ Status OnednnConv::find_packed(const ConvRequest& request, size_t part, const Me
 
 Status OnednnConv::add_primitive(const ConvRequest& request, Choice choice, PrepareContext& context) {
   auto primitive = std::make_unique<TilePrimitive>();
-  const MemoryDesc& weights = choice.desc.query(dnnl_query_weights_md);
+  const MemoryDesc weights = choice.desc.query(dnnl_query_weights_md);
   primitive->weights.resize(static_cast<size_t>(request.tiling.channel_parts));
   for (size_t part = 0; part < primitive->weights.size(); ++part)
     HEDDLE_PLUGIN_CHECK(find_packed(request, part, weights, context, &primitive->weights[part]));

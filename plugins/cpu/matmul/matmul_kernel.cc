@@ -195,7 +195,7 @@ bool MatMulDriver::mixes_implementations() const {
 
 Status MatMulDriver::pack(PrepareContext& context, PlacedTile* placed) const {
   const MatMulTile& tile = placed->tile;
-  const MemoryDesc& wanted = primitives_[placed->primitive]->desc().query(dnnl_query_weights_md);
+  const MemoryDesc wanted = primitives_[placed->primitive]->desc().query(dnnl_query_weights_md);
   MemoryDesc plain;
   HEDDLE_PLUGIN_CHECK(describe({problem_.depth, tile.columns}, {problem_.b.row, problem_.b.column}, &plain));
   const std::string key = "matmul," + std::to_string(dtype_) + "," + std::to_string(tile.first_column) + "," +

@@ -41,12 +41,11 @@ Status MatMulPrimitive::choose(const MatMulProblem& problem, bool packs_b, bool 
   operands.per_column = &per_column_;
   operands.per_row = &per_row_;
   operands.scalar = &scalar_;
-  dnnl_matmul_desc_t operation;
-  HEDDLE_DNNL_CHECK("matrix product", dnnl_matmul_desc_init(&operation, &a_, &b_, has_bias ? &per_column_ : nullptr, &y_));
+  const ProductOperation operation = {.a = &a_, .b = &b_, .bias = has_bias ? &per_column_ : nullptr, .y = &y_};
   for (;;) {
     fused_ = FusedEpilogue();
     HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(epilogue, first_epilogue_op, first_epilogue_op + limit, operands, &fused_));
-    const Status status = desc_.create(&operation, &fused_.post_ops);
+    const Status status = desc_.create(operation, &fused_.post_ops);
     if (status.ok() && (!desc_.is_reference() || fused_.count == 0)) {
       if (!drops_nan(fused_)) break;
       bool same = false;
@@ -72,10 +71,9 @@ Status MatMulPrimitive::choose_nan_safe(const Epilogue& epilogue, size_t first_e
   operands.scalar = &scalar_;
   FusedEpilogue kept;
   HEDDLE_PLUGIN_CHECK(fuse_epilogue_ops(epilogue, first_epilogue_op, first_epilogue_op + fused_.nan_safe, operands, &kept));
-  dnnl_matmul_desc_t operation;
-  HEDDLE_DNNL_CHECK("matrix product",
-                    dnnl_matmul_desc_init(&operation, &a_, &desc_.query(dnnl_query_weights_md), has_bias_ ? &per_column_ : nullptr, &y_));
-  const Status status = nan_safe_.create(&operation, &kept.post_ops);
+  const MemoryDesc b = desc_.query(dnnl_query_weights_md);
+  const ProductOperation operation = {.a = &a_, .b = &b, .bias = has_bias_ ? &per_column_ : nullptr, .y = &y_};
+  const Status status = nan_safe_.create(operation, &kept.post_ops);
   *same = status.ok() && nan_safe_.implementation() == desc_.implementation();
   return {};
 }

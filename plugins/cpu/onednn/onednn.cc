@@ -28,6 +28,12 @@ std::string status_name(dnnl_status_t status) {
 using Engine = Handle<dnnl_engine_t, dnnl_engine_destroy>;
 using AttributesHandle = Handle<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
 
+Status create_attributes(AttributesHandle* attributes) {
+  HEDDLE_DNNL_CHECK("attributes", dnnl_primitive_attr_create(attributes->out()));
+  HEDDLE_DNNL_CHECK("scratchpad mode", dnnl_primitive_attr_set_scratchpad_mode(attributes->get(), dnnl_scratchpad_mode_user));
+  return {};
+}
+
 }  // namespace
 
 Status failure(const char* what, dnnl_status_t status) {
@@ -52,8 +58,7 @@ dnnl_engine_t engine() {
 }
 
 Status describe(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, MemoryDesc* desc) {
-  HEDDLE_DNNL_CHECK("memory descriptor", dnnl_memory_desc_init_by_strides(desc, static_cast<int>(dims.size()), dims.data(), dnnl_f32,
-                                                                          strides.empty() ? nullptr : strides.data()));
+  HEDDLE_DNNL_CHECK("memory descriptor", desc->set_strides(dims, strides.empty() ? nullptr : strides.data()));
   return {};
 }
 
@@ -70,31 +75,17 @@ Status describe_channels_last(const std::vector<int64_t>& dims, MemoryDesc* desc
 }
 
 Status describe_any(const std::vector<int64_t>& dims, MemoryDesc* desc) {
-  HEDDLE_DNNL_CHECK("memory descriptor",
-                    dnnl_memory_desc_init_by_tag(desc, static_cast<int>(dims.size()), dims.data(), dnnl_f32, dnnl_format_tag_any));
+  HEDDLE_DNNL_CHECK("memory descriptor", desc->set_any(dims));
   return {};
 }
 
 uint64_t bytes_of(const MemoryDesc& desc) {
-  return dnnl_memory_desc_get_size(&desc);
+  return dnnl_memory_desc_get_size(desc.get());
 }
 
 std::string key_of(const MemoryDesc& desc) {
   std::string key = "onednn";
-  auto append = [&key](int64_t number) { key += "," + std::to_string(number); };
-  append(desc.format_kind);
-  append(desc.offset0);
-  append(static_cast<int64_t>(desc.extra.flags));
-  const dnnl_blocking_desc_t& blocking = desc.format_desc.blocking;
-  for (int i = 0; i < desc.ndims; ++i) {
-    append(desc.dims[i]);
-    append(desc.padded_dims[i]);
-    append(blocking.strides[i]);
-  }
-  for (int i = 0; i < blocking.inner_nblks; ++i) {
-    append(blocking.inner_idxs[i]);
-    append(blocking.inner_blks[i]);
-  }
+  desc.for_each_number([&key](int64_t number) { key += "," + std::to_string(number); });
   return key;
 }
 
@@ -103,40 +94,41 @@ Status PostOps::create() {
   return {};
 }
 Status PostOps::sum() {
-  HEDDLE_DNNL_CHECK("post-op sum", dnnl_post_ops_append_sum(handle_.get(), 1.0f));
+  HEDDLE_DNNL_CHECK("post-op sum", append_sum(handle_.get()));
   return {};
 }
 Status PostOps::eltwise(dnnl_alg_kind_t algorithm, float alpha, float beta) {
-  HEDDLE_DNNL_CHECK("post-op eltwise", dnnl_post_ops_append_eltwise(handle_.get(), 1.0f, algorithm, alpha, beta));
+  HEDDLE_DNNL_CHECK("post-op eltwise", append_eltwise(handle_.get(), algorithm, alpha, beta));
   return {};
 }
 Status PostOps::binary(dnnl_alg_kind_t algorithm, const MemoryDesc& operand) {
-  HEDDLE_DNNL_CHECK("post-op binary", dnnl_post_ops_append_binary(handle_.get(), algorithm, &operand));
+  HEDDLE_DNNL_CHECK("post-op binary", dnnl_post_ops_append_binary(handle_.get(), algorithm, operand.get()));
   return {};
 }
 
-Status PrimitiveDesc::create(const_dnnl_op_desc_t operation, const PostOps* post_ops) {
+template <class Operation>
+Status PrimitiveDesc::create(const Operation& operation, const PostOps* post_ops) {
   AttributesHandle attributes;
-  HEDDLE_DNNL_CHECK("attributes", dnnl_primitive_attr_create(attributes.out()));
-  HEDDLE_DNNL_CHECK("scratchpad mode", dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user));
+  HEDDLE_PLUGIN_CHECK(create_attributes(&attributes));
   if (post_ops) HEDDLE_DNNL_CHECK("post-ops", dnnl_primitive_attr_set_post_ops(attributes.get(), post_ops->get()));
   handle_ = {};
-  HEDDLE_DNNL_CHECK("primitive descriptor", dnnl_primitive_desc_create(handle_.out(), operation, attributes.get(), engine(), nullptr));
+  HEDDLE_DNNL_CHECK("primitive descriptor", create_desc(operation, attributes.get(), engine(), handle_.out()));
   return {};
 }
+template Status PrimitiveDesc::create(const ConvolutionOperation& operation, const PostOps* post_ops);
+template Status PrimitiveDesc::create(const ProductOperation& operation, const PostOps* post_ops);
 
 Status PrimitiveDesc::create_reorder(const MemoryDesc& source, const MemoryDesc& target) {
   AttributesHandle attributes;
-  HEDDLE_DNNL_CHECK("attributes", dnnl_primitive_attr_create(attributes.out()));
-  HEDDLE_DNNL_CHECK("scratchpad mode", dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user));
+  HEDDLE_PLUGIN_CHECK(create_attributes(&attributes));
   handle_ = {};
   HEDDLE_DNNL_CHECK("reorder descriptor",
-                    dnnl_reorder_primitive_desc_create(handle_.out(), &source, engine(), &target, engine(), attributes.get()));
+                    dnnl_reorder_primitive_desc_create(handle_.out(), source.get(), engine(), target.get(), engine(), attributes.get()));
   return {};
 }
 
-const MemoryDesc& PrimitiveDesc::query(dnnl_query_t what) const {
-  return *dnnl_primitive_desc_query_md(handle_.get(), what, 0);
+MemoryDesc PrimitiveDesc::query(dnnl_query_t what) const {
+  return MemoryDesc(dnnl_primitive_desc_query_md(handle_.get(), what, 0));
 }
 
 std::string PrimitiveDesc::implementation() const {
@@ -162,10 +154,10 @@ Status copy_once(const MemoryDesc& source_desc, const void* source, const Memory
   Primitive reorder;
   Handle<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy> desc;
   HEDDLE_DNNL_CHECK("stream", dnnl_stream_create(stream.out(), engine(), dnnl_stream_default_flags));
-  HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(from.out(), &source_desc, engine(), const_cast<void*>(source)));
-  HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(to.out(), &target_desc, engine(), target));
+  HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(from.out(), source_desc.get(), engine(), const_cast<void*>(source)));
+  HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(to.out(), target_desc.get(), engine(), target));
   HEDDLE_DNNL_CHECK("reorder descriptor",
-                    dnnl_reorder_primitive_desc_create(desc.out(), &source_desc, engine(), &target_desc, engine(), nullptr));
+                    dnnl_reorder_primitive_desc_create(desc.out(), source_desc.get(), engine(), target_desc.get(), engine(), nullptr));
   HEDDLE_PLUGIN_CHECK(create_primitive(reorder, desc.get()));
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
   HEDDLE_DNNL_CHECK("reorder", dnnl_primitive_execute(reorder.get(), stream.get(), 2, arguments));

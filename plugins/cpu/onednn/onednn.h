@@ -7,13 +7,12 @@
 // Objects are not shared while being built; finished descriptors are read-only and may be used by any thread.
 #pragma once
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "onednn/onednn_version.h"
 #include "support/cpu_api.h"
 
 namespace heddle::cpu::onednn {
@@ -70,7 +69,6 @@ dnnl_engine_t engine();
 
 // ---------------------------------------------------------------- memory descriptors
 
-using MemoryDesc = dnnl_memory_desc_t;
 // Row-major when `strides` is empty.
 Status describe(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, MemoryDesc* desc);
 // dims N C S...; in memory N S... C.
@@ -98,10 +96,11 @@ class PostOps {
 // The implementation, layouts and scratch that oneDNN would use for one operation.
 class PrimitiveDesc {
  public:
-  // `operation` is one of oneDNN's descriptor structs; `post_ops` may be null. Scratch comes from the caller.
-  Status create(const_dnnl_op_desc_t operation, const PostOps* post_ops);
+  // `operation` is a ConvolutionOperation or a ProductOperation; `post_ops` may be null. Scratch comes from the caller.
+  template <class Operation>
+  Status create(const Operation& operation, const PostOps* post_ops);
   Status create_reorder(const MemoryDesc& source, const MemoryDesc& target);
-  const MemoryDesc& query(dnnl_query_t what) const;
+  MemoryDesc query(dnnl_query_t what) const;
   uint64_t scratch_bytes() const { return bytes_of(query(dnnl_query_scratchpad_md)); }
   // "brgconv:avx512_core", ...
   std::string implementation() const;

@@ -24,7 +24,7 @@ Status Call::make_binding(std::unique_ptr<Binding>* result) const {
   HEDDLE_DNNL_CHECK("stream", dnnl_stream_create(binding->stream.out(), engine(), dnnl_stream_default_flags));
   for (size_t i = 0; i < arguments_.size(); ++i) {
     Memory& memory = binding->memories[i];
-    HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(memory.out(), &arguments_[i].desc, engine(), DNNL_MEMORY_NONE));
+    HEDDLE_DNNL_CHECK("memory", dnnl_memory_create(memory.out(), arguments_[i].desc.get(), engine(), DNNL_MEMORY_NONE));
     binding->arguments[i] = {arguments_[i].id, memory.get()};
   }
   *result = std::move(binding);
@@ -54,8 +54,7 @@ Status Call::run(const Pointers& pointers) const {
   std::unique_ptr<Binding> binding = take();
   if (!binding) HEDDLE_PLUGIN_CHECK(make_binding(&binding));
   for (size_t i = 0; i < arguments_.size(); ++i)
-    HEDDLE_DNNL_CHECK("data handle",
-                      dnnl_memory_set_data_handle_v2(binding->memories[i].get(), const_cast<void*>(pointers[i]), binding->stream.get()));
+    HEDDLE_DNNL_CHECK("data handle", set_data(binding->memories[i].get(), pointers[i], binding->stream.get()));
   HEDDLE_DNNL_CHECK("execution", dnnl_primitive_execute(primitive_.get(), binding->stream.get(), static_cast<int>(arguments_.size()),
                                                         binding->arguments.data()));
   HEDDLE_DNNL_CHECK("execution", dnnl_stream_wait(binding->stream.get()));
