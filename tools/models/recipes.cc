@@ -29,7 +29,7 @@ constexpr Recipe recipes[] = {
     {"photos", "four convolutions and a layer, images [batch, 3, 64, 64] of up to ten kinds", photos, Labels::of_samples},
     {"resnet18", "ResNet-18, images [batch, 3, 224, 224]", resnet18, Labels::of_samples},
     {"resnet50", "ResNet-50 (v1.5: stride in the 3x3 convolution), images [batch, 3, 224, 224]", resnet50, Labels::of_samples},
-    {"unet", "U-Net with batch normalisation, 4 levels from 32 channels on, images [batch, 3, 128, 128]", unet, Labels::none},
+    {"unet", "U-Net with batch normalisation, 4 levels from 32 channels on, images [batch, 3, 128, 128]", unet, Labels::of_pixels},
 };
 constexpr int64_t largest_batch = 65536;
 

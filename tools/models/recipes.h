@@ -26,9 +26,10 @@ struct RecipeOptions {
   Purpose purpose = Purpose::inference;
 };
 
-// The labels of a recipe's training form: none, it has none; the class of each sample; the class of each element of a sequence; whether
-// each sample was clicked, 0 or 1, for which the logits are one score.
-enum class Labels { none, of_samples, of_elements, clicks };
+// The labels of a recipe's training form: none, it has none; the class of each sample; the class of each element of a sequence, whose
+// logits have the classes last; the class of each pixel of an image; whether each sample was clicked, 0 or 1, for which the logits are one
+// score.
+enum class Labels { none, of_samples, of_elements, of_pixels, clicks };
 
 struct Recipe {
   const char* name;

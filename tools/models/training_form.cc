@@ -54,19 +54,22 @@ class Form {
     }
     net().outputs = {loss};
     if (!with_accuracy) return;
-    net().outputs.push_back(score.valid() ? trainable::part_that_is_true(b_, "accuracy", click_is_right(score, labels))
-                                          : trainable::class_accuracy(b_, "accuracy", logits[0], labels, -1));
+    net().outputs.push_back(score.valid()
+                                ? trainable::part_that_is_true(b_, "accuracy", click_is_right(score, labels))
+                                : trainable::class_accuracy(b_, "accuracy", logits[0], labels, labels_ == Labels::of_pixels ? 1 : -1));
     net().outputs.push_back(logits[0]);
   }
 
  private:
-  // The labels have as many elements as the first input, where each element has one.
+  // The labels have as many elements, or pixels, as the first input, where each has one.
   DeclaredType labels_type() {
     DeclaredType type;
     type.dtype = DType::i64;
     type.ranked = true;
     type.dims = {Dim::named("N")};
-    if (labels_ == Labels::of_elements) type.dims.push_back(net()[net().inputs[0]].type.dims[1]);
+    const std::vector<Dim>& sample = net()[net().inputs[0]].type.dims;
+    if (labels_ == Labels::of_elements) type.dims.push_back(sample[1]);
+    if (labels_ == Labels::of_pixels) type.dims.insert(type.dims.end(), sample.begin() + 2, sample.end());
     return type;
   }
   // ONNX's loss has the classes in the second dimension.
