@@ -2,6 +2,8 @@
 """Whole nets (model_nets.py) beside onnxruntime and OpenVINO: time and memory, in turns in one run.
 
   tests/bench/models.py BUILD [--only NET,NET] [--batch 1,8] [--threads 1,2] [--rounds 3] [--profiles] [--json FILE]      e.g. build/release
+  tests/bench/models.py BUILD --against OTHER_BUILD ...      the same, of two builds of Heddle; a build's time is the sum, over operators,
+      of the least of the rounds' medians, which differs by 2 to 5 % from run to run where other programs work on the machine too
 
 Needs onnxruntime, openvino, onnx and numpy from PyPI. A net's outputs are compared with onnxruntime's first. Times are medians of the rounds'
 medians. Memory is the peak of a process while it reads and runs the net, less what it had before: the peers' process with all they import, for
@@ -82,6 +84,7 @@ def in_openvino(file, arrays, threads, profile):
 
 
 ENGINES = {"onnxruntime": in_onnxruntime, "openvino": in_openvino}
+OTHER = "other build"
 
 
 def memory_of(what):
@@ -116,10 +119,10 @@ class Case:
             self.inputs += ["--input", f"{name}={folder}/in/{name}.npy"]
         self.told("import", str(folder / "net.onnx"), "-o", self.net)
 
-    def told(self, *words):
+    def told(self, *words, program=None):
         """What a command says in JSON, and the peak of its process: of one that a small process starts, since it inherits that one's."""
         starter = "import os, sys; _, s, u = os.wait4(os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ), 0); print(u.ru_maxrss, flush=True); os._exit(s != 0)"
-        done = subprocess.run([sys.executable, "-S", "-c", starter, self.program, *words, "--json"], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-S", "-c", starter, program or self.program, *words, "--json"], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError((done.stderr or done.stdout).strip().split("\n")[0])
         said, peak = done.stdout.rstrip().rsplit("\n", 1)
@@ -132,14 +135,15 @@ class Case:
                               capture_output=True, text=True, check=False)
         return "" if done.returncode == 0 else (done.stderr or done.stdout).strip().split("\n")[0]
 
-    def heddle(self, threads, first):
+    def heddle(self, threads, first, program=None):
         repeat = 5 if first is None else max(5, min(2000, int(BUDGET / first)))
-        said, peak = self.told("bench", self.net, "--threads", str(threads), "--warmup", "2", "--repeat", str(repeat), *self.inputs)
+        said, peak = self.told("bench", self.net, "--threads", str(threads), "--warmup", "2", "--repeat", str(repeat), *self.inputs, program=program)
         run = said["runs"][0]
         nodes = collections.Counter()
         for operator in said["operators"]:
             nodes[operator["type"]] += operator["median_ns"] / 1e3
-        return {"seconds": run["latency_ns"]["median"] / 1e9, "bytes": peak, "nodes": nodes.most_common(12)}
+        operators = {o["name"]: o["median_ns"] / 1e9 for o in said["operators"]}
+        return {"seconds": run["latency_ns"]["median"] / 1e9, "bytes": peak, "nodes": nodes.most_common(12), "operators": operators}
 
     def peer(self, engine, threads, profile=False):
         words = [sys.executable, __file__, "--child", engine, str(self.folder / "net.onnx"), "--threads", str(threads)]
@@ -158,19 +162,25 @@ def small_net():
     return net.made(net.relu(net.input("x", 4)))
 
 
-def measure(case, threads, rounds, base):
-    found = {name: [] for name in ("heddle", *ENGINES)}
+def sum_of_least(rounds):
+    return sum(min(operators[name] for operators in rounds) for name in rounds[0])
+
+
+def measure(case, threads, rounds, base, other):
+    """Rounds of Heddle and its peers in turns; of another build's program instead of the peers if there is one."""
+    peers = [OTHER] if other else list(ENGINES)
+    found = {name: [] for name in ("heddle", *peers)}
     for _ in range(rounds):
         before = found["heddle"]
         before.append(case.heddle(threads, before[-1]["seconds"] if before else case.heddle(threads, None)["seconds"]))
-        for engine in ENGINES:
-            found[engine].append(case.peer(engine, threads))
+        for peer in peers:
+            found[peer].append(case.heddle(threads, before[-1]["seconds"], other) if other else case.peer(peer, threads))
     row = {"threads": threads}
     for name, each in found.items():
-        row[name] = statistics.median(e["seconds"] for e in each)
-        row[f"{name}_bytes"] = max(e["bytes"] for e in each) - (base if name == "heddle" else 0)
-    row["ratio"] = row["heddle"] / min(row[e] for e in ENGINES)
-    row["memory"] = row["heddle_bytes"] / max(1, min(row[f"{e}_bytes"] for e in ENGINES))
+        row[name] = sum_of_least([e["operators"] for e in each]) if other else statistics.median(e["seconds"] for e in each)
+        row[f"{name}_bytes"] = max(e["bytes"] for e in each) - (base if name in ("heddle", OTHER) else 0)
+    row["ratio"] = row["heddle"] / min(row[p] for p in peers)
+    row["memory"] = row["heddle_bytes"] / max(1, min(row[f"{p}_bytes"] for p in peers))
     row["nodes"] = found["heddle"][-1]["nodes"]
     return row
 
@@ -189,17 +199,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--profiles", action="store_true")
     parser.add_argument("--json", default="")
+    parser.add_argument("--against", default="")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         return child(*options.child, int(options.threads), options.profiles)
     program = os.path.abspath(os.path.join(options.build, "bin", "heddle"))
+    other = os.path.abspath(os.path.join(options.against, "bin", "heddle")) if options.against else ""
+    engines = ("heddle", OTHER) if other else ("heddle", *ENGINES)
     chosen = [n for n in NETS if options.only == "" or n in options.only.split(",")]
     rows, errors = [], []
     with tempfile.TemporaryDirectory() as name:
         small = Case(program, pathlib.Path(name) / "small", *small_net())
         base = small.heddle(1, None)["bytes"]
-        print("net, batch, threads: Heddle, onnxruntime, OpenVINO in ms; ratio to the better; MiB over base; ratio to the smaller", flush=True)
+        print(f"net, batch, threads: {', '.join(engines)} in ms; ratio to the better; MiB over base; ratio to the smaller", flush=True)
         for net in chosen:
             for batch in map(int, options.batch.split(",")):
                 try:
@@ -208,12 +221,12 @@ def main():
                     if wrong := case.differs():
                         errors.append(f"{net} {batch}: {wrong}")
                     for threads in map(int, options.threads.split(",")):
-                        row = {"net": net, "batch": batch} | measure(case, threads, options.rounds, base)
+                        row = {"net": net, "batch": batch} | measure(case, threads, options.rounds, base, other)
                         rows.append(row)
-                        times = " ".join(f"{row[e] * 1e3:9.2f}" for e in ("heddle", *ENGINES))
-                        sizes = " ".join(f"{row[f'{e}_bytes'] / 2**20:7.0f}" for e in ("heddle", *ENGINES))
+                        times = " ".join(f"{row[e] * 1e3:9.2f}" for e in engines)
+                        sizes = " ".join(f"{row[f'{e}_bytes'] / 2**20:7.0f}" for e in engines)
                         print(f"{net:17} {batch:2} {threads}: {times}  {row['ratio']:5.2f}  {sizes}  {row['memory']:5.2f}", flush=True)
-                        if options.profiles and row["ratio"] > 1.05:
+                        if options.profiles and not other and row["ratio"] > 1.05:
                             print_profiles(case, row)
                 except RuntimeError as error:
                     errors.append(f"{net} {batch}: {error}")
