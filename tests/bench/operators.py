@@ -5,7 +5,8 @@
 
 Needs onnxruntime, onnx, ml_dtypes and numpy from PyPI. Prints each case whose time is more than 1.5 of onnxruntime's, the slowest ratio
 first, then those of f16 and bf16 that take more than 1.2 of their f32 form, the geometric means, and the operators without a case. Times are
-medians of the rounds' medians; onnxruntime's are less what it takes for one element of an Identity (the call from Python). Differing results are
+medians of the rounds' medians; onnxruntime's are less what it takes for one element of an Identity (the call from Python), and at
+least a microsecond, by which such calls differ. Differing results are
 no matter here: tests/differential compares them.
 """
 import argparse
@@ -28,6 +29,7 @@ from operator_cases import CASES, TYPES, Case, Weight
 
 NUMBER = {"f32": 1, "f64": 11, "f16": 10, "bf16": 16, "i32": 6, "i64": 7, "u8": 2, "bool": 9}
 BUDGET = 0.06  # seconds of one measurement
+RESOLUTION = 1e-6  # seconds: calls from Python differ by as much
 ort.set_default_logger_severity(4)
 
 
@@ -125,7 +127,7 @@ def measure(program, folder, case, dtype, rounds, call):
             theirs.append(peer.seconds())
     if ours.error:
         return ours.error
-    return statistics.median(mine), max(statistics.median(theirs) - call, 1e-7) if theirs else None
+    return statistics.median(mine), max(statistics.median(theirs) - call, RESOLUTION) if theirs else None
 
 
 def call_seconds():

@@ -11,7 +11,7 @@ namespace heddle::cpu {
 // Among equal elements the first or the last one is chosen. `count` is at least 1 and fits 31 bits.
 struct ExtremumFunctions {
   int64_t (*row)(const float* x, int64_t count);
-  // Of `columns` neighbouring columns, whose elements are `stride` apart.
+  // Writes the places in `columns` neighbouring columns, whose elements are `stride` apart.
   void (*columns)(const float* x, int64_t count, int64_t stride, int64_t columns, int64_t* places);
 };
 struct ExtremumTable {
