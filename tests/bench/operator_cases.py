@@ -131,7 +131,7 @@ def contractions():
 
 def conv(batch, channels, size, outputs, kernel, stride=1, pad=None, group=1, dilation=1, dtypes=("f32",), op="Conv", **more):
     size, kernel = (size if isinstance(size, tuple) else (size, size)), (kernel if isinstance(kernel, tuple) else (kernel, kernel))
-    kernel = kernel[-len(size):] if len(kernel) >= len(size) else kernel * len(size)
+    kernel = (kernel * len(size))[:len(size)] if len(set(kernel)) == 1 else kernel[-len(size):]
     pads = [(k - 1) * dilation // 2 if pad is None else pad for k in kernel]
     filters = (outputs, channels // group) if op == "Conv" else (channels, outputs // group)
     add(op, (batch, channels, *size), weight(*filters, *kernel), weight(outputs), dtypes=dtypes, strides=[stride] * len(size),

@@ -33,7 +33,7 @@ const std::map<Opcode, int32_t> max_between = {
     {Opcode::exp, 2},         {Opcode::log, 2},        {Opcode::sqrt, 0},        {Opcode::rsqrt, 0},   {Opcode::reciprocal, 0},
     {Opcode::tanh, 3},        {Opcode::erf, 3},        {Opcode::sigmoid, 4},     {Opcode::floor, 0},   {Opcode::ceil, 0},
     {Opcode::round, 0},       {Opcode::sign, 0},       {Opcode::logical_not, 0}, {Opcode::bit_not, 0}, {Opcode::sin, 1},
-    {Opcode::cos, 1},         {Opcode::tan, 1},        {Opcode::asin, 0},        {Opcode::acos, 0},    {Opcode::atan, 0},
+    {Opcode::cos, 1},         {Opcode::tan, 1},        {Opcode::asin, 1},        {Opcode::acos, 1},    {Opcode::atan, 1},
     {Opcode::sinh, 0},        {Opcode::cosh, 0},       {Opcode::asinh, 0},       {Opcode::acosh, 0},   {Opcode::atanh, 0},
     {Opcode::log1p, 1},       {Opcode::expm1, 1},      {Opcode::isnan, 0},       {Opcode::isinf, 0},   {Opcode::select, 0},
 };

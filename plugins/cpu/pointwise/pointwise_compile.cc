@@ -298,6 +298,7 @@ Status Program::Compiler::run() {
   // Truths are stored as they are computed where the last step makes them.
   if (program_.compute_dtype_ == HEDDLE_U8 && program_.output_dtype_ == HEDDLE_BOOL)
     program_.direct_output_ = operators::gives_truth(values_[static_cast<size_t>(result)].op);
+  join_steps();
   allocate(result);
   if (program_.slot_count() > max_slots) return fail("needs too many values at once");
   program_.scratch_bytes_ = FrameLayout(program_.slot_count(), program_.register_count_, program_.inputs_.size()).bytes;

@@ -48,6 +48,7 @@ class Program::Compiler {
   int beside(int value, Opcode op, float number) const;
   int match_gelu_sum(int value, bool* divides) const;
   bool match_gelu(const int* operands, int* value);
+  void join_steps();
   int add(Value value);
   int add_constant(Bits bits);
   int add_step(InstructionFunction function, const int* operands, int count, double cost);

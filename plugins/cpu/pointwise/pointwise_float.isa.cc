@@ -69,6 +69,9 @@ constexpr void add_arithmetic(InstructionSet& set) {
   HEDDLE_VECTOR1(isinf, V, truth<V>((abs(a) == __builtin_inf())))
   HEDDLE_VECTOR3(select, V, a != 0 ? b : c)
   HEDDLE_EXTENSION1(copy_value, V, a)
+  HEDDLE_EXTENSION3(multiply_add, V, a * b + c)
+  HEDDLE_EXTENSION3(clamp_above, V, smaller(larger(a, b), c))
+  HEDDLE_EXTENSION3(clamp_below, V, larger(smaller(a, b), c))
 }
 
 constexpr InstructionSet make_f32() {

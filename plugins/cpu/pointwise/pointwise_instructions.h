@@ -37,6 +37,9 @@ enum Extension : uint8_t {
   half_power,  // x to the power of 1/2; only the set of f32, whose pow knows roots, cubes and reciprocals, has it
   gelu_value,
   gelu_last = gelu_value + 5,
+  multiply_add,  // a * b + c, rounded twice
+  clamp_above,   // min(max(a, b), c)
+  clamp_below,   // max(min(a, b), c)
   extension_count
 };
 

@@ -77,4 +77,9 @@ static inline void each2(const InstructionOperand* o, void* out, int64_t bytes, 
     map1<V>(o, out, bytes, [](V a) -> V { return expression; });                   \
   };
 
+#define HEDDLE_EXTENSION3(op, V, expression)                                       \
+  set.extensions[op] = [](const InstructionOperand* o, void* out, int64_t bytes) { \
+    map3<V>(o, out, bytes, [](V a, V b, V c) -> V { return expression; });         \
+  };
+
 }  // namespace heddle::cpu::HEDDLE_ISA

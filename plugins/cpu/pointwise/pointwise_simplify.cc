@@ -91,4 +91,36 @@ bool Program::Compiler::match_gelu(const int* operands, int* value) {
   return false;
 }
 
+// Joins a product and the sum that alone uses it, and the two bounds of a range: one pass over a block in place of two.
+void Program::Compiler::join_steps() {
+  std::vector<int> uses(values_.size(), 0);
+  for (const Value& v : values_)
+    for (const int operand : v.operands)
+      if (operand >= 0) ++uses[static_cast<size_t>(operand)];
+  struct Pair {
+    Opcode inner, outer;
+    Extension joined;
+  };
+  for (const Pair pair : {Pair{Opcode::mul, Opcode::add, multiply_add}, Pair{Opcode::max, Opcode::min, clamp_above},
+                          Pair{Opcode::min, Opcode::max, clamp_below}}) {
+    if (!set_->extensions[pair.joined]) continue;
+    for (Value& v : values_) {
+      if (v.kind != Value::step || v.op != pair.outer) continue;
+      const auto joins = [&](int operand) { return is_step(operand, pair.inner) && uses[static_cast<size_t>(operand)] == 1; };
+      // Bounds are not the same in the other order: of two zeros, and of two NaNs, one is chosen.
+      const bool second = pair.outer == Opcode::add && joins(v.operands[1]);
+      if (!second && !joins(v.operands[0])) continue;
+      const Value& inner = values_[static_cast<size_t>(v.operands[second ? 1 : 0])];
+      const int other = v.operands[second ? 0 : 1];
+      v.function = set_->extensions[pair.joined];
+      v.op = Opcode::constant;
+      v.operand_count = 3;
+      v.operands[0] = inner.operands[0];
+      v.operands[1] = inner.operands[1];
+      v.operands[2] = other;
+      v.cost += inner.cost / 2;
+    }
+  }
+}
+
 }  // namespace heddle::cpu

@@ -63,12 +63,13 @@ void log_row(const float* x, float* y, int64_t count) {
 
 void hard_row(const float* x, float* y, int64_t count) {
   const float m = largest(x, count);
-  bool found = false;
-  for (int64_t i = 0; i < count; ++i) {
-    const bool first = !found && (x[i] == m || (m != m && x[i] != x[i]));
-    found = found || first;
-    y[i] = first ? 1.0f : 0.0f;
-  }
+  // A NaN among them is the largest.
+  const auto is_largest = [&](auto v) { return m != m ? v != v : v == m; };
+  int64_t first = 0;
+  while (first + n <= count && !any(is_largest(load<VF>(x + first)))) first += n;
+  while (!is_largest(x[first])) ++first;
+  __builtin_memset(y, 0, static_cast<size_t>(count) * sizeof(float));
+  y[first] = 1.0f;
 }
 
 // Rows of `width` vectors, the last one possibly partial, which stay in registers.

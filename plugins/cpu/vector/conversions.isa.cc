@@ -80,12 +80,30 @@ void f64_to_odd_f32(const void* from, void* to, int64_t count) {
 void bf16_to_f32(const void* from, void* to, int64_t count) {
   const uint16_t* __restrict__ x = static_cast<const uint16_t*>(from);
   uint32_t* __restrict__ y = static_cast<uint32_t*>(to);
-  for (int64_t i = 0; i < count; ++i) y[i] = static_cast<uint32_t>(x[i]) << 16;
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= count; i += 16) {
+    const __m512i wide = _mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)));
+    _mm512_storeu_si512(y + i, _mm512_slli_epi32(wide, 16));
+  }
+#endif
+  for (; i < count; ++i) y[i] = static_cast<uint32_t>(x[i]) << 16;
 }
 void f32_to_bf16(const void* from, void* to, int64_t count) {
   const uint32_t* __restrict__ x = static_cast<const uint32_t*>(from);
   uint16_t* __restrict__ y = static_cast<uint16_t*>(to);
-  for (int64_t i = 0; i < count; ++i) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1), infinity = _mm512_set1_epi32(0x7f800000);
+  for (; i + 16 <= count; i += 16) {
+    const __m512i bits = _mm512_loadu_si512(x + i), upper = _mm512_srli_epi32(bits, 16);
+    const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, half), _mm512_and_si512(upper, one)), 16);
+    const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(_mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff)), infinity);
+    const __m512i result = _mm512_mask_or_epi32(rounded, is_nan, upper, _mm512_set1_epi32(0x40));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm512_maskz_cvtepi32_epi16(0xffff, result));
+  }
+#endif
+  for (; i < count; ++i) {
     const uint32_t rounded = (x[i] + 0x7fff + ((x[i] >> 16) & 1)) >> 16;
     const bool is_nan = (x[i] & 0x7fffffff) > 0x7f800000;
     y[i] = static_cast<uint16_t>(is_nan ? (x[i] >> 16) | 0x40 : rounded);
