@@ -30,6 +30,13 @@ class Program::Compiler {
     int operand_count = 0;
     int operands[3] = {-1, -1, -1};
     double cost = 0;
+    // Makes it another step, an extension of three operands.
+    void replace(InstructionFunction by, int a, int b, int c) {
+      function = by;
+      op = Opcode::constant;
+      operand_count = 3;
+      operands[0] = a, operands[1] = b, operands[2] = c;
+    }
   };
   struct Bits {
     alignas(8) char bytes[8];
@@ -48,6 +55,7 @@ class Program::Compiler {
   int beside(int value, Opcode op, float number) const;
   int match_gelu_sum(int value, bool* divides) const;
   bool match_gelu(const int* operands, int* value);
+  int match_range(const Value& choice, int* low, int* high) const;
   void join_steps();
   int add(Value value);
   int add_constant(Bits bits);

@@ -91,12 +91,36 @@ bool Program::Compiler::match_gelu(const int* operands, int* value) {
   return false;
 }
 
+// Returns t of select(le(t, low), low, select(ge(t, high), high, t)) for constants low <= high, which is min(max(t, low), high) to the bit;
+// -1: it is something else.
+int Program::Compiler::match_range(const Value& choice, int* low, int* high) const {
+  const auto comparison = [&](const Value& v, Opcode op, int* bound) {
+    double compared = 0, chosen = 0;
+    if (v.kind != Value::step || v.op != Opcode::select || !is_step(v.operands[0], op)) return -1;
+    const int* operands = values_[static_cast<size_t>(v.operands[0])].operands;
+    if (!constant_value(operands[1], &compared) || !constant_value(v.operands[1], &chosen) || compared != chosen) return -1;
+    *bound = v.operands[1];
+    return operands[0];
+  };
+  double least = 0, most = 0;
+  const int t = comparison(choice, Opcode::le, low);
+  if (t < 0) return -1;
+  const Value& inner = values_[static_cast<size_t>(choice.operands[2])];
+  if (comparison(inner, Opcode::ge, high) != t || inner.operands[2] != t) return -1;
+  return constant_value(*low, &least) && constant_value(*high, &most) && least <= most ? t : -1;
+}
+
 // Joins a product and the sum that alone uses it, and the two bounds of a range: one pass over a block in place of two.
 void Program::Compiler::join_steps() {
   std::vector<int> uses(values_.size(), 0);
   for (const Value& v : values_)
     for (const int operand : v.operands)
       if (operand >= 0) ++uses[static_cast<size_t>(operand)];
+  for (Value& v : values_) {
+    int low = -1, high = -1;
+    const int t = set_->extensions[clamp_above] ? match_range(v, &low, &high) : -1;
+    if (t >= 0) v.replace(set_->extensions[clamp_above], t, low, high);
+  }
   struct Pair {
     Opcode inner, outer;
     Extension joined;
@@ -106,19 +130,10 @@ void Program::Compiler::join_steps() {
     if (!set_->extensions[pair.joined]) continue;
     for (Value& v : values_) {
       if (v.kind != Value::step || v.op != pair.outer) continue;
-      const auto joins = [&](int operand) { return is_step(operand, pair.inner) && uses[static_cast<size_t>(operand)] == 1; };
-      // Bounds are not the same in the other order: of two zeros, and of two NaNs, one is chosen.
-      const bool second = pair.outer == Opcode::add && joins(v.operands[1]);
-      if (!second && !joins(v.operands[0])) continue;
-      const Value& inner = values_[static_cast<size_t>(v.operands[second ? 1 : 0])];
-      const int other = v.operands[second ? 0 : 1];
-      v.function = set_->extensions[pair.joined];
-      v.op = Opcode::constant;
-      v.operand_count = 3;
-      v.operands[0] = inner.operands[0];
-      v.operands[1] = inner.operands[1];
-      v.operands[2] = other;
-      v.cost += inner.cost / 2;
+      // Only of the first operand: in the other order another one of two NaNs, or of two zeros, is the result.
+      if (!is_step(v.operands[0], pair.inner) || uses[static_cast<size_t>(v.operands[0])] != 1) continue;
+      const Value& inner = values_[static_cast<size_t>(v.operands[0])];
+      v.replace(set_->extensions[pair.joined], inner.operands[0], inner.operands[1], v.operands[1]);
     }
   }
 }
