@@ -94,10 +94,13 @@ FormatCosts costs_of(const CreateContext& context, const heddle_type& x, bool gl
   const double elements = static_cast<double>(dims.count(0, dims.rank));
   const FormatCosts by_elements = {3.0 * elements, 0.5 * elements};
   Window window;
-  if (x.dtype != HEDDLE_F32 || global || (x.flags & HEDDLE_TYPE_DYNAMIC) || elements == 0) return by_elements;
+  if (x.dtype != HEDDLE_F32 || (x.flags & HEDDLE_TYPE_DYNAMIC) || elements == 0) return by_elements;
   const WindowAttributes attributes(context.attributes);
   const int axis = x.rank - 3;
-  if (!resolve_pool(attributes, global, dims, &window).ok() || !has_few_taps(window) || window.stride[axis] > 2) return by_elements;
+  if (!resolve_pool(attributes, global, dims, &window).ok() || !has_few_taps(window)) return by_elements;
+  if (window.output_count() == 1 && window.kernel_count() == window.input_count())  // planes, side by side
+    return {0.5 * elements, 0.5 * elements};
+  if (window.stride[axis] > 2) return by_elements;
   constexpr double width = pool_lanes;
   const auto taps = static_cast<double>(window.kernel_count()), rows = taps / static_cast<double>(window.kernel[axis]);
   const double pixels = static_cast<double>(dims[0] * window.output_count()), channels = static_cast<double>(dims[1]);

@@ -4,6 +4,7 @@
 // The 16-bit types are read as f32, and the result is rounded once.
 #pragma once
 
+#include "pooling/pooling_loops.h"
 #include "pooling/pooling_window.h"
 #include "shared/tile_cap.h"
 #include "shared/tiling.h"
@@ -29,6 +30,10 @@ class PoolDriver {
   // pooling_lines.cc
   bool plan_lines();
   uint64_t line_scratch_bytes() const;
+  template <class T>
+  void pool_outputs(const PoolLine<T>& line, T divisor, const T* counts = nullptr) const;
+  template <class T>
+  void run_planes(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   template <class T>
   void run_lines(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const;
   template <class T>

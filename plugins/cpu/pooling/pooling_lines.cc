@@ -125,14 +125,39 @@ uint64_t PoolDriver::line_scratch_bytes() const {
   return static_cast<uint64_t>(2 * (copied_width(window_, edge_outputs_) * copied_rows(window_) + edge_outputs_)) * byte_width(dtype_);
 }
 
+// Combines the taps of neighbouring outputs. An average is divided by `divisor`, and by the counts, if there are some.
+template <class T>
+void PoolDriver::pool_outputs(const PoolLine<T>& line, T divisor, const T* counts) const {
+  const PoolLines<T>& loops = loops_of<T>();
+  if (rule_.kind == PoolKind::max) return loops.max(line);
+  if (rule_.kind == PoolKind::average) {
+    loops.sum(line);
+    return counts ? loops.divide_each(line.y, line.outputs, counts, divisor) : loops.divide(line.y, line.outputs, divisor);
+  }
+  if (rule_.power == 1) return loops.sum_absolute(line);
+  loops.sum_squares(line);
+  loops.square_root(line.y, line.outputs);
+}
+
+// Windows that are whole planes: the planes [first, last) are the outputs of one line.
+template <class T>
+void PoolDriver::run_planes(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
+  constexpr int64_t together = 256;
+  const int axis = window_.spatial - 1;
+  const int64_t pixels = window_.input_count(), columns = window_.input[axis];
+  for (int64_t i = first; i < last && !poll.stops(together * pixels); i += together) {
+    const int64_t n = std::min(together, last - i);
+    const T* rows[max_rows];
+    for (int64_t r = 0; r < pixels / columns; ++r) rows[r] = input<T>(context, 0).data + i * pixels + r * columns;
+    pool_outputs<T>({rows, pixels / columns, columns, 1, pixels, output<T>(context, 0).data + i, n, false}, static_cast<T>(pixels));
+  }
+}
+
 template <class T>
 void PoolDriver::run_lines(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
-  const PoolLines<T>& loops = loops_of<T>();
+  if (window_.output_count() == 1 && edge_outputs_ == 0 && window_.kernel_count() == window_.input_count())
+    return run_planes<T>(context, first, last, poll);
   const bool average = rule_.kind == PoolKind::average;
-  auto* const combine = rule_.kind == PoolKind::max ? loops.max
-                        : average                   ? loops.sum
-                        : rule_.power == 1          ? loops.sum_absolute
-                                                    : loops.sum_squares;
   const int axis = window_.spatial - 1;
   const int64_t columns = window_.output[axis], lines = window_.output_count() / columns;
   const int64_t kernel = window_.kernel[axis], dilation = window_.dilation[axis], stride = window_.stride[axis];
@@ -164,10 +189,8 @@ void PoolDriver::run_lines(const RunContext& context, int64_t first, int64_t las
         if (slots > 0 && slot >= slots) slot -= slots;
       }
       T* const to = y + segment.first;
-      combine({placed, row_count, kernel, dilation, stride, to, n, segment.buffer != nullptr});
-      if (average && segment.buffer) loops.divide_each(to, n, segment.counts, others);
-      if (average && !segment.buffer) loops.divide(to, n, others * static_cast<T>(kernel));
-      if (rule_.kind == PoolKind::lp && rule_.power == 2) loops.square_root(to, n);
+      const PoolLine<T> line = {placed, row_count, kernel, dilation, stride, to, n, segment.buffer != nullptr};
+      pool_outputs(line, segment.buffer ? others : others * static_cast<T>(kernel), segment.counts);
     }
   }
 }

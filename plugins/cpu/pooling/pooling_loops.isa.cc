@@ -3,6 +3,7 @@
 // Every lane does the same as pool_one() of pooling_kernel.cc, in the same order: layouts, and outputs at edges, give the same bits.
 #include "pooling/pooling_loops.h"
 
+#include "vector/gathers.h"
 #include "vector/narrow_loads.h"
 
 namespace heddle::cpu::HEDDLE_ISA {
@@ -101,12 +102,17 @@ V load_every(const T* p, std::index_sequence<lane...>) {
   else
     return __builtin_shufflevector(load<V>(p), load<V>(p + sizeof...(lane)), (stride * static_cast<int>(lane))...);
 }
-// V: a vector of outputs, or one as a number. `fixed_taps`: their number along a line, 0: any.
+// V: a vector of outputs, or one as a number. `fixed_taps`: their number along a line, 0: any. With stride 0 lanes are gathered from their
+// `positions`.
 template <class Op, int stride, int fixed_taps, class V, class T>
-V combine_windows(const PoolLine<T>& line, int64_t output) {
+V combine_windows(const PoolLine<T>& line, int64_t output, [[maybe_unused]] const int32_t* positions = nullptr) {
   const int64_t first = output * line.stride, taps = fixed_taps > 0 ? fixed_taps : line.taps;
   const auto get = [&](int64_t row, int64_t tap) {
-    return Op::read(load_every<V, stride>(line.rows[row] + first + tap * line.dilation, std::make_index_sequence<sizeof(V) / sizeof(T)>()));
+    const T* from = line.rows[row] + first + tap * line.dilation;
+    if constexpr (stride == 0)
+      return Op::read(gathered(from, positions));
+    else
+      return Op::read(load_every<V, stride>(from, std::make_index_sequence<sizeof(V) / sizeof(T)>()));
   };
   V total = get(0, 0);
   for (int64_t tap = 1; tap < taps; ++tap) total = Op::combine(total, get(0, tap));
@@ -148,6 +154,13 @@ void pool_outputs(const PoolLine<T>& line) {
   int64_t next = 0;
   if (line.stride == 1) next = pool_neighbours<Op, 1, fixed_taps>(line, line.outputs);
   if (line.stride == 2) next = pool_neighbours<Op, 2, fixed_taps>(line, line.outputs - 1);
+  constexpr int64_t max_stride = 0x7fffffff / pool_lanes;
+  if (line.stride > 2 && line.stride <= max_stride) {
+    int32_t positions[lanes<T>];
+    for (int k = 0; k < lanes<T>; ++k) positions[k] = static_cast<int32_t>(k * line.stride);
+    for (; next + lanes<T> <= line.outputs; next += lanes<T>)
+      store(line.y + next, combine_windows<Op, 0, fixed_taps, Vector<T>>(line, next, positions));
+  }
   for (; next < line.outputs; ++next) line.y[next] = combine_windows<Op, 1, fixed_taps, T>(line, next);
 }
 template <class Op, class T>
