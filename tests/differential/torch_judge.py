@@ -41,7 +41,7 @@ def array(value):
 
 
 for _name, _function in {
-        "Abs": torch.abs, "Neg": torch.neg, "Sign": torch.sign, "Reciprocal": torch.reciprocal, "Ceil": torch.ceil, "Floor": torch.floor,
+        "Abs": torch.abs, "Neg": torch.neg, "Reciprocal": torch.reciprocal, "Ceil": torch.ceil, "Floor": torch.floor,
         "Round": torch.round, "Sqrt": torch.sqrt, "Exp": torch.exp, "Log": torch.log, "Erf": torch.erf, "Tanh": torch.tanh, "Sin": torch.sin,
         "Cos": torch.cos, "Tan": torch.tan, "Asin": torch.asin, "Acos": torch.acos, "Atan": torch.atan, "Sinh": torch.sinh,
         "Cosh": torch.cosh, "Asinh": torch.asinh, "Acosh": torch.acosh, "Atanh": torch.atanh, "Relu": torch.relu, "Sigmoid": torch.sigmoid,
@@ -51,6 +51,12 @@ for _name, _function in {
         "BitwiseAnd": torch.bitwise_and, "BitwiseOr": torch.bitwise_or, "BitwiseXor": torch.bitwise_xor, "BitwiseNot": torch.bitwise_not,
         "Where": torch.where, "Identity": torch.clone}.items():
     FUNCTIONS[_name] = lambda t, a, o, function=_function: [function(*t)]
+
+
+@judge("Sign")
+def sign(t, a, o):
+    need(not t[0].isnan().any())  # whose sign is 0 here, and NaN in NumPy and onnxruntime
+    return [torch.sign(t[0])]
 
 
 @judge("Div")
@@ -97,6 +103,7 @@ def celu(t, a, o):
 @judge("Selu")
 def selu(t, a, o):
     need("alpha" not in a and "gamma" not in a)
+    need(t[0].dtype != torch.float64)  # ONNX's constants are rounded to f32
     return [F.selu(t[0])]
 
 

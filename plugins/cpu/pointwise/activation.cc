@@ -37,15 +37,15 @@ void add_activation(Builder& plugin) {
                  .example("f32[5] = -2 -0.5 0 0.5 3 -> f32[5] = -0.02 -0.005 0 0.5 3", "NumPy: np.where(x < 0, alpha * x, x)")
                  .example("f32[5] = -2 -0.5 0 0.5 3; alpha=0.25 -> f32[5] = -0.5 -0.125 0 0.5 3", "NumPy: np.where(x < 0, alpha * x, x)"));
   plugin.add(Op("PRelu", "", 16)
-                 .doc("Keeps positive elements and multiplies the others with slope, which is learned and broadcasts to X.")
-                 .formula("Y = X where X > 0, else slope X")
+                 .doc("Multiplies negative elements with slope, which is learned and broadcasts to X, and keeps the others.")
+                 .formula("Y = X where X >= 0, else slope X")
                  .shapes("Y has the dims of X, to which slope broadcasts")
                  .in("X", numeric_dtypes)
                  .in("slope", numeric_dtypes)
                  .out("Y", broadcast(), numeric_dtypes)
                  .in_place("Y", "X")
                  .traits(HEDDLE_TRAIT_LAYOUT_TRANSPARENT | HEDDLE_TRAIT_CHEAP)
-                 .pointwise("select(gt(X, 0), X, slope * X)")
+                 .pointwise("select(lt(X, 0), slope * X, X)")
                  .example("f32[2,3] = -2 -0.5 0 1 -4 3, f32[3] = 0.5 0.25 2 -> f32[2,3] = -1 -0.125 0 1 -1 3",
                           "NumPy: np.where(x < 0, slope * x, x)")
                  .example("i32[3] = -4 0 3, i32[] = 2 -> i32[3] = -8 0 3", "NumPy: np.where(x < 0, slope * x, x)"));

@@ -98,8 +98,7 @@ FormatCosts costs_of(const CreateContext& context, const heddle_type& x, bool gl
   const WindowAttributes attributes(context.attributes);
   const int axis = x.rank - 3;
   if (!resolve_pool(attributes, global, dims, &window).ok() || !has_few_taps(window)) return by_elements;
-  if (window.output_count() == 1 && window.kernel_count() == window.input_count())  // planes, side by side
-    return {0.5 * elements, 0.5 * elements};
+  if (covers_planes(window)) return {0.5 * elements, 0.5 * elements};  // side by side
   if (window.stride[axis] > 2) return by_elements;
   constexpr double width = pool_lanes;
   const auto taps = static_cast<double>(window.kernel_count()), rows = taps / static_cast<double>(window.kernel[axis]);
@@ -118,6 +117,13 @@ Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Win
     return invalid("X is " + dims_text(x) + ", expected rank 3 to 5: batch, channels, 1 to 3 spatial dimensions");
   whole.kernel_shape.assign(x.begin() + 2, x.end());
   return resolve_window(whole, x, whole.kernel_shape, window);
+}
+
+bool covers_planes(const Window& window) {
+  for (int axis = 0; axis < window.spatial; ++axis)
+    if (window.output[axis] != 1 || window.kernel[axis] != window.input[axis] || window.dilation[axis] != 1 || window.pad_begin[axis] != 0)
+      return false;
+  return true;
 }
 
 Status PoolDriver::create(const CreateContext& context) {

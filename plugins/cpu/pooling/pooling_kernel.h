@@ -62,4 +62,7 @@ class Pool : public PoolDriver {
 // Resolves the window over x from the attributes; global ones cover x.
 Status resolve_pool(const WindowAttributes& attributes, bool global, Dims x, Window* window);
 
+// True if each plane has one window, which is the plane.
+bool covers_planes(const Window& window);
+
 }  // namespace heddle::cpu

@@ -155,8 +155,7 @@ void PoolDriver::run_planes(const RunContext& context, int64_t first, int64_t la
 
 template <class T>
 void PoolDriver::run_lines(const RunContext& context, int64_t first, int64_t last, CancellationPoll& poll) const {
-  if (window_.output_count() == 1 && edge_outputs_ == 0 && window_.kernel_count() == window_.input_count())
-    return run_planes<T>(context, first, last, poll);
+  if (covers_planes(window_)) return run_planes<T>(context, first, last, poll);
   const bool average = rule_.kind == PoolKind::average;
   const int axis = window_.spatial - 1;
   const int64_t columns = window_.output[axis], lines = window_.output_count() / columns;

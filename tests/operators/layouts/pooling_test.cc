@@ -67,6 +67,12 @@ TEST(Pooling, EqualsPlainLoopsInEveryLayoutAndSplit) {
       {"MaxPool", {1, 6, 28, 28}, {}, {2, 2}, {2, 2}, {}, {}},
       {"AveragePool", {1, 17, 20, 44}, {}, {2, 2}, {2, 2}, {}, {0, 1, 1, 0}},
       {"AveragePool", {1, 3, 8, 70}, {}, {1, 9}, {1, 3}, {}, {0, 4, 0, 4}},
+      {"AveragePool", {1, 2, 6, 130}, {}, {3, 3}, {1, 1}, {}, {1, 1, 1, 1}},
+      {"MaxPool", {1, 2, 6, 131}, {}, {2, 3}, {1, 2}, {}, {1, 1, 0, 1}},
+      {"AveragePool", {1, 40, 7, 7}, {}, {7, 7}, {}, {}, {}},
+      {"MaxPool", {3, 11, 2, 5}, {}, {2, 5}, {}, {}, {}},
+      {"MaxPool", {1, 9, 5, 2}, {}, {2, 5}, {3, 3}, {}, {0, 2, 0, 1}},
+      {"LpPool", {2, 3, 5, 2}, {{"p", int64_t{1}}}, {5, 2}, {3, 1}, {}, {1, 0, 1, 0}, false, 1},
       {"LpPool", {1, 5, 9, 40}, {{"p", int64_t{1}}}, {3, 3}, {1, 2}, {}, {}, false, 1},
       {"LpPool", {1, 20, 9, 9}, {{"p", int64_t{1}}}, {3, 3}, {1, 1}, {}, {}, false, 1},
       {"LpPool", {1, 20, 9, 9}, {}, {3, 3}, {2, 2}, {}, {1, 1, 1, 1}},
@@ -85,6 +91,10 @@ TEST(Pooling, EqualsPlainLoopsInEveryLayoutAndSplit) {
     expect_close(values<float>(*y[0]), expected(c, y[0]->shape, values<float>(*x)), 2e-6f, c.type);
     call.split_seed = 5;
     expect_same_bits(run(call)[0], y[0], c.type);
+    const std::vector<float> narrow = values<float>(*x);
+    call.inputs = {tensor(c.x, std::vector<double>(narrow.begin(), narrow.end()))};
+    const std::vector<double> wide = values<double>(*run(call)[0]);
+    expect_close({wide.begin(), wide.end()}, values<float>(*y[0]), 2e-6f, std::string(c.type) + " of f64");
     if (c.p > 2) continue;
     call.inputs = {reorder_channels(x, true)};
     call.input_layouts = call.output_layouts = {channels_last_layout(4)};
