@@ -1,5 +1,7 @@
 // Measures the offset planner: height and speed. Prints one JSON object a line: instance, buffers, height over lower bound, processor time.
-//   heddle_offsets_bench [SECONDS a planted instance, default 10] [CSV...]   also measures problems from files (header id,lower,upper,size)
+//   heddle_offsets_bench [SECONDS a planted instance, default 10] [CSV...]   measures problems from files (header id,lower,upper,size)
+//   instead
+// HEDDLE_OFFSETS_CAPACITY=BYTES: stops at the first packing that is not higher.
 #include <time.h>
 
 #include <cstdio>
@@ -28,6 +30,7 @@ bool measure(const std::string& name, const offsets::Problem& problem, double se
   const double start = processor_seconds();
   const auto elapsed = [&] { return processor_seconds() - start; };
   offsets::PackOptions options;
+  if (const char* const capacity = std::getenv("HEDDLE_OFFSETS_CAPACITY")) options.capacity = std::strtoll(capacity, nullptr, 10);
   if (seconds > 0) {
     options.effort = INT64_MAX / 4;
     options.stop = [&] { return elapsed() > seconds; };

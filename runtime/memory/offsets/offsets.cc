@@ -50,7 +50,9 @@ void pack_first(const Items& items, int64_t bound, Effort* effort, Packing* best
 class Packer {
  public:
   Packer(const Problem& problem, const PackOptions& options)
-      : problem_(problem), parts_(split_into_parts(problem)), effort_(options.effort, &options.stop) {}
+      : problem_(problem), parts_(split_into_parts(problem)), effort_(options.effort, &options.stop) {
+    if (options.capacity != INT64_MAX) capacity_ = options.capacity;
+  }
 
   Solution run() {
     solution_.offsets.assign(problem_.buffers.size(), 0);
@@ -61,9 +63,9 @@ class Packer {
     for (size_t p = 0; p < parts_.size(); ++p) raise_bound(max_live_bytes(parts_.part(p)));
     for (size_t p = 0; p < parts_.size(); ++p) {
       Packing first;
-      pack_first(parts_.part(p), solution_.lower_bound, &effort_, &first);
+      pack_first(parts_.part(p), goal(), &effort_, &first);
       store(p, first);
-      if (first.height > solution_.lower_bound) high_.push({first.height, p, nullptr});
+      if (first.height > goal()) high_.push({first.height, p, nullptr});
     }
     lower_highest();
     finish();
@@ -79,6 +81,8 @@ class Packer {
     bool operator<(const High& other) const { return height != other.height ? height < other.height : part > other.part; }
   };
 
+  // Returns the height that need not be lowered further.
+  int64_t goal() const { return std::max(solution_.lower_bound, capacity_); }
   void raise_bound(int64_t bound) {
     if (bound <= solution_.lower_bound) return;
     solution_.lower_bound = bound;
@@ -98,11 +102,11 @@ class Packer {
   }
   // Works on the highest part, until it is no longer the highest, or is as low as its own bound, or effort ends.
   void lower_highest() {
-    while (!high_.empty() && high_.top().height > solution_.lower_bound && effort_.left() > 0) {
+    while (!high_.empty() && high_.top().height > goal() && effort_.left() > 0) {
       High high = high_.top();
       if (!high.improver) high.improver = std::make_shared<Improver>(parts_.part(high.part), stored(high));
       if (high.height <= high.improver->proven()) break;
-      if (!high.improver->step(solution_.lower_bound, &effort_)) break;
+      if (!high.improver->step(goal(), &effort_)) break;
       high_.pop();
       high.height = high.improver->best().height;
       store(high.part, high.improver->best());
@@ -123,6 +127,7 @@ class Packer {
 
   const Problem& problem_;
   Parts parts_;
+  int64_t capacity_ = 0;  // 0: none is given
   Effort effort_;
   Solution solution_;
   std::vector<const char*> methods_;  // the method of each part

@@ -60,7 +60,8 @@ struct Solution {
 inline constexpr int64_t default_effort = 10'000'000;
 
 struct PackOptions {
-  int64_t capacity = INT64_MAX;  // bytes; a higher packing is an error
+  // Bytes; a higher packing is an error, and the first one that is not higher ends the work. INT64_MAX: none, the lowest packing is sought.
+  int64_t capacity = INT64_MAX;
   // Elementary operations to spend on improving a first packing that is above its lower bound; 0: the first packing alone.
   int64_t effort = default_effort;
   // Polled about every millisecond, by the first packings too; when it returns true, the best packing found so far is returned, with
@@ -69,9 +70,10 @@ struct PackOptions {
 };
 
 // Packs all buffers of `problem` into one slab, as low as `options` allow.
-//   Fast first packings (best fit in step order, skylines; O(n log n)), then, while above the lower bound and effort lasts: greedy gap
-//   search in several orders, repair of the order (hill climbing), and an exact branch-and-bound search after MiniMalloc (Moffitt,
-//   ASPLOS 2023). Buffers that never interfere, even through others, are packed apart.
+//   Fast first packings (best fit in step order, skylines; O(n log n)), then, while above both the lower bound and the capacity and while
+//   effort lasts: greedy gap search in several orders, repair of the order (hill climbing), and a branch-and-bound search after MiniMalloc
+//   (Moffitt, ASPLOS 2023), which jumps back over choices that a failure does not rest on. Buffers that never interfere, even through
+//   others, are packed apart.
 //   invalid_argument: a life without a step, negative bytes, an alignment that is no power of two.
 //   limit_exceeded: all buffers together do not fit in 63 bits, or the best packing found is higher than options.capacity.
 Result<Solution> pack(const Problem& problem, const PackOptions& options = {});

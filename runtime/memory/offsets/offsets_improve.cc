@@ -22,18 +22,17 @@ int64_t luby(uint64_t i) {
 
 bool Improver::step(int64_t target, Effort* effort) {
   target = std::max(target, proven_);
-  const int64_t slice = 4000 * static_cast<int64_t>(items_.size() + 50);
   switch (steps_++) {
     case 0:
       if (!prepare(effort)) return false;
       try_greedy(target, effort);
       return true;
     case 1:
-      climb_for(target, std::min(effort->left() / 4, 32 * slice), effort);
+      climb_for(target, std::min(effort->left() / 4, 32 * slice()), effort);
       return true;
     default:
       if (items_.size() > SearchSpace::max_items || steps_ % 64 == 0)
-        climb_for(target, 4 * slice, effort);
+        climb_for(target, 4 * slice(), effort);
       else
         search_next(target, effort);
       return true;
@@ -79,26 +78,30 @@ void Improver::climb_for(int64_t target, int64_t units, Effort* effort) {
   });
 }
 
-// Runs many short searches and a few longer ones; every other one at the target, the rest at a height between target and best that moves
-// towards the heights that succeed.
+// Runs many short searches and a few longer ones, the same length in each kind of ranking; every other one at the target, the rest at a
+// height between target and best that moves towards the heights that succeed.
 void Improver::search_next(int64_t target, Effort* effort) {
+  constexpr uint64_t max_growth = 8;
   if (!rankings_) {
     rankings_.emplace(items_);
     aim_ = half_gap;
   }
   const uint64_t run = steps_ - 2;
-  const int64_t units = 4000 * static_cast<int64_t>(items_.size() + 50) * luby((run + 1) / 2);
+  const uint64_t round = (run - 1) / Rankings::kinds + 1;
+  // A ranking without noise is the likeliest to lead to a packing: the longest searches so far are made in those.
+  const double spread = std::has_single_bit(round + 1) ? 0 : Rankings::spreads[round % std::size(Rankings::spreads)];
+  const int64_t units = slice() * luby(round) * static_cast<int64_t>(std::min(max_growth, round));
   if (run % 2 == 1) {
-    try_search(target, units, effort);
+    try_search(target, spread, units, effort);
     return;
   }
   const auto gap = static_cast<double>(best_.height - target);
   const auto above = static_cast<int64_t>(gap * static_cast<double>(aim_) / static_cast<double>(whole_gap));
-  aim_ = try_search(target + above, units, effort) ? half_gap : aim_ + (whole_gap - aim_) / 4;
+  aim_ = try_search(target + above, spread, units, effort) ? half_gap : aim_ + (whole_gap - aim_) / 4;
 }
 
-bool Improver::try_search(int64_t height, int64_t units, Effort* effort) {
-  const Ranking ranking = rankings_->next();
+bool Improver::try_search(int64_t height, double spread, int64_t units, Effort* effort) {
+  const Ranking ranking = rankings_->next(spread);
   const int64_t aim = std::min(height, best_.height - 1);
   const SearchResult result = effort->share(units, [&](Effort& part) { return search(*space_, ranking, aim, &part, &best_); });
   if (result.outcome == SearchOutcome::exhausted) proven_ = std::max(proven_, std::min(result.proven, best_.height));

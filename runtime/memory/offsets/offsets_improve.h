@@ -22,11 +22,13 @@ class Improver {
   int64_t proven() const { return proven_; }
 
  private:
+  // Effort of the shortest search.
+  int64_t slice() const { return 4000 * static_cast<int64_t>(items_.size() + 50); }
   bool prepare(Effort* effort);
   void try_greedy(int64_t target, Effort* effort);
   void climb_for(int64_t target, int64_t units, Effort* effort);
   void search_next(int64_t target, Effort* effort);
-  bool try_search(int64_t height, int64_t units, Effort* effort);
+  bool try_search(int64_t height, double spread, int64_t units, Effort* effort);
 
   const Items items_;
   Packing best_;

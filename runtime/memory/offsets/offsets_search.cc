@@ -10,6 +10,11 @@ namespace heddle::offsets {
 namespace {
 
 using Word = uint64_t;
+using Blame = std::vector<Word>;  // a set of items, as bits
+
+Word bit(uint32_t item) {
+  return Word{1} << (item % 64);
+}
 
 // One search.
 class Search {
@@ -25,10 +30,12 @@ class Search {
         adjacent_(count_ * words_, 0),
         rank_(count_, 0),
         lowest_(count_, 0),
+        raised_by_(count_, static_cast<uint32_t>(count_)),
         placed_(count_, -1),
+        blame_(words_, 0),
         stacked_(space.cliques.size(), 0) {
     for (uint32_t r = 0; r < count_; ++r)
-      for (const uint32_t other : conflicts_.of(r)) adjacent_[r * words_ + other / 64] |= Word{1} << (other % 64);
+      for (const uint32_t other : conflicts_.of(r)) adjacent_[r * words_ + other / 64] |= bit(other);
     add_cliques(space);
     find_twins();
   }
@@ -37,7 +44,12 @@ class Search {
     std::vector<uint32_t> all(count_);
     std::iota(all.begin(), all.end(), 0);
     rank(all);
-    const SearchOutcome outcome = solve(all, 0, 0);
+    SearchOutcome outcome = solve(all, 0, 0);
+    if (outcome == SearchOutcome::exhausted && jumped_) {  // jumping back may pass over a packing: proves it again without
+      jumping_ = false;
+      refuted_ = INT64_MAX;
+      outcome = solve(all, 0, 0);
+    }
     return {outcome, outcome == SearchOutcome::exhausted ? std::max(target_ + 1, refuted_) : 0};
   }
   void save(Packing* best) const {
@@ -53,7 +65,8 @@ class Search {
  private:
   struct Change {
     uint32_t item;
-    int64_t lowest;  // its lowest offset before; -1: the item was placed
+    int64_t lowest;      // its lowest offset before; -1: the item was placed
+    uint32_t raised_by;  // the item below it before
   };
   struct Candidate {
     int64_t offset;
@@ -91,8 +104,8 @@ class Search {
     for (size_t w = 0; w < words_; ++w) {
       Word x = adjacent_[a * words_ + w];
       Word y = adjacent_[b * words_ + w];
-      if (a / 64 == w) y &= ~(Word{1} << (a % 64));
-      if (b / 64 == w) x &= ~(Word{1} << (b % 64));
+      if (a / 64 == w) y &= ~bit(a);
+      if (b / 64 == w) x &= ~bit(b);
       if (x != y) return false;
     }
     return true;
@@ -136,6 +149,7 @@ class Search {
       candidates.push_back({lowest_[item], rank_[item], item});
     }
     std::sort(candidates.begin(), candidates.end());
+    Blame all(words_, candidates.empty() ? ~Word{0} : Word{0});
     for (const Candidate& candidate : candidates) {
       const size_t mark = trail_.size();
       const bool free_standing = place(candidate);
@@ -143,23 +157,31 @@ class Search {
       if (outcome == SearchOutcome::found) return outcome;
       undo_to(mark);
       if (outcome == SearchOutcome::spent) return outcome;
+      if (jumping_ && !blamed(candidate.item)) {  // the failure does not rest on this item: another one in its stead fails alike
+        jumped_ = true;
+        return outcome;
+      }
+      for (size_t w = 0; w < words_; ++w) all[w] |= blame_[w];
       if (free_standing) break;  // it interferes with no unplaced item: no other place for it helps
     }
+    for (const Candidate& candidate : candidates) all[candidate.item / 64] &= ~bit(candidate.item);
+    blame_.swap(all);
     return SearchOutcome::exhausted;
   }
 
   // Places the candidate. Returns true when no unplaced item interferes with it.
   bool place(const Candidate& candidate) {
     placed_[candidate.item] = candidate.offset;
-    trail_.push_back({candidate.item, -1});
+    trail_.push_back({candidate.item, -1, 0});
     const int64_t end = candidate.offset + bytes(candidate.item);
     bool alone = true;
     for (const uint32_t other : conflicts_.of(candidate.item)) {
       if (placed_[other] >= 0) continue;
       alone = false;
       if (lowest_[other] >= end) continue;
-      trail_.push_back({other, lowest_[other]});
+      trail_.push_back({other, lowest_[other], raised_by_[other]});
       lowest_[other] = aligned(end, other);
+      raised_by_[other] = candidate.item;
     }
     work_ += static_cast<int64_t>(conflicts_.of(candidate.item).size());
     return alone;
@@ -167,10 +189,12 @@ class Search {
   void undo_to(size_t mark) {
     for (; trail_.size() > mark; trail_.pop_back()) {
       const Change& change = trail_.back();
-      if (change.lowest < 0)
+      if (change.lowest < 0) {
         placed_[change.item] = -1;
-      else
+      } else {
         lowest_[change.item] = change.lowest;
+        raised_by_[change.item] = change.raised_by;
+      }
     }
   }
 
@@ -191,7 +215,7 @@ class Search {
 
   SearchOutcome solve_groups(std::vector<uint32_t> rest, const Candidate& last) {
     std::vector<Word> open(words_, 0);
-    for (const uint32_t item : rest) open[item / 64] |= Word{1} << (item % 64);
+    for (const uint32_t item : rest) open[item / 64] |= bit(item);
     std::vector<uint32_t> group;
     std::vector<std::vector<uint32_t>> groups;
     size_t grouped = 0;
@@ -241,7 +265,10 @@ class Search {
     order_.clear();
     for (const uint32_t item : rest) {
       int64_t lowest = lowest_[item];
-      if (lowest + bytes(item) <= last.offset) return false;  // it would have fitted below
+      if (lowest + bytes(item) <= last.offset) {  // it would have fitted below
+        blame_.assign(words_, ~Word{0});
+        return false;
+      }
       if (lowest < last.offset || (lowest == last.offset && rank_[item] < last.rank)) lowest = aligned(last.offset + smallest, item);
       order_.push_back({lowest, rank_[item], item});
     }
@@ -252,16 +279,31 @@ class Search {
       const int64_t size = bytes(next.item);
       for (const uint32_t c : cliques_of(next.item)) {
         stacked_[c] = std::max(stacked_[c], next.offset) + size;
-        if (stacked_[c] > target_) return refute(stacked_[c]);
+        if (stacked_[c] > target_) return refute(c);
       }
       work_ += static_cast<int64_t>(cliques_of(next.item).size());
     }
     return true;
   }
-  bool refute(int64_t height) {
-    refuted_ = std::min(refuted_, height);
+  // Notes that clique `c` does not fit, and which placed items that rests on: those below the members that are stacked without a gap.
+  bool refute(uint32_t c) {
+    refuted_ = std::min(refuted_, stacked_[c]);
+    blame_.assign(words_, 0);
+    int64_t top = 0;
+    for (const Candidate& next : order_) {
+      const std::span<const uint32_t> cliques = cliques_of(next.item);
+      if (!std::binary_search(cliques.begin(), cliques.end(), c)) continue;
+      if (next.offset > top) {
+        blame_.assign(words_, 0);
+        top = next.offset;
+      }
+      top += bytes(next.item);
+      if (const uint32_t below = raised_by_[next.item]; below != count_) blame_[below / 64] |= bit(below);
+      if (top > target_) break;
+    }
     return false;
   }
+  bool blamed(uint32_t item) const { return (blame_[item / 64] & bit(item)) != 0; }
 
   const Items& items_;
   const Conflicts& conflicts_;
@@ -274,8 +316,11 @@ class Search {
   std::vector<size_t> twin_before_;                // the twin to be placed first, or count_
 
   std::vector<uint32_t> rank_;
-  std::vector<int64_t> lowest_;  // lowest offset that the placed items leave
-  std::vector<int64_t> placed_;  // -1: open
+  std::vector<int64_t> lowest_;      // lowest offset that the placed items leave
+  std::vector<uint32_t> raised_by_;  // the placed item that it lies on then, or count_
+  std::vector<int64_t> placed_;      // -1: open
+  Blame blame_;                      // placed items that the last failure rests on; all where that is not known
+  bool jumping_ = true, jumped_ = false;
   std::vector<Change> trail_;
   std::vector<Candidate> order_;
   std::vector<int64_t> stacked_;  // the height of each clique
@@ -283,81 +328,13 @@ class Search {
   int64_t work_ = 0;
 };
 
-// The largest part whose cliques are extended beyond the serial order.
-constexpr size_t max_extended = 384;
-
-std::vector<std::vector<uint32_t>> interval_cliques(const Items& items) {
-  std::vector<std::vector<uint32_t>> cliques;
-  std::vector<uint32_t> active;
-  bool grown = false;
-  for (uint32_t i = 0; i < items.size(); ++i) {
-    const int64_t now = items.buffers[i].first;
-    const auto dead = [&](uint32_t other) { return items.buffers[other].last <= now; };
-    if (std::any_of(active.begin(), active.end(), dead)) {
-      if (grown) cliques.push_back(active);
-      std::erase_if(active, dead);
-    }
-    active.push_back(i);
-    grown = true;
-  }
-  if (grown) cliques.push_back(active);
-  return cliques;
-}
-
-// Adds the items that interfere with all members, the largest first.
-void extend_clique(const SearchSpace& space, std::vector<uint32_t>* clique) {
-  std::vector<uint32_t> seen(space.items->size(), 0);
-  for (const uint32_t member : *clique)
-    for (const uint32_t other : space.conflicts->of(member)) ++seen[other];
-  while (true) {
-    uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < seen.size(); ++i)
-      if (seen[i] == clique->size() && (best == UINT32_MAX || space.items->buffers[i].bytes > space.items->buffers[best].bytes)) best = i;
-    if (best == UINT32_MAX) break;
-    clique->push_back(best);
-    for (const uint32_t other : space.conflicts->of(best)) ++seen[other];
-  }
-  std::sort(clique->begin(), clique->end());
-}
-
 }  // namespace
-
-SearchSpace make_search_space(const Items& items, const Conflicts& conflicts) {
-  SearchSpace space{&items, &conflicts, interval_cliques(items), 0};
-  // Serial cliques suffice for a correct result; extending them costs the cube of the size.
-  if (items.interference != nullptr && items.size() <= max_extended) {
-    for (uint32_t i = 0; i < items.size(); ++i) space.cliques.push_back({i});
-    for (std::vector<uint32_t>& clique : space.cliques) extend_clique(space, &clique);
-    std::sort(space.cliques.begin(), space.cliques.end());
-    space.cliques.erase(std::unique(space.cliques.begin(), space.cliques.end()), space.cliques.end());
-  }
-  for (const std::vector<uint32_t>& clique : space.cliques) {
-    int64_t bytes = 0;
-    for (const uint32_t i : clique) bytes += items.buffers[i].bytes;
-    space.clique_bytes = std::max(space.clique_bytes, bytes);
-  }
-  return space;
-}
 
 SearchResult search(const SearchSpace& space, const Ranking& ranking, int64_t target, Effort* effort, Packing* best) {
   Search one(space, ranking, target, effort);
   const SearchResult result = one.run();
   if (result.outcome == SearchOutcome::found) one.save(best);
   return result;
-}
-
-Ranking Rankings::next() {
-  constexpr double spreads[] = {0, 0.15, 0.3, 0.15, 0.6};
-  const size_t kind = made_ % 3;  // longest life; heaviest clique, then area; heaviest clique, then life
-  const double spread = made_ < 3 ? 0 : spreads[made_ / 3 % std::size(spreads)];
-  ++made_;
-  Ranking ranking{kind != 0, {}};
-  for (size_t i = 0; i < items_.size(); ++i) {
-    const double life = static_cast<double>(items_.settled[i]) - static_cast<double>(items_.buffers[i].first);
-    const double size = kind == 1 ? static_cast<double>(items_.buffers[i].bytes) : 1;
-    ranking.weight.push_back(life * size * dice_.around_one(spread));
-  }
-  return ranking;
 }
 
 }  // namespace heddle::offsets
