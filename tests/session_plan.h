@@ -22,6 +22,7 @@ inline std::shared_ptr<const Plan> last_plan(const Session& session) {
 // Drops the contexts that the session keeps for its last plan: the next one is made of the plan as it is now.
 inline void drop_idle_contexts(const Session& session) {
   const std::shared_ptr<PlanEntry> entry = last_plan_entry(session);
+  entry->last_idle.exchange();
   const MutexLock lock(entry->mutex);
   entry->idle.clear();
 }

@@ -69,6 +69,7 @@ void Bindings::find_views() {
 }
 
 void Bindings::bind_input(size_t i, const void* data) {
+  if (inputs_[i] == data) return;
   if (!inputs_[i] && data) --unbound_inputs_;
   if (inputs_[i] && !data) ++unbound_inputs_;
   inputs_[i] = data;
@@ -78,10 +79,15 @@ void Bindings::bind_input(size_t i, const void* data) {
 
 void Bindings::bind_output(size_t i, void* data) {
   Output& output = outputs_[i];
+  if (output.user == data) return;
   if (output.views.empty()) copies_ += (data ? 1 : 0) - (output.user ? 1 : 0);
   output.user = data;
   overlaps_checked_ = false;
-  for (const uint32_t v : output.views) views_[v].data = data ? data : output.home;
+  patch(output);
+}
+
+void Bindings::patch(const Output& output) {
+  for (const uint32_t v : output.views) views_[v].data = output.user ? output.user : output.home;
 }
 
 void Bindings::unbind() {
@@ -91,9 +97,10 @@ void Bindings::unbind() {
 
 void Bindings::move() {
   left_behind_ = true;
+  overlaps_checked_ = false;
   for (size_t o = 0; o < outputs_.size(); ++o) {
     outputs_[o].home = views_.home(plan_.values[plan_.outputs[o].index]);
-    if (outputs_[o].user) bind_output(o, outputs_[o].user);
+    if (outputs_[o].user) patch(outputs_[o]);
   }
 }
 

@@ -60,6 +60,8 @@ class Bindings {
     size_t index = 0;  // of the input or output
   };
   void find_views();
+  // Has the views of the output lie where it is written.
+  void patch(const Output& output);
   Status missing_inputs() const;
   Status compare_contents() const;
   Status find_overlap();

@@ -133,18 +133,29 @@ int64_t WorkspaceNeeds::total() const {
   return total;
 }
 
+namespace {
+
+// A workspace may hold so many times as much as is needed, and lack so much to be grown.
+constexpr int64_t max_times = 2;
+
+bool has_all(const Workspace& workspace, const WorkspaceNeeds& needs) {
+  return workspace.host_bytes() >= needs.host_bytes && std::all_of(needs.on_devices.begin(), needs.on_devices.end(), [&](const auto& need) {
+           return workspace.bytes_on(*need.first) >= need.second;
+         });
+}
+
+}  // namespace
+
 std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
-  constexpr int64_t max_times = 2;
   const int64_t total = needs.total();
-  const auto has_all = [&](const Workspace& workspace) {
-    return workspace.host_bytes() >= needs.host_bytes &&
-           std::all_of(needs.on_devices.begin(), needs.on_devices.end(),
-                       [&](const auto& need) { return workspace.bytes_on(*need.first) >= need.second; });
-  };
+  std::shared_ptr<Workspace> last = last_.exchange();
+  if (last && !last->keeps_retired() && has_all(*last, needs) && last->bytes() / max_times <= total) return last;
   std::shared_ptr<Workspace> taken;
   std::vector<std::shared_ptr<Workspace>> dropped;  // freed after the lock is released
   {
     const MutexLock lock(mutex_);
+    if (last) idle_.push_back(std::move(last));
+    file_last();
     const auto retired = [](const auto& workspace) { return workspace->keeps_retired(); };
     dropped.reserve(static_cast<size_t>(std::count_if(idle_.begin(), idle_.end(), retired)));  // may throw, before anything is moved
     for (auto& workspace : idle_)
@@ -154,7 +165,7 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
     bool best_has_all = false;
     for (auto at = idle_.begin(); at != idle_.end(); ++at) {
       const int64_t held = (*at)->bytes();
-      const bool all = has_all(**at);
+      const bool all = has_all(**at, needs);
       // Takes one of the right size or, to grow, one that is not much smaller.
       if (held / max_times > total || (!all && held < total / max_times)) continue;
       const bool better = best == idle_.end() || (all != best_has_all ? all : all ? held <= (*best)->bytes() : held >= (*best)->bytes());
@@ -172,13 +183,23 @@ std::shared_ptr<Workspace> WorkspacePool::take(const WorkspaceNeeds& needs) {
 
 void WorkspacePool::give_back(std::shared_ptr<Workspace> workspace) noexcept {
   if (workspace->keeps_retired()) return;
+  std::shared_ptr<Workspace> other = last_.exchange(std::move(workspace));
+  if (!other) return;
   without_exceptions([&] {
     const MutexLock lock(mutex_);
-    idle_.push_back(std::move(workspace));
+    idle_.push_back(std::move(other));
   });
 }
 
+void WorkspacePool::file_last() {
+  if (std::shared_ptr<Workspace> last = last_.exchange()) idle_.push_back(std::move(last));
+}
+
 void WorkspacePool::trim(int64_t keep_bytes) noexcept {
+  without_exceptions([&] {  // where there is no memory to file it, it is freed
+    const MutexLock lock(mutex_);
+    file_last();
+  });
   for (;;) {
     std::shared_ptr<Workspace> dropped;  // freed after the lock is released
     const MutexLock lock(mutex_);
@@ -190,8 +211,9 @@ void WorkspacePool::trim(int64_t keep_bytes) noexcept {
   }
 }
 
-int64_t WorkspacePool::idle_bytes() const {
+int64_t WorkspacePool::idle_bytes() {
   const MutexLock lock(mutex_);
+  file_last();
   int64_t held = 0;
   for (const auto& workspace : idle_) held += workspace->bytes();
   return held;

@@ -14,6 +14,7 @@
 
 #include "base/threads/fair_shared_mutex.h"
 #include "base/threads/mutex.h"
+#include "base/threads/warm_slot.h"
 #include "device/device.h"
 #include "device/outstanding_work.h"
 #include "device/resources.h"
@@ -98,19 +99,22 @@ struct WorkspaceNeeds {
 // Workspaces that no context or run uses. Thread-safe. Of equally suitable ones it takes the one that was given back last, which is warm.
 class WorkspacePool {
  public:
-  // Returns the smallest one that has what is needed and holds at most twice as much: a small plan does not keep the memory of a large one
-  // from others. Else the largest one that lacks some of it and holds at least half, to grow: of sizes within a factor of two only one is
-  // kept for callers that come one after the other. Else a new, empty one. Never null.
+  // Returns the one that was given back last, or else the smallest, if it has what is needed and holds at most twice as much: a small plan
+  // does not keep the memory of a large one from others. Else the largest one that lacks some of it and holds at least half, to grow: of
+  // sizes within a factor of two only one is kept for callers that come one after the other. Else a new, empty one. Never null.
   std::shared_ptr<Workspace> take(const WorkspaceNeeds& needs);
   // [destructors] Frees the workspace if there is no memory to remember it.
   void give_back(std::shared_ptr<Workspace> workspace) noexcept;
   // Frees idle workspaces until about `keep_bytes` are held.
   void trim(int64_t keep_bytes) noexcept;
-  int64_t idle_bytes() const;
+  int64_t idle_bytes();
 
  private:
-  mutable Mutex mutex_;
-  // The last one was given back last. It keeps its capacity, for runs that allocate nothing.
+  // Moves the one that was given back last to the others.
+  void file_last() HEDDLE_REQUIRES(mutex_);
+  WarmSlot<std::shared_ptr<Workspace>> last_;  // the one that was given back last
+  Mutex mutex_;
+  // The others; the last one was given back last. It keeps its capacity, for runs that allocate nothing.
   std::vector<std::shared_ptr<Workspace>> idle_ HEDDLE_GUARDED_BY(mutex_);
 };
 

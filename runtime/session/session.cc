@@ -89,8 +89,8 @@ Result<std::unique_ptr<Execution>> Session::Impl::take(PlanEntry& entry, Workspa
     reserved = reserve(workspace, *entry.plan);
   }
   HEDDLE_CHECK(reserved);
-  std::unique_ptr<Execution> execution;
-  {
+  std::unique_ptr<Execution> execution = entry.last_idle.exchange();
+  if (!execution) {
     const MutexLock lock(entry.mutex);
     if (!entry.idle.empty()) {
       execution = std::move(entry.idle.back());
@@ -112,11 +112,13 @@ void Session::Impl::give_back(PlanEntry& entry, std::unique_ptr<Execution> execu
     runtime->outstanding->keep(std::move(execution), std::move(workspace));
     return;
   }
-  execution->unbind();
+  if (options.idle_contexts <= 0) return;
+  std::unique_ptr<Execution> other = entry.last_idle.exchange(std::move(execution));
+  if (!other) return;
   // An execution that does not fit, or that there is no memory to keep, is destroyed after the lock is released.
   without_exceptions([&] {
     const MutexLock lock(entry.mutex);
-    if (entry.idle.size() < static_cast<size_t>(options.idle_contexts)) entry.idle.push_back(std::move(execution));
+    if (entry.idle.size() + 1 < static_cast<size_t>(options.idle_contexts)) entry.idle.push_back(std::move(other));
   });
 }
 
@@ -149,6 +151,7 @@ Result<Context> Internals::prepare(const std::shared_ptr<Session::Impl>& session
   auto state = std::make_unique<Context::State>();
   state->workspace = session->runtime->workspaces.take(entry->needs);
   HEDDLE_TRY(state->execution, session->take(*entry, *state->workspace));
+  state->execution->unbind();
   state->session = session;
   state->entry = std::move(entry);
   return Context(std::move(state));
@@ -230,6 +233,7 @@ Result<Context> Session::prepare_on(const SharedMemory& memory, const std::vecto
   FairSharedMutex::Hold turn;
   HEDDLE_CHECK(enter_shared(*impl_->runtime, *state->workspace, turn));
   HEDDLE_TRY(state->execution, impl_->take(*entry, *state->workspace));
+  state->execution->unbind();
   state->session = impl_;
   state->entry = std::move(entry);
   return Context(std::move(state));
@@ -274,10 +278,13 @@ Status Session::run(const TensorView* inputs, size_t input_count, TensorView* ou
     return {Code::invalid_argument, fmt::format("the net has {} outputs, {} are asked for", entry->plan->outputs.size(), output_count)};
   const ExecutionLoan execution(*impl_, *entry);
   HEDDLE_CHECK(execution.status());
-  for (size_t i = 0; i < input_count; ++i) {
-    HEDDLE_CHECK(check_address(*entry->plan, entry->plan->inputs[i], inputs[i].data));
-    execution->bind_input(i, inputs[i].data);
+  // Whatever the run before had bound is bound anew or unbound.
+  for (size_t i = 0; i < entry->plan->inputs.size(); ++i) {
+    const void* const data = i < input_count ? inputs[i].data : nullptr;
+    HEDDLE_CHECK(check_address(*entry->plan, entry->plan->inputs[i], data));
+    execution->bind_input(i, data);
   }
+  for (size_t i = output_count; i < entry->plan->outputs.size(); ++i) execution->bind_output(i, nullptr);
   for (size_t i = 0; i < output_count; ++i) {
     // A view without a type does not specify the size of its buffer.
     const int64_t bytes = outputs[i].dtype == DType::none ? -1 : outputs[i].byte_size();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/threads/mutex.h"
+#include "base/threads/warm_slot.h"
 #include "compile/prepack.h"
 #include "device/device_manager.h"
 #include "device/outstanding_work.h"
@@ -54,8 +55,9 @@ struct PlanEntry {
   int64_t number = 0;     // its number among the plans that were made of the net
   int64_t footprint = 0;  // bytes that are freed with it (plan_footprint.h)
   Mutex mutex;
-  std::shared_ptr<const PlanInfo> info HEDDLE_GUARDED_BY(mutex);  // made when it is first requested
-  std::vector<std::unique_ptr<Execution>> idle HEDDLE_GUARDED_BY(mutex);
+  std::shared_ptr<const PlanInfo> info HEDDLE_GUARDED_BY(mutex);          // made when it is first requested
+  WarmSlot<std::unique_ptr<Execution>> last_idle;                         // the execution that was used last
+  std::vector<std::unique_ptr<Execution>> idle HEDDLE_GUARDED_BY(mutex);  // the others
   // [any thread] Returns the public description of the plan.
   std::shared_ptr<const PlanInfo> described();
 };
@@ -99,7 +101,7 @@ struct Session::Impl {
   Result<std::shared_ptr<PlanEntry>> find_plan(const TensorView* inputs, size_t count, const Interruption* interruption = nullptr);
   // Like find_plan(), for a plan that will be run: also fills the variables. Errors also: those of VariableStore::fill.
   Result<std::shared_ptr<PlanEntry>> find_plan_to_run(const TensorView* inputs, size_t count, const Interruption& interruption = {});
-  // Returns an execution of the plan in that memory, with nothing bound.
+  // Returns an execution of the plan in that memory. An earlier user's bindings may still be there: bind or unbind every port.
   Result<std::unique_ptr<Execution>> take(PlanEntry& entry, Workspace& workspace);
   // Keeps the execution for the next take(). One with outstanding work is kept until that has completed, with its workspace.
   void give_back(PlanEntry& entry, std::unique_ptr<Execution> execution, std::shared_ptr<Workspace>& workspace);

@@ -153,5 +153,34 @@ TEST(Bindings, ABufferForAllMemoryIsNeverNull) {
   EXPECT_EQ(context.status().code(), Code::invalid_argument) << context.status().text();
 }
 
+// A session keeps the context of a run for the next, whose ports are bound anew all the same.
+TEST(Bindings, SessionRunUsesNothingThatAnEarlierRunHasBound) {
+  NetBuilder b("two");
+  const ValueId x = b.input("x", DType::f32, Shape{4});
+  b.output(b.add1("Relu", "r", {x}));
+  b.output(b.add1("Neg", "n", {x}));
+  Session session = open(runtime(), b.finish());
+  float in[4] = {1, 2, 3, 4}, other[4] = {5, 6, 7, 8}, r[4] = {}, n[4] = {};
+  const auto view = [](float* data) { return TensorView{DType::f32, Shape{4}, data}; };
+  const auto run = [&](float* from, std::vector<TensorView> outputs) {
+    const TensorView input = view(from);
+    return session.run(&input, 1, outputs.data(), outputs.size());
+  };
+  ASSERT_TRUE(run(in, {view(r), view(n)}).ok());
+  ASSERT_TRUE(run(in, {view(r), view(n)}).ok());
+  EXPECT_EQ(r[3], 4);
+  EXPECT_EQ(n[3], -4);
+  ASSERT_TRUE(run(other, {view(r)}).ok());
+  EXPECT_EQ(r[3], 8);
+  EXPECT_EQ(n[3], -4) << "the second output was not asked for";
+  ASSERT_TRUE(run(in, {view(nullptr), view(n)}).ok());
+  EXPECT_EQ(r[3], 8) << "the first output was given no buffer";
+  EXPECT_EQ(run(in, {view(in), view(n)}).code(), Code::invalid_argument) << "an output in an input";
+  EXPECT_EQ(run(nullptr, {view(r), view(n)}).code(), Code::missing_input);
+  ASSERT_TRUE(run(other, {view(r), view(n)}).ok());
+  TensorView outputs[2] = {view(r), view(n)};
+  EXPECT_EQ(session.run(nullptr, 0, outputs, 2).code(), Code::missing_input);
+}
+
 }  // namespace
 }  // namespace heddle

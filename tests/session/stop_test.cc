@@ -253,7 +253,8 @@ TEST(IdleExecutions, AreBounded) {
   const auto entry = last_plan_entry(session);
   {
     const MutexLock lock(entry->mutex);
-    EXPECT_EQ(entry->idle.size(), 3u);
+    const bool has_last = entry->last_idle.exchange() != nullptr;
+    EXPECT_EQ(entry->idle.size() + (has_last ? 1 : 0), 3u);
   }
   options.idle_contexts = -1;
   EXPECT_EQ(r.open(convolution_net(), options).status().code(), Code::invalid_argument);
