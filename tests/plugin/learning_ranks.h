@@ -19,7 +19,7 @@
 #include "load/temporary_folder.h"
 #include "plugins.h"
 #include "ranks_world.h"
-#include "session/session_impl.h"
+#include "session_plan.h"
 #include "small_nets.h"
 
 namespace heddle {
@@ -127,12 +127,7 @@ struct Rank {
   // Makes a context from the plan as it is now: none that was made before is used again.
   void prepare() {
     context.reset();
-    auto entry = Internals::of(*session).find_plan(nullptr, 0);
-    ASSERT_TRUE(entry.ok()) << entry.status().text();
-    {
-      const MutexLock lock((*entry)->mutex);
-      (*entry)->idle.clear();
-    }
+    if (kept_plans(*session) > 0) drop_idle_contexts(*session);
     auto made = session->prepare();
     ASSERT_TRUE(made.ok()) << made.status().text();
     context.emplace(std::move(*made));
