@@ -65,7 +65,7 @@ std::vector<CheckedInput> checked_inputs(const Plan& plan) {
       if (out.value.valid()) made_in_phase[out.value.index] = 1;
   std::vector<CheckedInput> all;
   for (uint32_t i = plan.graph.tail_begin; i < plan.graph.count; ++i)
-    for (const IndexInput& indices : plan.steps[i].indices) {
+    for (const IndexInput& indices : *plan.steps[i].indices) {
       const ValueId value = plan.steps[i].inputs[indices.input].value;
       const DType dtype = plan.values[value.index].type.dtype;
       if ((dtype == DType::i32 || dtype == DType::i64) && !made_in_phase[value.index]) all.push_back({i, indices});

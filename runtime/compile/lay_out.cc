@@ -62,7 +62,7 @@ void lay_out_indices(const Node& node, PlanStep& step) {
     if (!port || port->index_bound_port < 0 || !node.inputs[i].valid()) continue;
     const auto of = static_cast<uint32_t>(port->index_bound_port);
     const int64_t axis = port->index_bound_axis >= 0 ? port->index_bound_axis : node.int_attribute("axis", 0);
-    if (of < node.inputs.size() && node.inputs[of].valid()) step.indices.push_back({i, of, static_cast<int32_t>(axis)});
+    if (of < node.inputs.size() && node.inputs[of].valid()) step.indices.edit().push_back({i, of, static_cast<int32_t>(axis)});
   }
 }
 
@@ -106,21 +106,21 @@ void lay_out_step(Draft& draft, NodeId id, PlanStep& step) {
   step.suspends = draft.suspends(id);
   step.updates_variable = updates_variable(draft.typed.net, node);
   step.collective = has_collectives(node);
-  step.nested = std::move(d.nested);
-  step.impossible = std::move(d.impossible);
+  if (!d.nested.empty()) step.nested = std::move(d.nested);
+  if (!d.impossible.empty()) step.impossible = std::move(d.impossible);
   if (!d.resources.empty()) step.resources = std::make_unique<const std::vector<ResourceSlot>>(std::move(d.resources));
-  for (const EpilogueOp& s : node.epilogue) {
-    step.fused.push_back(s.name);
-    step.fused_types.push_back(s.type);
-  }
+  if (!node.epilogue->empty()) step.fused.edit().reserve(node.epilogue->size());
+  for (const EpilogueOp& s : *node.epilogue) step.fused.edit().push_back({s.name, s.type});
   if (d.device != 0) lay_out_device_work(draft, id, step);
+  step.inputs.reserve(node.inputs.size());
+  step.outputs.reserve(node.outputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i)
     step.inputs.push_back({node.inputs[i], i < d.input_layouts.size() ? d.input_layouts[i] : heddle_layout{}});
   for (size_t i = 0; i < node.outputs.size(); ++i)
     step.outputs.push_back({node.outputs[i], i < d.output_layouts.size() ? d.output_layouts[i] : heddle_layout{}});
   lay_out_indices(node, step);
   step.state = std::move(d.made.state);
-  if (step.state) step.attributes = d.call->attributes();
+  if (step.state && node.schema->op->attribute_count > 0) step.attributes = d.call->attributes();
   if (step.late) step.call = std::move(d.call);
   step.reads_extents = d.reads_extents;
   draft.plan.has_late_steps = draft.plan.has_late_steps || step.late;
@@ -176,7 +176,7 @@ void lay_out_graph(Draft& draft) {
       graph.flags[i] = step_suspends;
     else if (draft.plan.steps[i].late && !draft.plan.steps[i].on_device)
       graph.flags[i] = step_resolves;
-    if (!draft.plan.steps[i].nested.empty() || (draft.plan.steps[i].late && draft.node(draft.order[i]).has_subnet()))
+    if (!draft.plan.steps[i].nested->empty() || (draft.plan.steps[i].late && draft.node(draft.order[i]).has_subnet()))
       graph.flags[i] |= step_hosts;
     any_finish = any_finish || finish_of(draft.plan, draft.plan.steps[i]);
     draft.plan.has_asynchronous_steps = draft.plan.has_asynchronous_steps || (graph.flags[i] & (step_async | step_suspends)) != 0;
@@ -188,7 +188,7 @@ void lay_out_graph(Draft& draft) {
 }
 
 bool devices_alone(const Plan& plan) {
-  const auto alone = [](const PlanStep& step) { return step.on_device && !step.late && step.nested.empty(); };
+  const auto alone = [](const PlanStep& step) { return step.on_device && !step.late && step.nested->empty(); };
   return !plan.devices.empty() && std::all_of(plan.steps.begin(), plan.steps.end(), alone);
 }
 
@@ -198,7 +198,7 @@ bool only_enqueues(const Plan& plan) {
     return step.on_device && !step.late &&
            (step.on_device->kind != DeviceWork::Kind::copy || step.on_device->copy_kind == HEDDLE_COPY_VALUE_TO_DEVICE ||
             step.on_device->copy_kind == HEDDLE_COPY_DEVICE_TO_DEVICE) &&
-           std::all_of(step.nested.begin(), step.nested.end(), [](const NestedPlan& n) { return n.plan->only_enqueues; });
+           std::all_of(step.nested->begin(), step.nested->end(), [](const NestedPlan& n) { return n.plan->only_enqueues; });
   };
   return plan.devices.size() == 1 && plan.devices[0].stream_classes.size() == 1 && plan.extent_slots == 0 && plan.variables.empty() &&
          !plan.has_variable_updates && std::all_of(plan.steps.begin(), plan.steps.end(), enqueued);

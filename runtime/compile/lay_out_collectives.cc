@@ -47,7 +47,7 @@ using Planned = std::map<const Net*, const Plan*>;
 Planned planned_in(const Plan& plan) {
   Planned planned;
   for (const PlanStep& step : plan.steps)
-    for (const NestedPlan& nested : step.nested) planned.emplace(nested.subnet.get(), nested.plan.get());
+    for (const NestedPlan& nested : *step.nested) planned.emplace(nested.subnet.get(), nested.plan.get());
   return planned;
 }
 
@@ -138,7 +138,7 @@ void lay_out_collectives(Draft& draft) {
     for (size_t i = 0; step.resources && i < step.resources->size(); ++i)
       if (const ResourceSlot& slot = (*step.resources)[i]; slot.of_communicator())
         add_need(plan, {slot.need, slot.need->key(), plan.place_of(step)});
-    for (const NestedPlan& nested : step.nested)
+    for (const NestedPlan& nested : *step.nested)
       for (const CommunicatorNeed& need : nested.plan->communicator_needs) add_need(plan, need);
   }
   // Ranks make the objects in one order, wherever their steps run.

@@ -104,7 +104,7 @@ Status Assignment::collect() {
         for (size_t k = 0; k < std::min<size_t>(node.inputs.size(), HEDDLE_FORMAT_PORTS); ++k) choice.inputs[k] = format.inputs[k];
         for (size_t k = 0; k < std::min<size_t>(node.outputs.size(), HEDDLE_FORMAT_PORTS); ++k) choice.outputs[k] = format.outputs[k];
         // A same-shape operand of an epilogue is read in the order in which the output is written.
-        for (const EpilogueOp& epilogue_op : node.epilogue)
+        for (const EpilogueOp& epilogue_op : *node.epilogue)
           if (epilogue_op.operand_input >= 0 && epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE)
             choice.inputs[static_cast<size_t>(epilogue_op.operand_input)] = choice.outputs[0];
         choices_[i].push_back(std::move(choice));

@@ -11,11 +11,14 @@
 
 #include "base/checked.h"
 #include "base/device_name.h"
+#include "base/rare.h"
 #include "base/text/limit_names.h"
+#include "base/text/shared_text.h"
 #include "device/communicator_turns.h"
 #include "device/device.h"
 #include "device/resources.h"
 #include "memory/offsets/offsets.h"
+#include "net/layout_order.h"
 #include "net/typed_net.h"
 #include "plugin/kernel_call.h"
 #include "plugin/kernel_instance.h"
@@ -48,7 +51,7 @@ struct MemoryPlace {
 struct PlanValue {
   std::string name;
   TensorType type;
-  heddle_layout layout = {};
+  DimensionOrder layout;
   MemoryPlace place;
   int32_t extent_slot = -1;  // index among the context's extents
 };
@@ -56,7 +59,7 @@ struct PlanValue {
 // A value as one step sees it: the same bytes may be read under another, equivalent layout.
 struct Operand {
   ValueId value;  // invalid: absent
-  heddle_layout layout = {};
+  DimensionOrder layout;
 };
 
 // A subnet that no run can run: its operators' inputs do not fit them, or no kernel runs them. Another subnet of its operator can, so the
@@ -116,9 +119,15 @@ struct IndexInput {
   int32_t axis = 0;  // of input `of`
 };
 
+// An operator that a step computes after its own.
+struct FusedOperator {
+  std::string name;
+  SharedText type;
+};
+
 struct PlanStep {
   std::string name;
-  std::string domain, type;
+  SharedText domain, type;
   const KernelEntry* kernel = nullptr;
   std::unique_ptr<KernelCall> call;                            // for a late step, which creates its kernel while running
   std::shared_ptr<const KernelCall::Attributes> attributes;    // attributes that `state` may point to
@@ -126,7 +135,7 @@ struct PlanStep {
   KernelState state;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
-  std::vector<IndexInput> indices;  // for an update
+  Rare<std::vector<IndexInput>> indices;  // for an update
   int64_t tiles = 1;
   int64_t scratch_bytes = 0;
   int64_t scratch_offset = 0;
@@ -145,11 +154,10 @@ struct PlanStep {
   bool updates_variable : 1 = false;
   bool collective : 1 = false;  // works with peers, or an operator of a subnet does
   bool suspends : 1 = false;    // gives its thread back while only asynchronous steps of its subnets are left
-  std::vector<NestedPlan> nested;
-  std::vector<ImpossibleSubnet> impossible;
-  std::vector<std::string> fused;  // names of the operators in its epilogue
-  std::vector<std::string> fused_types;
-  std::unique_ptr<DeviceWork> on_device;  // null: runs on the host
+  Rare<std::vector<NestedPlan>> nested;
+  Rare<std::vector<ImpossibleSubnet>> impossible;
+  Rare<std::vector<FusedOperator>> fused;  // the operators in its epilogue
+  std::unique_ptr<DeviceWork> on_device;   // null: runs on the host
 
   // True if it is known before the run to use a communicator.
   bool uses_communicator() const {
@@ -240,7 +248,7 @@ struct PlanCollective {
   std::string name;    // of the operator; "node/operator" in a net inside a node
   std::string device;  // where it runs
   std::string communicator;
-  std::string signature;           // its type, the dtypes and numbers of elements of its inputs, its attributes; what its kernel is, unless it is the host's
+  std::string signature;           // type, dtypes and element counts of the inputs, attributes; its kernel, unless that is the host's
   int64_t tensors = 0, bytes = 0;  // of its inputs
 };
 

@@ -242,17 +242,17 @@ bool Preparer::takes_over(NodeId id, const KernelEntry& next) const {
   };
   if (!plain(d.input_layouts) || !plain(d.output_layouts)) {
     const auto formats = d.call->formats(next);
-    const size_t own = node.epilogue.empty() ? node.inputs.size() : node.schema->op->input_count;
+    const size_t own = node.epilogue->empty() ? node.inputs.size() : node.schema->op->input_count;
     if (!formats.ok() || std::none_of(formats->begin(), formats->end(), [&](const heddle_format& f) {
           return same(d.input_layouts, f.inputs, std::min(own, node.inputs.size())) &&
                  same(d.output_layouts, f.outputs, node.outputs.size());
         }))
       return false;
   }
-  if (node.epilogue.empty()) return true;
+  if (node.epilogue->empty()) return true;
   Node before = node;
-  const EpilogueOp last = before.epilogue.back();
-  before.epilogue.pop_back();
+  const EpilogueOp last = before.epilogue->back();
+  before.epilogue.edit().pop_back();
   const TensorType* operand = nullptr;
   if (last.operand_input >= 0) {
     operand = &draft_.typed.type(node.inputs[static_cast<size_t>(last.operand_input)]);
@@ -341,7 +341,7 @@ double operations_of(const Plan& plan) {
   double sum = 0;
   for (const PlanStep& step : plan.steps) {
     sum += step.flops.value_or(0);
-    for (const NestedPlan& nested : step.nested) sum += operations_of(*nested.plan);
+    for (const NestedPlan& nested : *step.nested) sum += operations_of(*nested.plan);
   }
   return sum;
 }

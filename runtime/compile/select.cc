@@ -46,7 +46,7 @@ bool reads_extents(const Draft& draft, const Node& node, const KernelEntry& kern
 
 // True for a reshape-like operator that runs nothing, because its output may simply be its input's bytes.
 bool is_view(const Draft& draft, const Node& node) {
-  if (!node.schema->has_trait(HEDDLE_TRAIT_VIEW) || !node.epilogue.empty() || !node.inputs[0].valid() || !node.outputs[0].valid())
+  if (!node.schema->has_trait(HEDDLE_TRAIT_VIEW) || !node.epilogue->empty() || !node.inputs[0].valid() || !node.outputs[0].valid())
     return false;
   for (size_t i = 1; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid()) return false;

@@ -87,7 +87,7 @@ int Builder::in_place_operand(NodeId id, ValueId output, const heddle_layout& la
   const Node& node = net_[id];
   const NodeDraft& d = draft_.nodes[id.index];
   if (!d.kernel || !(d.kernel->kernel->flags & HEDDLE_KERNEL_EPILOGUE_IN_PLACE)) return -1;
-  for (const EpilogueOp& epilogue_op : node.epilogue)
+  for (const EpilogueOp& epilogue_op : *node.epilogue)
     if (epilogue_op.operand_kind == HEDDLE_OPERAND_SAME_SHAPE &&
         may_take(node, static_cast<size_t>(epilogue_op.operand_input), output, layout))
       return epilogue_op.operand_input;
@@ -99,7 +99,7 @@ int Builder::in_place_input(NodeId id, size_t output) const {
   const int alias = node.schema->alias_input(output);
   if (!draft_.options.share_memory) return -1;
   const heddle_layout& layout = draft_.layouts[node.outputs[output].index];
-  if (!node.epilogue.empty()) return output == 0 ? in_place_operand(id, node.outputs[output], layout) : -1;
+  if (!node.epilogue->empty()) return output == 0 ? in_place_operand(id, node.outputs[output], layout) : -1;
   if (alias == -1) return -1;
   const auto taken = [&](size_t input) {  // by an earlier output
     const auto same = [&](ValueId other) {

@@ -41,7 +41,7 @@ void ValueViews::add(uint32_t value, const heddle_tensor& view) {
 uint32_t ValueViews::view_of(const Operand& operand) {
   const uint32_t own = operand.value.index;
   heddle_tensor view = views_[own];
-  if (std::memcmp(&view.layout, &operand.layout, sizeof(heddle_layout)) == 0) return own;
+  if (plan_.values[own].layout == operand.layout) return own;
   view.layout = operand.layout;
   add(own, view);
   others_.push_back(own);

@@ -419,7 +419,7 @@ Result<std::vector<TensorType>> inferred_types(TypedNet& net, NodeId id, Evaluat
   Node& node = net.net[id];
   // Operands of fused operators follow the operator's own inputs and have no part in its types.
   const std::vector<ValueId> inputs = node.inputs;
-  for (const EpilogueOp& epilogue_op : node.epilogue)
+  for (const EpilogueOp& epilogue_op : *node.epilogue)
     if (epilogue_op.operand_input >= 0) node.inputs.resize(std::min(node.inputs.size(), static_cast<size_t>(epilogue_op.operand_input)));
   std::vector<TensorType> types;
   for (const ValueId v : node.outputs) types.push_back(v.valid() ? net.type(v) : TensorType());

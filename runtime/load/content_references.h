@@ -11,7 +11,7 @@ using ContentReferences = std::function<const WeightReference*(const Content&)>;
 
 // Keeps references as they were loaded.
 inline const WeightReference* references_as_loaded(const Content& content) {
-  return content.reference.file.empty() ? nullptr : &content.reference;
+  return content.reference->file.empty() ? nullptr : &*content.reference;
 }
 
 }  // namespace heddle

@@ -9,7 +9,7 @@ bool same_content(const Content& a, const Content& b) {
   if (a.blob && b.blob)
     return a.blob == b.blob ||
            (a.blob->bytes == b.blob->bytes && std::memcmp(a.blob->data, b.blob->data, static_cast<size_t>(a.blob->bytes)) == 0);
-  return !a.blob && !b.blob && a.reference.file == b.reference.file && a.reference.tensor == b.reference.tensor;
+  return !a.blob && !b.blob && a.reference->file == b.reference->file && a.reference->tensor == b.reference->tensor;
 }
 
 }  // namespace
@@ -21,8 +21,7 @@ void EarlierVariables::add(const Net& net) {
 bool EarlierVariables::have(const Variable& variable) const {
   const auto found = by_name_.find(variable.name);
   return found != by_name_.end() && found->second->type == variable.type && found->second->initializer == variable.initializer &&
-         found->second->replica_of == variable.replica_of &&
-         same_content(found->second->initial, variable.initial);
+         found->second->replica_of == variable.replica_of && same_content(found->second->initial, variable.initial);
 }
 
 void EarlierVariables::complete(Net& net) const {

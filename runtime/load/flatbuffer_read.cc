@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text/text.h"
 #include "load/earlier_variables.h"
@@ -60,8 +61,9 @@ class Decoder {
     if (depth > limits_.subnet_depth) return stop(&Limits::subnet_depth, "subnets nest too deep");
     nodes_ += length(in.nodes());
     if (nodes_ > limits_.nodes) return stop(&Limits::nodes, "the net has too many operators");
-    std::vector<std::string> symbols;
-    if (in.symbols() != nullptr) strings(*in.symbols(), *net, &symbols);
+    std::vector<std::string> symbol_names;
+    if (in.symbols() != nullptr) strings(*in.symbols(), *net, &symbol_names);
+    const std::vector<SharedText> symbols(symbol_names.begin(), symbol_names.end());
     decode_values(in, symbols, net);
     decode_variables(in, symbols, net);
     if (in.nodes() != nullptr) {
@@ -106,6 +108,16 @@ class Decoder {
     stopped_ = stopped_ || !is_aligned;
     return is_aligned;
   }
+  // Equal texts of a net share one.
+  SharedText shared(const flatbuffers::String* in) {
+    if (in == nullptr || !spend(in->size())) return {};
+    const std::string_view wanted(in->data(), in->size());
+    const auto at = texts_.find(wanted);
+    if (at != texts_.end()) return at->second;
+    const SharedText made(wanted);
+    texts_.emplace(made.text(), made);
+    return made;
+  }
   template <class T>
   void list(const flatbuffers::Vector<T>* in, std::vector<T>* out) {
     if (in != nullptr && straight(aligned(in)) && spend(in->size() * sizeof(T))) out->assign(in->begin(), in->end());
@@ -134,7 +146,7 @@ class Decoder {
     return false;
   }
 
-  void type(const file::Type& in, const std::vector<std::string>& symbols, const Net& net, DeclaredType* out) {
+  void type(const file::Type& in, const std::vector<SharedText>& symbols, const Net& net, DeclaredType* out) {
     out->dtype = static_cast<DType>(in.dtype());
     out->ranked = in.ranked();
     if (in.dims() == nullptr || !straight(aligned(in.dims())) || !spend(in.dims()->size() * sizeof(Dim))) return;
@@ -156,17 +168,19 @@ class Decoder {
   }
   // Bytes of the wrong number stay as they are: the structure check names them.
   void content(const file::Content& in, const DeclaredType& declared, Content* out) {
-    text(in.file(), &out->reference.file);
-    text(in.tensor(), &out->reference.tensor);
-    out->reference.checksum = in.checksum();
-    out->reference.identity = {in.identity_high(), in.identity_low()};
+    WeightReference reference;
+    text(in.file(), &reference.file);
+    text(in.tensor(), &reference.tensor);
+    reference.checksum = in.checksum();
+    reference.identity = {in.identity_high(), in.identity_low()};
+    if (reference != WeightReference()) out->reference = std::move(reference);
     if (in.data() == nullptr || !spend(in.data()->size())) return;
     Shape shape;
     for (const Dim& dim : declared.dims) shape.push_back(dim.value);
     out->blob = literal_blob(declared.dtype, shape, bytes_of(in.data()));
   }
 
-  void decode_values(const file::Net& in, const std::vector<std::string>& symbols, Net* net) {
+  void decode_values(const file::Net& in, const std::vector<SharedText>& symbols, Net* net) {
     if (in.values() == nullptr || !spend(in.values()->size() * sizeof(Value))) return;
     net->values.reserve(in.values()->size());
     for (const file::Value* value : *in.values()) {
@@ -196,7 +210,7 @@ class Decoder {
       if (stopped_) return;
     }
   }
-  void decode_variables(const file::Net& in, const std::vector<std::string>& symbols, Net* net) {
+  void decode_variables(const file::Net& in, const std::vector<SharedText>& symbols, Net* net) {
     if (in.variables() == nullptr || !spend(in.variables()->size() * sizeof(Variable))) return;
     net->variables.reserve(in.variables()->size());
     for (const file::Variable* variable : *in.variables()) {
@@ -215,10 +229,10 @@ class Decoder {
     if (!spend(sizeof(Node))) return;
     Node& made = net->nodes.emplace_back();
     text(in.name(), &made.name);
-    text(in.domain(), &made.domain);
-    text(in.type(), &made.type);
+    made.domain = shared(in.domain());
+    made.type = shared(in.type());
     made.version = in.version();
-    text(in.device(), &made.device);
+    made.device = shared(in.device());
     ids(in.inputs(), &made.inputs);
     ids(in.outputs(), &made.outputs);
     ids(in.control(), &made.control);
@@ -308,6 +322,7 @@ class Decoder {
 
   const Limits& limits_;
   int64_t budget_;
+  std::map<std::string_view, SharedText> texts_;
   int64_t nodes_ = 0;
   EarlierVariables earlier_;
   bool stopped_ = false;

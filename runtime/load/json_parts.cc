@@ -170,7 +170,7 @@ Status read_content(const JsonFields& fields, const DeclaredType& type, Content*
   const std::optional<JsonValue> data = fields.get("data");
   const std::optional<JsonValue> weights = fields.get("weights");
   if (data && weights) return Status(Code::syntax, "\"data\" and \"weights\" exclude each other", "give one of them");
-  if (weights) return read_weights(*weights, &content->reference);
+  if (weights) return read_weights(*weights, &content->reference.edit());
   if (!data) return {};
   // The shape comes from the dims alone: data of another count is an error, never a guess.
   HEDDLE_TRY(const Shape shape, fixed_shape(type));

@@ -73,16 +73,16 @@ class WeightsPlan {
     return {};
   }
   bool is_new(const Content& content) const {
-    return content.reference.file.empty() && content.blob != nullptr && content.blob->bytes > options_.inline_bytes;
+    return content.reference->file.empty() && content.blob != nullptr && content.blob->bytes > options_.inline_bytes;
   }
   bool kept(const Content& content) const {
-    if (!options_.keep_references || content.reference.file.empty()) return false;
-    return !rewrites_ || std::filesystem::path(content.reference.file).lexically_normal() != file_;
+    if (!options_.keep_references || content.reference->file.empty()) return false;
+    return !rewrites_ || std::filesystem::path(content.reference->file).lexically_normal() != file_;
   }
   Status place(const Net& net, const Content& content, const std::string& name) {
     std::optional<WeightReference>& placed = placed_[&content];
     if (kept(content)) {
-      placed = content.reference;
+      placed = *content.reference;
       return {};
     }
     if (content.blob == nullptr)

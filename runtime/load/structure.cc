@@ -162,7 +162,7 @@ class StructureCheck {
       fail(Code::file_corrupt, fmt::format("value {} is no variable but has a version", name_of(id)));
     if (value.kind == Value::Kind::constant)
       add_about(check_content(value.content, value.type, limits_), "constant", value.name);
-    else if (value.content.blob != nullptr || !value.content.reference.file.empty())
+    else if (value.content.blob != nullptr || !value.content.reference->file.empty())
       fail(Code::file_corrupt, fmt::format("value {} is no constant but has content", name_of(id)));
     if (value.kind == Value::Kind::input || value.kind == Value::Kind::node_output)
       add_about(check_type(value.type, limits_), "value", value.name);
@@ -242,7 +242,7 @@ class StructureCheck {
     add(check_text(node.domain, "the domain of an operator", limits_), &node);
     add(check_text(node.device, "the device of an operator", limits_), &node);
     if (node.version < 0) fail(Code::file_corrupt, fmt::format("it asks for version {}", node.version), {}, &node);
-    if (!node.epilogue.empty())
+    if (!node.epilogue->empty())
       fail(Code::unsupported, "it has a fused epilogue, which files do not hold", "save the net before it is fused", &node);
     for (size_t i = 0; i < node.inputs.size(); ++i) check_input(id, node, i);
     for (const NodeId before : node.control) {

@@ -94,7 +94,7 @@ Status check_content(const Content& content, const DeclaredType& type, const Lim
   const bool fixed = type.ranked && type.dtype != DType::none &&
                      std::all_of(type.dims.begin(), type.dims.end(), [](const Dim& d) { return d.kind == Dim::Kind::constant; });
   if (!fixed) return Status(Code::shape_mismatch, "a constant or variable needs a dtype and constant dims");
-  const WeightReference& reference = content.reference;
+  const WeightReference& reference = *content.reference;
   if (reference.file.empty() != reference.tensor.empty())
     return Status(Code::file_corrupt, "a reference to a weights file needs both the file and the tensor");
   HEDDLE_CHECK(check_text(reference.file, "a weights file", limits));

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/rare.h"
+#include "base/text/shared_text.h"
 #include "heddle/tensor.h"
 
 namespace heddle {
@@ -32,9 +34,9 @@ struct Dim {
   };
   Kind kind = Kind::dynamic;
   int64_t value = -1;
-  std::string symbol;
+  SharedText symbol;
   static Dim of(int64_t n) { return {Kind::constant, n, {}}; }
-  static Dim named(std::string name) { return {Kind::symbol, -1, std::move(name)}; }
+  static Dim named(SharedText name) { return {Kind::symbol, -1, std::move(name)}; }
   static Dim at_most(int64_t n) { return {Kind::bounded, n, {}}; }
   friend bool operator==(const Dim&, const Dim&) = default;
 };
@@ -85,9 +87,9 @@ struct WeightReference {
 // Content of a constant or the initial content of a variable: loaded bytes, and where they come from.
 struct Content {
   std::shared_ptr<const Blob> blob;  // null until weights are attached
-  WeightReference reference;
+  Rare<WeightReference> reference;
   // Whether there are bytes, or a reference to a file.
-  bool any() const { return blob || !reference.file.empty(); }
+  bool any() const { return blob || !reference->file.empty(); }
 };
 
 using AttributeVariant = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
@@ -132,20 +134,21 @@ struct EpilogueOp {
   std::string expression;
   int32_t operand_input = -1;  // among the node's inputs
   int32_t operand_kind = 0;    // HEDDLE_OPERAND_*
-  std::string name, type;      // of the operator that was fused, for plans and profiles
+  std::string name;            // of the operator that was fused, for plans and profiles
+  SharedText type;             // likewise
 };
 
 struct Node {
   std::string name;
-  std::string domain;  // "" is ONNX's
-  std::string type;
+  SharedText domain;  // "" is ONNX's
+  SharedText type;
   int32_t version = 0;           // requested; 0: the newest known
-  std::string device;            // as in the file: kind[:index], perhaps with "|cpu" (base/device_name.h); empty: the default one
+  SharedText device;             // as in the file: kind[:index], perhaps with "|cpu" (base/device_name.h); empty: the default one
   std::vector<ValueId> inputs;   // invalid ids: absent optional inputs
   std::vector<ValueId> outputs;  // invalid ids: not wanted
   std::vector<Attribute> attributes;
   std::vector<NodeId> control;             // these run before this one
-  std::vector<EpilogueOp> epilogue;        // set by fusion; never in files
+  Rare<std::vector<EpilogueOp>> epilogue;  // set by fusion; never in files
   DeviceId placed = host_device;           // where it runs, among TypedNet::devices; given by placement
   uint32_t random_stream = 0;              // constant id of its random stream, assigned when the net is built; kept by transforms
   const OperatorSchema* schema = nullptr;  // set by resolve; kept alive by Net::keep_alive

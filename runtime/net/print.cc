@@ -24,8 +24,8 @@ std::string content_text(const Blob& blob) {
 
 std::string content_text(const Content& content) {
   if (content.blob) return content_text(*content.blob);
-  if (content.reference.file.empty()) return "nothing";
-  return fmt::format("{} of {}", quoted(content.reference.tensor), quoted(content.reference.file));
+  if (content.reference->file.empty()) return "nothing";
+  return fmt::format("{} of {}", quoted(content.reference->tensor), quoted(content.reference->file));
 }
 
 std::string dim_text(const Dim& dim) {
@@ -118,8 +118,7 @@ class NetPrinter {
     if (input != net_.inputs.end())  // in a subnet: a value of the net around it
       line(fmt::format("variable {}: input {}{}", word(v.name), input - net_.inputs.begin(), last));
     else
-      line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type),
-                       first_content(v), v.trainable ? " trainable" : "",
+      line(fmt::format("variable {}: {} = {}{}{}", word(v.name), type_text(v.type), first_content(v), v.trainable ? " trainable" : "",
                        last));
   }
 
@@ -177,7 +176,7 @@ class NetPrinter {
   }
 
   void node(const Node& n) {
-    const std::string type = n.domain.empty() ? n.type : n.domain + "::" + n.type;
+    const std::string type = n.domain.empty() ? n.type.text() : fmt::format("{}::{}", n.domain, n.type);
     const std::string version = n.version > 0 ? fmt::format("/{}", n.version) : "";
     std::string text = fmt::format("{} = {}{}({})", values(n.outputs, true), word(type), version, values(n.inputs, false));
     for (const Attribute& a : n.attributes) text += fmt::format(" {}={}", word(a.name), attribute(a.value));
@@ -187,7 +186,7 @@ class NetPrinter {
       for (const NodeId id : n.control) names.push_back(id.valid() && id.index < net_.nodes.size() ? net_[id].name : "nothing");
       text += fmt::format(" after({})", words(names, ", "));
     }
-    for (const EpilogueOp& epilogue_op : n.epilogue) {
+    for (const EpilogueOp& epilogue_op : *n.epilogue) {
       text += fmt::format(" then {}({})", word(epilogue_op.type), epilogue_op.expression);
       const auto operand = static_cast<size_t>(epilogue_op.operand_input);
       if (epilogue_op.operand_input >= 0 && operand < n.inputs.size())

@@ -107,7 +107,7 @@ const KernelEntry* OneCall::select() {
   }
   for (const TensorType& type : output_types) node.outputs.push_back(add(type));
   for (const OperatorCall::EpilogueOp& s : call.epilogue_ops) {
-    EpilogueOp& epilogue_op = node.epilogue.emplace_back();
+    EpilogueOp& epilogue_op = node.epilogue.edit().emplace_back();
     epilogue_op.expression = s.expression;
     epilogue_op.operand_input = s.operand_input;
     epilogue_op.operand_kind = s.operand_kind;

@@ -11,7 +11,7 @@ namespace heddle {
 
 struct AttributeTable::Storage {
   heddle_attribute abi = {};
-  heddle_tensor tensor = {};
+  std::unique_ptr<heddle_tensor> tensor;
   std::vector<const char*> strings;
 };
 
@@ -67,9 +67,9 @@ const heddle_attribute* AttributeTable::add(const Attribute& attribute) {
     }
     case HEDDLE_ATTRIBUTE_TENSOR: {
       const Blob& blob = *std::get<std::shared_ptr<const Blob>>(attribute.value);
-      storage->tensor = tensor_view(blob.dtype, blob.shape, const_cast<std::byte*>(blob.data));
-      storage->tensor.flags = HEDDLE_TENSOR_CONSTANT;
-      a.tensor = &storage->tensor;
+      storage->tensor = std::make_unique<heddle_tensor>(tensor_view(blob.dtype, blob.shape, const_cast<std::byte*>(blob.data)));
+      storage->tensor->flags = HEDDLE_TENSOR_CONSTANT;
+      a.tensor = storage->tensor.get();
       break;
     }
     default:

@@ -21,7 +21,7 @@ KernelCall::KernelCall(const TypedNet& net, const Node& node, std::string device
       name_(node.name),
       device_(std::move(device)),
       attributes_(std::make_shared<const Attributes>(node)),
-      epilogue_ops_(node.epilogue) {
+      epilogue_ops_(*node.epilogue) {
   const auto add = [&](ValueId id, std::vector<DType>& dtypes, std::vector<char>& present) {
     present.push_back(id.valid() ? 1 : 0);
     dtypes.push_back(id.valid() ? net.type(id).dtype : DType::none);

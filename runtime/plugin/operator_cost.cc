@@ -31,7 +31,7 @@ class FewOf {
 // Operands of an epilogue follow the operator's own inputs.
 size_t own_inputs(const Node& node) {
   size_t own = node.inputs.size();
-  for (const EpilogueOp& s : node.epilogue)
+  for (const EpilogueOp& s : *node.epilogue)
     if (s.operand_input >= 0) own = std::min(own, static_cast<size_t>(s.operand_input));
   return own;
 }
@@ -115,7 +115,7 @@ Result<OperatorCost> operator_cost(const TypedNet& net, const Node& node, const 
     result.flops = elements * schema.pointwise_operations;
   }
   if (result.flops)
-    for (const EpilogueOp& epilogue_op : node.epilogue) *result.flops += elements * static_cast<double>(operations(epilogue_op));
+    for (const EpilogueOp& epilogue_op : *node.epilogue) *result.flops += elements * static_cast<double>(operations(epilogue_op));
   return result;
 }
 

@@ -76,8 +76,10 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   info.tiles = step.tiles;
   info.bytes = step.bytes;
   info.flops = step.flops;
-  info.fused = step.fused;
-  info.fused_types = step.fused_types;
+  for (const FusedOperator& fused : *step.fused) {
+    info.fused.push_back(fused.name);
+    info.fused_types.push_back(fused.type);
+  }
   info.late = step.late;
   info.tail = i >= plan.graph.tail_begin;
   const OperatorSchema* schema = plan.registry->find_operator(step.domain, step.type);
@@ -92,7 +94,7 @@ PlanInfo::Step step_info(const Plan& plan, size_t i) {
   info.outputs = operands(step.outputs);
   for (uint32_t e = plan.graph.successor_begin[i]; e < plan.graph.successor_begin[i + 1]; ++e)
     info.successors.push_back(plan.graph.successors[e]);
-  for (const NestedPlan& nested : step.nested) info.subnets.push_back(describe(*nested.plan, {}, 0));
+  for (const NestedPlan& nested : *step.nested) info.subnets.push_back(describe(*nested.plan, {}, 0));
   return info;
 }
 

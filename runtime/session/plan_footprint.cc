@@ -21,7 +21,7 @@ int64_t footprint(const Plan& plan, const Contents& of_net) {
     if (pack) bytes += pack->bytes / std::max<int64_t>(pack.use_count(), 1);
   for (const PlanDevice& device : plan.devices) bytes += device.memory.persistent_bytes;
   for (const PlanStep& step : plan.steps)
-    for (const NestedPlan& nested : step.nested) bytes += footprint(*nested.plan, of_net);
+    for (const NestedPlan& nested : *step.nested) bytes += footprint(*nested.plan, of_net);
   return bytes;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 bool may_fold(const Node& node) {
   constexpr uint32_t never = HEDDLE_TRAIT_IMPURE | HEDDLE_TRAIT_RANDOM | HEDDLE_TRAIT_COLLECTIVE;
-  return (node.schema->op->traits & never) == 0 && !node.schema->updates_variable() && node.epilogue.empty();
+  return (node.schema->op->traits & never) == 0 && !node.schema->updates_variable() && node.epilogue->empty();
 }
 
 // True unless folding would trade a small operator for a big constant.

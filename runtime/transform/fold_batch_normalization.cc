@@ -12,7 +12,7 @@ namespace heddle {
 namespace {
 
 bool is(const Node& node, const char* type) {
-  return node.domain.empty() && node.type == type && node.epilogue.empty();
+  return node.domain.empty() && node.type == type && node.epilogue->empty();
 }
 
 const float* floats(const Editor& editor, ValueId id) {

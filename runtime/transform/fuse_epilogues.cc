@@ -31,7 +31,7 @@ int32_t operand_kind(const Shape& operand, const Shape& output) {
 bool epilogue_op_of(const Editor& editor, const Node& node, const Node& reader, EpilogueOp& epilogue_op, ValueId& operand) {
   const ValueId produced = node.outputs[0];
   const TypedNet& net = editor.net();
-  if (reader.outputs.size() != 1 || !reader.epilogue.empty() || reader.placed != node.placed) return false;
+  if (reader.outputs.size() != 1 || !reader.epilogue->empty() || reader.placed != node.placed) return false;
   const TensorType& type = net.type(produced);
   const TensorType& result = net.type(reader.outputs[0]);
   if (!is_fused(type.dtype) || result.dtype != type.dtype || type.late() || type.shape != result.shape) return false;
@@ -109,7 +109,7 @@ Result<TypedNet> fuse_epilogues(TypedNet net) {
       std::vector<ValueId> inputs = node.inputs;
       if (operand.valid()) inputs.push_back(operand);
       editor.set_inputs(id, std::move(inputs));
-      editor.mutable_node(id).epilogue.push_back(std::move(epilogue_op));
+      editor.mutable_node(id).epilogue.edit().push_back(std::move(epilogue_op));
       editor.take_over_output(id, reader);
     }
   }

@@ -92,6 +92,7 @@ class PointwiseFusion {
 
   Editor& editor_;
   const OperatorSchema& pointwise_;
+  const SharedText domain_ = "heddle", type_ = "Pointwise";
   const bool joins_;
   std::vector<FusedExpression> found_;  // by node; not fusible: must not be absorbed
 };
@@ -167,7 +168,7 @@ FusedExpression PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) co
   const Node& node = editor_.node(id);
   const TensorType& type = editor_.net().type(node.outputs[0]);
   Program own;
-  if (!is_fused(type.dtype) || type.late() || !node.epilogue.empty() || !program_of(node, own) || !one_dtype(editor_.net(), node))
+  if (!is_fused(type.dtype) || type.late() || !node.epilogue->empty() || !program_of(node, own) || !one_dtype(editor_.net(), node))
     return {};
   Program with_literals = own;
   std::vector<char> literal;
@@ -197,8 +198,8 @@ FusedExpression PointwiseFusion::grown(NodeId id, std::vector<NodeId>& taken) co
 
 void PointwiseFusion::make_pointwise(NodeId id, const FusedExpression& fused) {
   Node& target = editor_.mutable_node(id);
-  target.domain = "heddle";
-  target.type = "Pointwise";
+  target.domain = domain_;
+  target.type = type_;
   target.version = pointwise_.version;
   target.schema = &pointwise_;
   target.attributes = {{"program", expression::print(fused.program)}};

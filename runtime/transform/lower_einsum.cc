@@ -19,7 +19,7 @@ namespace {
 
 bool is_einsum(const Node& node) {
   const bool is_whole = !node.inputs.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [](ValueId id) { return id.valid(); });
-  return node.domain.empty() && node.type == "Einsum" && node.epilogue.empty() && is_whole;
+  return node.domain.empty() && node.type == "Einsum" && node.epilogue->empty() && is_whole;
 }
 
 bool is_narrow(DType dtype) {

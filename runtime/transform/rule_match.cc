@@ -97,7 +97,7 @@ bool Search::bind(ValueId pattern_id, ValueId id, Partial& partial, NodeId* boun
 bool Search::bind(NodeId pattern_id, NodeId id, Partial& partial) const {
   const Node& wanted = rule_.pattern[pattern_id];
   const Node& found = editor_.node(id);
-  if (editor_.dead(id) || found.schema != wanted.schema || found.inputs.size() != wanted.inputs.size() || !found.epilogue.empty())
+  if (editor_.dead(id) || found.schema != wanted.schema || found.inputs.size() != wanted.inputs.size() || !found.epilogue->empty())
     return false;
   for (const Attribute& stated : rule_.stated[pattern_id.index]) {
     const AttributeValue* value = found.find(stated.name);

@@ -74,7 +74,7 @@ class Attacher {
     attach_net(*filled);
     *subnet = std::move(filled);
   }
-  static bool lacks(const Content& content) { return content.blob == nullptr && !content.reference.file.empty(); }
+  static bool lacks(const Content& content) { return content.blob == nullptr && !content.reference->file.empty(); }
   static bool lacks_weights(const Net& net) {
     for (const Value& value : net.values)
       if (lacks(value.content)) return true;
@@ -91,17 +91,17 @@ class Attacher {
 
   void attach(Content& content, const Place& place) {
     if (!lacks(content)) return;
-    const Result<Safetensors>* found = &open(content.reference.file);
-    Status status = found->ok() ? check_identity(content.reference, **found) : Status(found->status());
-    if (!status.ok() && content.reference.identity.known())
-      if (const Result<Safetensors>& staged = open(staged_file(content.reference));
-          staged.ok() && staged->identity() == content.reference.identity) {
+    const Result<Safetensors>* found = &open(content.reference->file);
+    Status status = found->ok() ? check_identity(*content.reference, **found) : Status(found->status());
+    if (!status.ok() && content.reference->identity.known())
+      if (const Result<Safetensors>& staged = open(staged_file(*content.reference));
+          staged.ok() && staged->identity() == content.reference->identity) {
         found = &staged;
         status = {};
       }
     const Result<Safetensors>& file = *found;
     if (!status.ok()) {
-      UnusableFile& unusable = unusable_[content.reference.file];
+      UnusableFile& unusable = unusable_[content.reference->file];
       if (++unusable.count == 1) unusable.status = std::move(status).in_net(place.net.name);
       if (unusable.first.size() < 3) unusable.first.push_back(fmt::format("{} {}", place.kind, quoted(place.name)));
       return;
@@ -139,7 +139,7 @@ class Attacher {
                   "use the weights that were written with this net");
   }
   Status fill(Content& content, const Place& place, const Safetensors& file) {
-    const WeightReference& reference = content.reference;
+    const WeightReference& reference = *content.reference;
     const std::string where = fmt::format("tensor {} of {}", quoted(reference.tensor), quoted(reference.file));
     const TensorEntry* entry = file.find(reference.tensor);
     if (entry == nullptr) return Status(Code::weights_missing, fmt::format("{} does not exist", where), "keep net and weights together");

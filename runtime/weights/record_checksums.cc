@@ -27,8 +27,9 @@ class Recorder {
   }
 
  private:
-  Status record(WeightReference& reference) {
-    if (reference.file.empty() || reference.checksum != 0) return {};
+  Status record(Rare<WeightReference>& recorded) {
+    if (recorded->file.empty() || recorded->checksum != 0) return {};
+    WeightReference& reference = recorded.edit();
     auto at = files_.find(reference.file);
     if (at == files_.end()) at = files_.emplace(reference.file, Safetensors::open(folder_, reference.file, limits_)).first;
     if (!at->second.ok()) return {};

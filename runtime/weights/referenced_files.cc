@@ -7,7 +7,7 @@ namespace {
 
 void add_files(const Net& net, std::set<std::string>& files) {
   const auto add = [&](const Content& content) {
-    if (!content.reference.file.empty()) files.insert(content.reference.file);
+    if (!content.reference->file.empty()) files.insert(content.reference->file);
   };
   for (const Value& value : net.values) add(value.content);
   for (const Variable& variable : net.variables) add(variable.initial);

@@ -62,7 +62,7 @@ void check_job(const Job& job, const std::string& name, size_t* runs) {
     if (!step.on_device || step.on_device->kind == DeviceWork::Kind::fence || step.on_device->kind == DeviceWork::Kind::kernel) continue;
     const bool copies = step.on_device->kind == DeviceWork::Kind::copy;
     for (const std::string kind : {"enqueue", copies ? "copy" : "late"}) {
-      SCOPED_TRACE(kind + " at " + std::to_string(i) + ", \"" + step.name + "\" (" + step.type + ")");
+      SCOPED_TRACE(kind + " at " + std::to_string(i) + ", \"" + step.name + "\" (" + step.type.text() + ")");
       const SimSetting fault("FAULTS", kind + "@" + std::to_string(i));
       Training training(job);
       const Status status = training.context->run();

@@ -109,7 +109,7 @@ void check_step(const Crew& crew, const Job& job, uint32_t step, const std::map<
   TrainingRank &whole = ranks.first, &faulty = ranks.second;
   PlanStep& at = faulty.plan().steps[step];
   const bool tail = step >= faulty.plan().graph.tail_begin;
-  SCOPED_TRACE(std::to_string(step) + ", \"" + at.name + "\" (" + at.type + ")");
+  SCOPED_TRACE(std::to_string(step) + ", \"" + at.name + "\" (" + at.type.text() + ")");
   Injection in(at, [](const heddle_run_context& context, const std::function<heddle_status()>&) { return Injection::fail(context); });
   faulty.prepare();
   in.arm();

@@ -27,7 +27,7 @@ TEST(DeclaredSubnets, ABranchThatIsNotTakenIsNotCompiled) {
     ASSERT_NE(plan, nullptr);
     ASSERT_EQ(plan->steps.size(), 1u);
     std::vector<std::string> names;
-    for (const NestedPlan& nested : plan->steps[0].nested) names.push_back(nested.subnet->name);
+    for (const NestedPlan& nested : *plan->steps[0].nested) names.push_back(nested.subnet->name);
     EXPECT_EQ(names, known ? std::vector<std::string>{"taken"} : (std::vector<std::string>{"taken", "other"}));
   }
 }
@@ -52,8 +52,8 @@ TEST(DeclaredSubnets, UpdatesInThemAreJudged) {
   ASSERT_NE(right, nullptr);
   EXPECT_TRUE(compiling::check(*right).ok()) << compiling::check(*right).text();
   EXPECT_TRUE(right->has_variable_updates);
-  ASSERT_FALSE(right->steps[0].nested.empty());
-  const Plan& inner = *right->steps[0].nested[0].plan;
+  ASSERT_FALSE(right->steps[0].nested->empty());
+  const Plan& inner = *right->steps[0].nested->at(0).plan;
   const auto judged = [&](const std::function<void(Spoiled&)>& spoil) {
     Spoiled spoiled{copy_of(inner)};
     spoil(spoiled);

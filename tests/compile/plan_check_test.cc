@@ -241,10 +241,10 @@ TEST(PlanCheck, RejectsWrongSubnets) {
   ASSERT_NE(right, nullptr);
   Spoiled s{copy_of(*right)};
   ASSERT_TRUE(check(s.plan).ok()) << check(s.plan).text();
-  ASSERT_FALSE(s.step("loop").nested.empty());
-  Spoiled inner{copy_of(*s.step("loop").nested[0].plan)};
+  ASSERT_FALSE(s.step("loop").nested->empty());
+  Spoiled inner{copy_of(*s.step("loop").nested->at(0).plan)};
   inner.move("cube", "soft");
-  s.step("loop").nested[0].plan = std::make_shared<const Plan>(std::move(inner.plan));
+  s.step("loop").nested.edit()[0].plan = std::make_shared<const Plan>(std::move(inner.plan));
   const std::string text = check(s.plan).text();
   EXPECT_NE(text.find("in a subnet of step \"loop\""), std::string::npos) << text;
   // The subnet's memory counts as its step's scratch.

@@ -186,7 +186,7 @@ std::vector<std::vector<char>> all_variables(const Session& session) {
 
 const Node* reader_of_rows(const Net& net) {
   for (const Node& node : net.nodes)
-    if (node.type.find("UpdateRows") != std::string::npos) return &node;
+    if (node.type.text().find("UpdateRows") != std::string::npos) return &node;
   return nullptr;
 }
 

@@ -187,7 +187,7 @@ inline Net mixed_net(const std::string& device = device_name(0)) {
 }
 
 inline Net on_the_host(Net net) {
-  for (Node& node : net.nodes) node.device.clear();
+  for (Node& node : net.nodes) node.device = {};
   return net;
 }
 

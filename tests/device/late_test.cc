@@ -141,7 +141,7 @@ TEST_P(DeviceLate, ThePlanShowsWhatIsBroughtToTheHost) {
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   std::vector<std::string> fences;
   for (const PlanStep& step : prepared->plan().steps)
-    if (step.on_device && step.on_device->kind == DeviceWork::Kind::fence) fences.push_back(step.type + " " + step.name);
+    if (step.on_device && step.on_device->kind == DeviceWork::Kind::fence) fences.push_back(step.type.text() + " " + step.name);
   EXPECT_EQ(std::count(fences.begin(), fences.end(), "Extents extents of where"), 1) << fences.size();
 }
 

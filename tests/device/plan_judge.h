@@ -227,8 +227,8 @@ class PlanResults {
       const Bytes from = staging(write.step);
       return from.begin < from.end ? read(write.point, from, nullptr) : operand(write, 0);
     }
-    if (step.domain == "heddle" && step.type == "Assign" && step.fused.empty()) return operand(write, 1);
-    if (step.domain == "heddle" && step.type == "Pointwise" && step.fused.empty()) return pointwise(write);
+    if (step.domain == "heddle" && step.type == "Assign" && step.fused->empty()) return operand(write, 1);
+    if (step.domain == "heddle" && step.type == "Pointwise" && step.fused->empty()) return pointwise(write);
     if (step.on_device && (step.on_device->launched_by >= 0 || !step.on_device->group.empty())) return group_output(write);
     std::vector<int64_t> inputs;
     for (size_t k = 0; k < step.inputs.size(); ++k) inputs.push_back(step.inputs[k].value.valid() ? operand(write, k) : -1);
@@ -299,7 +299,7 @@ class PlanResults {
   }
   static bool is_copy(const PlanStep& step) { return step.on_device && step.on_device->kind == DeviceWork::Kind::copy; }
   static bool commutes(const PlanStep& step) {
-    return step.domain.empty() && step.fused.empty() &&
+    return step.domain.empty() && step.fused->empty() &&
            (step.type == "Add" || step.type == "Mul" || step.type == "Max" || step.type == "Min" || step.type == "Sum");
   }
   // Returns true if the reader's step may write over its input: it did so in the plan as it was made, or its operator allows it for exactly
@@ -312,9 +312,9 @@ class PlanResults {
     if (taken != write.bytes) return false;
     if (bytes_of(right_, before.inputs[reader.input].value) == bytes_of(right_, before.outputs[output].value)) return true;
     // Pointwise works element by element, with any input.
-    if (step.domain == "heddle" && step.type == "Pointwise" && step.fused.empty()) return true;
+    if (step.domain == "heddle" && step.type == "Pointwise" && step.fused->empty()) return true;
     const OperatorSchema* schema = plan_.registry->find_operator(step.domain, step.type);
-    const int alias = schema && step.fused.empty() ? schema->alias_input(output) : -1;
+    const int alias = schema && step.fused->empty() ? schema->alias_input(output) : -1;
     return alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(reader.input);
   }
 

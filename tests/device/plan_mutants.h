@@ -90,7 +90,7 @@ class MutantSites {
     const bool lies = other.place.kind != MemoryPlace::Kind::none && other.place.kind != MemoryPlace::Kind::unplanned;
     const bool shape = step.on_device && step.on_device->kind != DeviceWork::Kind::copy && step.on_device->reads_on_host(input);
     return lies && is.place.kind != MemoryPlace::Kind::none && !shape && is.type == other.type && is.place.device == other.place.device &&
-           std::memcmp(&is.layout, &other.layout, sizeof(heddle_layout)) == 0;
+           is.layout == other.layout;
   }
 
   void add_operands(uint32_t i) {
@@ -297,7 +297,7 @@ inline void let_finish(const Plan& plan, const Workspace& workspace) {
 
 // Describes a site of the plan as it was made.
 inline std::string describe(const Plan& plan, const MutantSite& site) {
-  const auto step = [&](uint32_t i) { return "\"" + plan.steps[i].name + "\" (" + plan.steps[i].type + ", " + std::to_string(i) + ")"; };
+  const auto step = [&](uint32_t i) { return "\"" + plan.steps[i].name + "\" (" + plan.steps[i].type.text() + ", " + std::to_string(i) + ")"; };
   const auto value = [&](uint32_t v) { return "\"" + plan.values[v].name + "\""; };
   const std::string name = kinds_of_mutants[static_cast<size_t>(site.kind)].name;
   const std::string at = std::to_string(site.a);

@@ -94,8 +94,8 @@ TEST_P(DeviceSubnets, TripsThatAreKnownAreEnqueuedWithoutAWait) {
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const PlanStep& loop = step_of(*prepared, "Loop");
   ASSERT_TRUE(loop.on_device);
-  ASSERT_EQ(loop.nested.size(), 1u);
-  EXPECT_TRUE(loop.nested[0].plan->only_enqueues);
+  ASSERT_EQ(loop.nested->size(), 1u);
+  EXPECT_TRUE(loop.nested->at(0).plan->only_enqueues);
   EXPECT_FALSE(step_of(*prepared, "Loop").late);
 }
 
@@ -105,7 +105,7 @@ TEST_P(DeviceSubnets, AConditionOfTheDeviceIsWaitedFor) {
   ASSERT_TRUE(prepared.ok()) << prepared.status().text();
   const PlanStep& loop = step_of(*prepared, "Loop");
   ASSERT_TRUE(loop.on_device);
-  EXPECT_FALSE(loop.nested[0].plan->only_enqueues);
+  EXPECT_FALSE(loop.nested->at(0).plan->only_enqueues);
 }
 
 // The label of a step of the body: the loop's label, with the subnet's number and the step's own number in its upper bits.

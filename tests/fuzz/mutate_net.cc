@@ -170,7 +170,7 @@ void Mutation::change_content(Content& content, DeclaredType& type) {
     changed = copy;
   }
   content.blob = changed;
-  content.reference = {};
+  content.reference.reset();
   type = DeclaredType::of(dtype, shape);
 }
 

@@ -200,7 +200,7 @@ const Damage damages[] = {
        n.values[15].content.blob = testing::blob_of(DType::boolean, Shape{2}, std::vector<uint8_t>{0, 2});
      },
      Code::file_corrupt, "neither 0 nor 1"},
-    {"ReferenceWithoutTensor", [](Net& n) { n.values[5].content.reference.file = "w.safetensors"; }, Code::file_corrupt,
+    {"ReferenceWithoutTensor", [](Net& n) { n.values[5].content.reference.edit().file = "w.safetensors"; }, Code::file_corrupt,
      "both the file and the tensor"},
     {"VariableOutOfRange", [](Net& n) { n.values[n.nodes[1].outputs[0].index].variable = VariableId(7); }, Code::file_corrupt,
      "variable 7"},
@@ -306,7 +306,7 @@ TEST(Limits, SubnetsNestAsDeepAsTheLimitAndNoDeeper) {
 
 TEST(Hostile, WeightsAreMissedWithoutAFolder) {
   Net net = sample_net();
-  net.values[5].content.reference = {"w.safetensors", "f32", 1, {}};
+  net.values[5].content.reference = WeightReference{"w.safetensors", "f32", 1, {}};
   const Bytes bytes = unchecked_bytes(net);
   EXPECT_EQ(code_of(bytes), Code::weights_missing);
   LoadOptions detached;

@@ -52,7 +52,7 @@ const Broken broken[] = {
     {"ContentElsewhere",
      [](NetBuilder& b, ValueId x) {
        const ValueId c = b.constant("c", blob(Shape{2}, 1, 1));
-       b.net().values[c.index].content = {nullptr, {"w.safetensors", "c", 0, {}}};
+       b.net().values[c.index].content = {nullptr, WeightReference{"w.safetensors", "c", 0, {}}};
        b.output(b.add1("Add", "y", {x, c}));
      }},
     {"UpdateOfNothing", [](NetBuilder& b, ValueId x) { b.updates(b.add1("Relu", "y", {x}), ValueId(77)); }},

@@ -65,7 +65,7 @@ TEST(Print, ShowsWhereContentsThatAreNotLoadedLie) {
   b.constant("near", blob(Shape{1}, 2, 0));
   b.constant("far", nullptr);
   b.constant("none", nullptr);
-  b.net().values[1].content.reference = {"w.safetensors", "fc1.weight", 0, {}};
+  b.net().values[1].content.reference = WeightReference{"w.safetensors", "fc1.weight", 0, {}};
   EXPECT_EQ(print(b.net()),
             "weights() -> ()\n"
             "near: f32[1] = [2]\n"
@@ -77,7 +77,8 @@ TEST(Print, ShowsEpiloguesAndSparseLinks) {
   NetBuilder b("fused");
   const ValueId x = b.input("x", DType::f32, Shape{1, 2, 2, 2}), r = b.input("r", DType::f32, Shape{2, 1, 1});
   const ValueId y = b.add1("Conv", "y", {x, x, r});
-  b.net().nodes[0].epilogue = {{"max(acc, 0)", -1, 0, "relu", "Relu"}, {"add(acc, operand)", 2, HEDDLE_OPERAND_PER_CHANNEL, "add", "Add"}};
+  b.net().nodes[0].epilogue =
+      std::vector<EpilogueOp>{{"max(acc, 0)", -1, 0, "relu", "Relu"}, {"add(acc, operand)", 2, HEDDLE_OPERAND_PER_CHANNEL, "add", "Add"}};
   b.net().sparse_links = {{x, "rows", r, y, 7, true, true}};
   EXPECT_EQ(print(b.net()),
             "fused(x: f32[1, 2, 2, 2], r: f32[2, 1, 1]) -> ()\n"

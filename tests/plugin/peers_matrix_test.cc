@@ -29,7 +29,7 @@ class PeersMatrix : public ::testing::TestWithParam<RanksKind> {
     Plan& planned = w.ranks[0].plan();
     const PlanStep& at = planned.steps[step];
     const bool tail = step >= planned.graph.tail_begin;
-    SCOPED_TRACE(std::string(name_of(wrong)) + " at " + std::to_string(step) + ", \"" + at.name + "\" (" + at.type + ")");
+    SCOPED_TRACE(std::string(name_of(wrong)) + " at " + std::to_string(step) + ", \"" + at.name + "\" (" + at.type.text() + ")");
     std::atomic<bool> released{false};
     Injection in(planned.steps[step], [&](const heddle_run_context& context, const std::function<heddle_status()>& original) {
       if (wrong == Wrong::kill) w.world.kill(0);

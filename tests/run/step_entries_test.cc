@@ -68,7 +68,7 @@ void note_rows(const Plan& plan, std::set<const StepEntry*>& rows) {
     const StepEntry* const entry = find_entry(traits_of(step));
     ASSERT_NE(entry, nullptr) << step.name << ": " << text(traits_of(step));
     rows.insert(entry);
-    for (const NestedPlan& nested : step.nested) note_rows(*nested.plan, rows);
+    for (const NestedPlan& nested : *step.nested) note_rows(*nested.plan, rows);
   }
 }
 

@@ -50,7 +50,7 @@ class Attach : public ::testing::Test {
     Net net = *load_net(folder_ / "n.heddle", detached);
     auto& branch = std::get<std::shared_ptr<const Net>>(net.nodes[0].attributes[0].value);
     auto inner = std::make_shared<Net>(*branch);
-    for (WeightReference* reference : {&net.variables[0].initial.reference, &inner->values[1].content.reference}) {
+    for (WeightReference* reference : {&net.variables[0].initial.reference.edit(), &inner->values[1].content.reference.edit()}) {
       reference->identity = {};
       reference->checksum = 0;
     }
@@ -70,7 +70,7 @@ TEST_F(Attach, SubnetsToo) {
     EXPECT_EQ(first(*net->variables[0].initial.blob), 2.0f);
     const Net& inner = *std::get<std::shared_ptr<const Net>>(net->nodes[0].attributes[0].value);
     EXPECT_EQ(first(*inner.values[1].content.blob), 3.0f);
-    EXPECT_EQ(inner.values[1].content.reference.tensor, "if.then/w");
+    EXPECT_EQ(inner.values[1].content.reference->tensor, "if.then/w");
     EXPECT_EQ(Mapping::of(*inner.values[1].content.blob) != nullptr, map);
   }
 }
@@ -127,11 +127,11 @@ TEST_F(Attach, RecordedChecksumsAreCompared) {
     LoadOptions detached;
     detached.attach_weights = false;
     Net older = *load_net(folder_ / "n.heddle", detached);
-    older.variables[0].initial.reference.identity = {};
-    older.variables[0].initial.reference.checksum = checksum;
+    older.variables[0].initial.reference.edit().identity = {};
+    older.variables[0].initial.reference.edit().checksum = checksum;
     return attach_weights(older, folder_.path()).code();
   };
-  const uint64_t checksum = net->variables[0].initial.reference.checksum;
+  const uint64_t checksum = net->variables[0].initial.reference->checksum;
   EXPECT_EQ(again(checksum), Code::ok);
   EXPECT_EQ(again(checksum + 1), Code::weights_mismatch);
   EXPECT_EQ(again(0), Code::ok);
@@ -151,7 +151,7 @@ TEST_F(Attach, NamesThatLeaveTheFolderAreRefused) {
   LoadOptions detached;
   detached.attach_weights = false;
   auto net = load_net(folder_ / "n.heddle", detached);
-  net->variables[0].initial.reference.file = "../n.safetensors";
+  net->variables[0].initial.reference.edit().file = "../n.safetensors";
   SaveOptions keep;
   keep.keep_references = true;
   ASSERT_TRUE(save_net(*net, folder_ / "n.heddle", keep).ok());

@@ -164,7 +164,8 @@ TEST(WeightsIdentity, NetsWrittenByHandGetOne) {
   detached.attach_weights = false;
   const Net written = *load_net(folder / "x.heddle", detached);
   const auto references = [](Net& net) {
-    return std::vector<WeightReference*>{&net[*net.find_value("a")].content.reference, &net[*net.find_value("b")].content.reference};
+    return std::vector<WeightReference*>{&net[*net.find_value("a")].content.reference.edit(),
+                                         &net[*net.find_value("b")].content.reference.edit()};
   };
   Net net = written;
   for (WeightReference* reference : references(net)) *reference = {reference->file, reference->tensor, 0, {}};

@@ -2,6 +2,8 @@
 #include "onednn/onednn_epilogue.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "onednn/epilogue_loops.h"
 
@@ -73,21 +75,45 @@ Status append_epilogue_op(const Epilogue& epilogue, size_t index, const OperandL
 
 }  // namespace
 
+namespace {
+
+// Programs by their text. Nets have few different epilogues and many nodes with each; and whether a kernel accepts one is asked again and
+// again while a net is compiled. Keeps no program alive.
+class EpiloguePrograms {
+ public:
+  Status find(const std::string& text, std::shared_ptr<const Program>* program) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto at = by_text_.find(text); at != by_text_.end()) *program = at->second.lock();
+    if (*program) return {};
+    auto made = std::make_shared<Program>();
+    HEDDLE_PLUGIN_CHECK(Program::compile(
+        {.text = text, .inputs = {"acc", "operand"}, .input_dtypes = {HEDDLE_F32, HEDDLE_F32}, .output_dtype = HEDDLE_F32}, made.get()));
+    if (by_text_.size() >= max_texts) std::erase_if(by_text_, [](const auto& known) { return known.second.expired(); });
+    if (by_text_.size() >= max_texts) by_text_.clear();
+    by_text_[text] = made;
+    *program = std::move(made);
+    return {};
+  }
+
+ private:
+  static constexpr size_t max_texts = 256;
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<const Program>> by_text_;
+};
+
+}  // namespace
+
 Status make_epilogue_op(const std::string& text, int32_t operand_input, int32_t operand_kind, EpilogueOp* epilogue_op) {
-  epilogue_op->text = text;
+  static EpiloguePrograms programs;
   epilogue_op->operand_input = operand_input;
   epilogue_op->operand_kind = operand_kind;
-  epilogue_op->expression = {};
+  expression::Program parsed;
   std::string error;
-  if (!expression::parse(text, {}, epilogue_op->expression, error)) return invalid("epilogue \"" + text + "\": " + error);
-  ProgramText program;
-  program.text = text;
-  program.inputs = {"acc", "operand"};
-  program.input_dtypes = {HEDDLE_F32, HEDDLE_F32};
-  program.output_dtype = HEDDLE_F32;
-  epilogue_op->post_op = match_post_op(epilogue_op->expression);
+  if (!expression::parse(text, {}, parsed, error)) return invalid("epilogue \"" + text + "\": " + error);
+  epilogue_op->post_op = match_post_op(parsed);
   epilogue_op->clamps = is_clamp(epilogue_op->post_op, &epilogue_op->lower, &epilogue_op->upper);
-  return Program::compile(program, &epilogue_op->program);
+  epilogue_op->program.reset();
+  return programs.find(text, &epilogue_op->program);
 }
 
 Status read_epilogue(const CreateContext& context, Epilogue* epilogue) {
@@ -156,7 +182,7 @@ void apply_epilogue_op(const EpilogueOp& epilogue_op, const float* operand, cons
   const Source sources[] = {{region.data, region.row_stride, 1}, source};
   const bool one_row = !by_position && region.row_stride == region.columns;
   const int64_t rows = one_row ? 1 : region.rows, columns = one_row ? region.rows * region.columns : region.columns;
-  epilogue_op.program.run_rows(sources, region.data, region.row_stride, rows, columns, scratch);
+  epilogue_op.program->run_rows(sources, region.data, region.row_stride, rows, columns, scratch);
 }
 
 }  // namespace
@@ -181,7 +207,7 @@ void apply_epilogue_ops(const Epilogue& epilogue, size_t first, const float* con
 
 uint64_t epilogue_scratch_bytes(const Epilogue& epilogue) {
   uint64_t bytes = 0;
-  for (const EpilogueOp& epilogue_op : epilogue) bytes = std::max(bytes, epilogue_op.program.scratch_bytes());
+  for (const EpilogueOp& epilogue_op : epilogue) bytes = std::max(bytes, epilogue_op.program->scratch_bytes());
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 // Objects are built in create / prepare by one thread and read-only in run.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,9 @@ namespace heddle::cpu::onednn {
 constexpr int32_t operand_per_row = 100;
 
 struct EpilogueOp {
-  std::string text;
   int32_t operand_input = -1;  // among the node's inputs; -1: none
   int32_t operand_kind = HEDDLE_OPERAND_NONE;
-  expression::Program expression;
-  Program program;  // over "acc" and "operand"
+  std::shared_ptr<const Program> program;  // over "acc" and "operand"; shared by copies
   MatchedPostOp post_op;
   // True if the expression bounds acc: min(max(acc, lower), upper).
   bool clamps = false;

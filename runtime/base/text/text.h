@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/shared_text.h"
+
 namespace heddle {
 
 // Escape the characters that must not reach a terminal, a page or a log: hidden code points (controls, C1 controls, marks of direction,
@@ -28,6 +30,9 @@ inline std::string quoted(std::string& text) {
   return quoted(std::string_view(text));
 }
 inline std::string quoted(const char* text) {
+  return quoted(std::string_view(text));
+}
+inline std::string quoted(const SharedText& text) {
   return quoted(std::string_view(text));
 }
 // Returns `text` unchanged when it is a plain word (letters, digits and _.:/+-), else quoted: types and devices, which files name too.

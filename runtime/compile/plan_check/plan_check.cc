@@ -258,7 +258,7 @@ Status Judge::check_outputs() const {
 
 Status Judge::check_subnets() const {
   for (const PlanStep& step : plan_.steps)
-    for (const NestedPlan& nested : step.nested)
+    for (const NestedPlan& nested : *step.nested)
       if (nested.plan->steps.size() <= judged_steps)
         HEDDLE_CHECK(check(*nested.plan), fmt::format("in a subnet of step {}", quoted(step.name)));
   return {};
@@ -291,7 +291,7 @@ Status Judge::check_scratch() {
   for (uint32_t s = 0; s < graph_.count; ++s) {
     const PlanStep& step = plan_.steps[s];
     int64_t nested = 0, on_device = 0;
-    for (const NestedPlan& n : step.nested) {
+    for (const NestedPlan& n : *step.nested) {
       nested = std::max(nested, n.plan->context_bytes());
       if (!n.plan->devices.empty()) on_device = std::max(on_device, n.plan->devices[0].arena_bytes);
     }
@@ -412,8 +412,8 @@ bool Judge::may_take(const PlanStep& step, size_t input, size_t output) const {
     const heddle_port* const port = schema->output_port(output);
     if (port && (port->flags & HEDDLE_PORT_MAY_UPDATE) && step.updates_variable) return true;
     const int alias = schema->alias_input(output);
-    if (!step.fused.empty() ? output == 0 && input >= schema->required_inputs
-                            : alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(input))
+    if (!step.fused->empty() ? output == 0 && input >= schema->required_inputs
+                             : alias == HEDDLE_ALIAS_ANY || alias == static_cast<int>(input))
       return true;
     const int32_t version = schema->version;
     schema = version > 1 ? plan_.registry->find_operator(step.domain, step.type, version - 1) : nullptr;

@@ -116,7 +116,7 @@ class Extraction {
     }
     if (!of_first_replica_) return;
     for (std::optional<Node>& node : needed_)
-      if (node && allows_host(node->device)) node->device.clear();
+      if (node && allows_host(node->device)) node->device = {};
   }
 
   bool is_given(ValueId id) const { return std::find(given_.begin(), given_.end(), id) != given_.end(); }
@@ -228,7 +228,7 @@ class Extraction {
         places_[original.outputs[0].index] = node.inputs[0];
         return {};
       }
-      node.domain.clear();  // an output keeps its name
+      node.domain = {};  // an output keeps its name
       node.type = "Identity";
       node.version = 0;
     }

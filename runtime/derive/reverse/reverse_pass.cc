@@ -77,7 +77,7 @@ Result<GradientPart> ReversePass::total_of(ValueId of, GradientSum::Form form) {
 
 void ReversePass::derive_from_value(ValueId id) {
   const NodeId producer = net_[id].producer;
-  std::string device = producer.valid() ? net_[producer].device : std::string();
+  std::string device = producer.valid() ? net_[producer].device.text() : std::string();
   for (size_t i = 0; !producer.valid() && i < forward_nodes_; ++i)
     if (const auto& inputs = net_.nodes[i].inputs; std::find(inputs.begin(), inputs.end(), id) != inputs.end()) {
       device = net_.nodes[i].device;

@@ -134,7 +134,7 @@ std::optional<DeviceStreams::Origin> DeviceStreams::origin_of(uint64_t label) co
     return Origin{inner < plan_.steps.size() ? inner : 0, false, {}};
   }
   if (step >= plan_.steps.size()) return std::nullopt;
-  const std::vector<NestedPlan>& nested = plan_.steps[step].nested;
+  const std::vector<NestedPlan>& nested = *plan_.steps[step].nested;
   Origin origin{step, false, {}};
   if (subnet > 0 && subnet <= nested.size() && inner < nested[subnet - 1].plan->steps.size()) {
     const PlanStep& there = nested[subnet - 1].plan->steps[inner];

@@ -90,12 +90,12 @@ ExecutionOptions Subnets::options_inside(uint32_t step) {
 }
 
 Status Subnets::create_planned() {
-  const bool any = std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const PlanStep& s) { return !s.nested.empty(); });
+  const bool any = std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const PlanStep& s) { return !s.nested->empty(); });
   if (!any && !plan_.has_late_steps) return {};
   steps_.resize(plan_.steps.size());
   for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
     if (plan_.steps[i].suspends) steps_[i].leave = std::make_unique<Leave>(*this, i), any_leave_ = true;
-    for (const NestedPlan& nested : plan_.steps[i].nested) {
+    for (const NestedPlan& nested : *plan_.steps[i].nested) {
       ExecutionOptions options = options_inside(i);
       options.transient_bytes = nested.plan->context_bytes();
       if (options.transient_bytes > 0) options.transient = memory_.subnet_memory(i);
@@ -225,7 +225,7 @@ Status Subnets::from_outside(uint32_t step, const Net& net, Status status) const
 bool Subnets::is_own(uint32_t step, const Net* net) const {
   const PlanStep& of = plan_.steps[step];
   const auto is_net = [&](const auto& one) { return one.subnet.get() == net; };
-  if (std::any_of(of.nested.begin(), of.nested.end(), is_net) || std::any_of(of.impossible.begin(), of.impossible.end(), is_net))
+  if (std::any_of(of.nested->begin(), of.nested->end(), is_net) || std::any_of(of.impossible->begin(), of.impossible->end(), is_net))
     return true;
   return of.late && subnet_attribute(of.call->attributes()->values, net);
 }
@@ -314,7 +314,7 @@ heddle_status Subnets::choose(const Call& call, Compiled** found) {
     *found = *made;
   }
   if (!*found)
-    for (const ImpossibleSubnet& impossible : plan_.steps[call.step].impossible)
+    for (const ImpossibleSubnet& impossible : *plan_.steps[call.step].impossible)
       if (impossible.subnet.get() == call.net) return fail(call, impossible.why);
   if (!*found) return refuse(call, HEDDLE_ERROR_UNSUPPORTED, "a subnet is run with shapes or contents for which it was not planned");
   if ((*found)->plan().outputs.size() < call.outputs.size()) return refuse(call, HEDDLE_ERROR_INVALID, "the subnet has too few outputs");

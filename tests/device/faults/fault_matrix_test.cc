@@ -61,8 +61,8 @@ std::vector<Site> sites_of(const Net& net, const SessionOptions& options, std::v
     if (!step.on_device || step.on_device->kind == DeviceWork::Kind::fence) continue;
     if (step.on_device->kind != DeviceWork::Kind::kernel) sites.push_back({i, step.name, step.on_device->kind != DeviceWork::Kind::copy});
     // Adds the steps of its subnet, with the labels of runtime/run/device/device_streams.h.
-    for (uint32_t k = 0; k < (step.nested.empty() ? 0 : step.nested[0].plan->steps.size()); ++k)
-      if (const PlanStep& inner = step.nested[0].plan->steps[k]; inner.on_device->kind != DeviceWork::Kind::fence)
+    for (uint32_t k = 0; k < (step.nested->empty() ? 0 : step.nested->at(0).plan->steps.size()); ++k)
+      if (const PlanStep& inner = step.nested->at(0).plan->steps[k]; inner.on_device->kind != DeviceWork::Kind::fence)
         sites.push_back({i | uint64_t{1} << 60 | uint64_t{k} << 32, inner.name, inner.on_device->kind != DeviceWork::Kind::copy});
   }
   return sites;
