@@ -94,11 +94,18 @@ class Difference:
         return f"{self.op} | {dtypes[0] if dtypes else '-'} | {self.kind} | {self.judge}" + (f" | {self.second}" if self.second else "")
 
 
-def last_bit(array):
-    """The floats behind those of an array; what is zero or not finite stays."""
+NUDGES = (None, 1, 2)  # how last_bit moves
+
+
+def last_bit(array, nudge=None):
+    """Floats next to those of an array, above all of them or, by the seed `nudge`, two above or below each; what is zero or not finite stays."""
     if array.dtype not in (np.dtype("f4"), np.dtype("f8")):
         return array
-    moved = np.nextafter(array, np.inf)
+    if nudge is None:
+        moved = np.nextafter(array, np.inf)
+    else:
+        to = np.where(np.random.default_rng(nudge).random(array.shape) < 0.5, -np.inf, np.inf).astype(array.dtype)
+        moved = np.nextafter(np.nextafter(array, to), to)
     return np.where(np.isfinite(moved) & np.isfinite(array) & (array != 0), moved, array)
 
 
@@ -203,7 +210,7 @@ class Fuzzer:
             return [Difference(case, "heddle", ours.stage, ours.text)]
         if not isinstance(ours, Failure) and compare.compare("Conv", ours, case.expected, 0.0) is None:
             return []
-        found, chain, nudged = [], {}, {}
+        found, chain, nudged = [], {}, {n: {} for n in NUDGES}
         for node in case.nodes:
             alone = graphs.alone(case, node, case.values)
             alone.number = case.number
@@ -211,16 +218,17 @@ class Fuzzer:
             step = self.heddle(graphs.alone(case, node, {**case.values, **chain}))
             if not isinstance(step, Failure):
                 chain.update(zip([o for o in node.output if o], step))
-            step = self.heddle(graphs.alone(case, node, {**case.values, **nudged}))
-            if not isinstance(step, Failure):
-                nudged.update(zip([o for o in node.output if o], map(last_bit, step)))
+            for nudge, values in nudged.items():
+                step = self.heddle(graphs.alone(case, node, {**case.values, **values}))
+                if not isinstance(step, Failure):
+                    values.update(zip([o for o in node.output if o], (last_bit(array, nudge) for array in step)))
         if isinstance(ours, Failure):
             return found or [Difference(case, "onnxruntime", "heddle-refuses", f"{ours.stage} {ours.code}: {ours.text}")]
         expected = [chain.get(n) for n in case.outputs]
         if any(e is None for e in expected):
             return found
         # Rounding grows from node to node, and jumps where a node does; nodes alone have been compared above.
-        fused = self.fused_difference(case, ours, expected, [nudged.get(n) for n in case.outputs])
+        fused = self.fused_difference(case, ours, expected, [[values.get(n) for n in case.outputs] for values in nudged.values()])
         if fused:
             return found + [Difference(case, "its nodes one by one", *fused, ours, expected)]
         self.count["only rounding"] += not found
@@ -233,17 +241,20 @@ class Fuzzer:
         if found is None or found[0] in ("shape", "dtype", "count"):
             return found if found and not self.dynamic(case) else found
         kept = case.inputs, case.constants
-        case.inputs = {n: last_bit(a) for n, a in case.inputs.items()}
-        case.constants = {n: last_bit(a) if a.size > 1 else a for n, a in case.constants.items()}
-        nudged_inputs = self.heddle(case)
+        nudged_inputs = []
+        for nudge in NUDGES:
+            case.inputs = {n: last_bit(a, nudge) for n, a in kept[0].items()}
+            case.constants = {n: last_bit(a, nudge) if a.size > 1 else a for n, a in kept[1].items()}
+            nudged_inputs.append(self.heddle(case))
         case.inputs, case.constants = kept
-        if isinstance(nudged_inputs, Failure):
+        if any(isinstance(n, Failure) for n in nudged_inputs):
             return found
-        for i, (a, b, c, d) in enumerate(zip(ours, expected, nudged_inputs, nudged_nodes)):
+        for i, (a, b) in enumerate(zip(ours, expected)):
             one = compare.differs("Conv", a, b, 0.0, 4.0)
             if one is None:
                 continue
-            moves = [n.shape != a.shape or compare.differs("Conv", was, n, 0.0, 1.0) for n, was in ((c, a), (d, b)) if n is not None]
+            others = [(n[i], a) for n in nudged_inputs] + [(n[i], b) for n in nudged_nodes if n[i] is not None]
+            moves = [n.shape != a.shape or compare.differs("Conv", was, n, 0.0, 1.0) for n, was in others]
             if not any(moves):
                 return one[0], f"output {i}: {one[1]}"
         return None

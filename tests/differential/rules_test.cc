@@ -99,6 +99,12 @@ TEST(DifferentialRules, IntegerResizeKeepsConstants) {
     }
 }
 
+TEST(DifferentialRules, ExponentsAreConvertedToTheTypeOfTheBase) {
+  const Tensor odd = tensor<int32_t>({}, {(1 << 24) + 1});  // f32 does not hold it
+  EXPECT_EQ(run_floats("Pow", {floats({1}, {-1}), odd}), std::vector<float>{1});
+  EXPECT_EQ(values<double>(*run1("Pow", {tensor<double>({1}, {-1}), odd})), std::vector<double>{-1});
+}
+
 // ---------------------------------------------------------------- nothing
 
 TEST(DifferentialRules, ReductionsOverNothing) {
@@ -150,6 +156,7 @@ TEST(DifferentialRules, NanBoundsOfClip) {
 TEST(DifferentialRules, OddRowsOfSoftmax) {
   EXPECT_TRUE(all_nan(run_floats("LogSoftmax", {floats({1, 3}, {1, nan, 2})})));
   EXPECT_TRUE(std::isnan(run_floats("LogSoftmax", {floats({1, 2}, {1, inf})})[1]));
+  EXPECT_TRUE(all_nan(run_floats("ReduceLogSumExp", {floats({3}, {1, nan, inf})})));
 }
 
 // The loss uses LogSoftmax, whose row is NaN where a score is infinite.
@@ -165,6 +172,8 @@ TEST(DifferentialRules, LossOfInfiniteScores) {
 TEST(DifferentialRules, ReductionsAreFoldedInDouble) {
   EXPECT_EQ(run_floats("ReduceSum", {floats({3}, {3e38f, 3e38f, -3e38f})}), std::vector<float>{3e38f});
   EXPECT_FLOAT_EQ(run_floats("ReduceLogSum", {floats({3}, {1e8f, 0.25f, -1e8f})})[0], std::log(0.25f));
+  EXPECT_FLOAT_EQ(run_floats("ReduceLogSumExp", {floats({20'000}, std::vector<float>(20'000, 1.7f))})[0],
+                  static_cast<float>(1.7f + std::log(20'000.0)));
   // In f32 the product of the first two is 0, and 0 times infinity NaN.
   EXPECT_EQ(run_floats("ReduceProd", {floats({3}, {1e-30f, 1e-30f, inf})}), std::vector<float>{inf});
 }
@@ -210,6 +219,14 @@ TEST(DifferentialRules, RowsOfOneElement) {
 
 TEST(DifferentialRules, ConstantRowsOfMeanVarianceNormalization) {
   EXPECT_EQ(run_floats("MeanVarianceNormalization", {floats({1, 1, 1, 3}, {2, 2, 2})}), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(DifferentialRules, NearlyEqualNumbersAreNormalizedInDouble) {
+  const std::vector<float> x = {0.1f, std::nextafter(0.1f, 1.0f)};
+  const double deviation = (static_cast<double>(x[1]) - x[0]) / 2;
+  const auto y = run_floats("MeanVarianceNormalization", {floats({2, 1, 1, 1}, x)}, {{"axes", Ints{0}}});
+  EXPECT_FLOAT_EQ(y[1], static_cast<float>(deviation / (deviation + 1e-9)));
+  EXPECT_EQ(y[0], -y[1]);
 }
 
 TEST(DifferentialRules, GeluOfInfinity) {
@@ -294,7 +311,22 @@ TEST(DifferentialRules, OneElementIsTheFirstInPytorchHalfPixel) {
             std::vector<float>{8});
 }
 
+TEST(DifferentialRules, NearestCoordinatesAreF32) {
+  // 1.5 / 0.6 - 0.5 is 2 in f32.
+  const auto y =
+      run_floats("Resize", {floats({8}, {0, 1, 2, 3, 4, 5, 6, 7}), nullptr, floats({1}, {0.6f})},
+                 {{"nearest_mode", std::string("floor")}, {"coordinate_transformation_mode", std::string("pytorch_half_pixel")}});
+  EXPECT_EQ(y, (std::vector<float>{0, 2, 3, 5}));
+}
+
 // ---------------------------------------------------------------- the rest
+
+TEST(DifferentialRules, UnsortedUniqueKeepsTheOtherExtents) {
+  const auto outputs =
+      run(call_of("Unique", {tensor<int32_t>({2, 3}, {4, 1, 4, 5, 2, 5})}, {{"axis", int64_t{1}}, {"sorted", int64_t{0}}}, 1));
+  EXPECT_EQ(outputs[0]->shape, (Shape{2, 2}));
+  EXPECT_EQ(values<int32_t>(*outputs[0]), (std::vector<int32_t>{4, 1, 5, 2}));
+}
 
 TEST(DifferentialRules, OneHotPutsValuesUnchanged) {
   EXPECT_EQ(run_floats("OneHot", {ints({1}), ints({2}), floats({2}, {0.1f, inf})}), (std::vector<float>{0.1f, inf}));
@@ -308,6 +340,7 @@ TEST(DifferentialRules, SlicesToTheEndsOfIntegers) {
   EXPECT_EQ(sliced(0, INT64_MAX, 1), (std::vector<float>{1, 2, 3}));
   EXPECT_EQ(sliced(INT64_MAX, INT64_MIN, -1), (std::vector<float>{3, 2, 1}));
   EXPECT_EQ(sliced(1, 2, INT64_MIN), std::vector<float>{});
+  EXPECT_EQ(sliced(0, INT64_MIN, 1), std::vector<float>{});
   EXPECT_EQ(sliced(0, INT64_MAX, INT32_MAX), std::vector<float>{1});
 }
 
