@@ -1,5 +1,5 @@
-// fold_batch_normalization: a convolution does the work of the normalization after it; one before a pointwise operator becomes a product
-// and a sum, which are fused into that operator.
+// fold_batch_normalization: a convolution does the work of the normalization after it; one before a pointwise operator becomes a
+// difference, a product and a sum, which are fused into that operator.
 #include <algorithm>
 #include <cmath>
 
@@ -48,17 +48,6 @@ bool keeps_numbers(const Editor& editor, const Node& conv, const Node& bn) {
     if (!std::isfinite(factor) || !std::isfinite(centred * factor + at(2))) return false;
     for (int64_t i = c * each; i < (c + 1) * each; ++i)
       if (!std::isfinite(w[i] * factor)) return false;
-  }
-  return true;
-}
-
-// True if each channel's factor and offset are finite.
-bool has_finite_factors(const Editor& editor, const Node& bn) {
-  const int64_t channels = editor.constant(bn.inputs[1])->shape.element_count();
-  if (!has_channels(editor, bn, channels)) return false;
-  for (int64_t c = 0; c < channels; ++c) {
-    const float factor = factor_of(editor, bn, c);
-    if (!std::isfinite(factor) || !std::isfinite(floats(editor, bn.inputs[2])[c] - floats(editor, bn.inputs[3])[c] * factor)) return false;
   }
   return true;
 }
@@ -114,17 +103,29 @@ Status fold_into(Editor& editor, NodeId conv_id, NodeId bn_id) {
   return {};
 }
 
-// Replaces `bn` by x * s + (shift - mean * s), s = scale / sqrt(variance + epsilon) per channel.
+// The kernel's factors, scale / sqrt(variance + epsilon), which are rounded once.
+std::shared_ptr<Blob> factors_of(const Editor& editor, const Node& bn) {
+  std::byte* data = nullptr;
+  auto factors = Blob::allocate(DType::f32, editor.constant(bn.inputs[1])->shape, &data);
+  const int64_t channels = factors->shape.element_count();
+  for (int64_t c = 0; c < channels; ++c)
+    reinterpret_cast<float*>(data)[c] =
+        static_cast<float>(floats(editor, bn.inputs[1])[c] / std::sqrt(floats(editor, bn.inputs[4])[c] + epsilon_of(bn)));
+  return factors;
+}
+
+// Replaces `bn` by (x - mean) * s + shift, s = scale / sqrt(variance + epsilon) per channel. The mean is not made a part of the shift: x
+// times s would have to cancel it where x is near the mean.
 Status scale_and_shift(Editor& editor, NodeId bn_id) {
   const Node bn = editor.node(bn_id);
   Constants constants(editor, bn_id, bn.name + "/folded");
-  HEDDLE_TRY(const ValueId factor, constants.factor(bn));
-  HEDDLE_TRY(const ValueId scaled, constants.add("Mul", "/scaled", {bn.inputs[3], factor}));
-  HEDDLE_TRY(const ValueId offset, constants.add("Sub", "/offset", {bn.inputs[2], scaled}));
+  const ValueId factor = editor.add_constant(bn.name + "/folded/factor", factors_of(editor, bn));
   const ValueId shape = constants.per_channel(editor.net().type(bn.inputs[0]).shape.rank() - 1);
+  HEDDLE_TRY(const ValueId means, constants.add("Reshape", "/means", {bn.inputs[3], shape}));
   HEDDLE_TRY(const ValueId factors, constants.add("Reshape", "/factors", {factor, shape}));
-  HEDDLE_TRY(const ValueId offsets, constants.add("Reshape", "/offsets", {offset, shape}));
-  HEDDLE_TRY(const ValueId product, constants.add("Mul", "/product", {bn.inputs[0], factors}));
+  HEDDLE_TRY(const ValueId offsets, constants.add("Reshape", "/offsets", {bn.inputs[2], shape}));
+  HEDDLE_TRY(const ValueId centred, constants.add("Sub", "/centred", {bn.inputs[0], means}));
+  HEDDLE_TRY(const ValueId product, constants.add("Mul", "/product", {centred, factors}));
   HEDDLE_TRY(const ValueId sum, constants.add("Add", "/sum", {product, offsets}));
   editor.replace(bn.outputs[0], sum);
   editor.remove(bn_id);
@@ -154,7 +155,8 @@ bool is_before_pointwise(const Editor& editor, const Node& bn) {
   const NodeId reader = editor.only_reader(bn.outputs[0]);
   if (bn.placed != host_device && !runs_pointwise(editor.net(), editor.net().device_of(bn))) return false;
   return reader.valid() && has_pointwise_form(editor.node(reader)) && editor.node(reader).placed == bn.placed &&
-         editor.net().type(bn.inputs[0]).shape.rank() >= 2 && has_finite_factors(editor, bn);
+         editor.net().type(bn.inputs[0]).shape.rank() >= 2 &&
+         has_channels(editor, bn, editor.constant(bn.inputs[1])->shape.element_count());
 }
 
 }  // namespace

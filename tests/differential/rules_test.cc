@@ -212,6 +212,19 @@ TEST(DifferentialRules, InfiniteScaleOfInstanceNormalization) {
             (std::vector<float>{inf, -inf}));
 }
 
+// By the formula, alone and with the operator that it is fused into.
+TEST(DifferentialRules, BatchNormalizationSubtractsTheMeanFirst) {
+  const auto normalized = [](const std::vector<float>& x, float scale, float mean, float variance) {
+    const auto count = static_cast<int64_t>(x.size());
+    const std::vector<Tensor> inputs = {floats({1, 1, count}, x), floats({1}, {scale}), floats({1}, {0.5f}), floats({1}, {mean}),
+                                        floats({1}, {variance})};
+    return run_floats("BatchNormalization", inputs);
+  };
+  EXPECT_EQ(normalized({1000, 1000}, 1, 1000, 1e-6f), (std::vector<float>{0.5f, 0.5f}));
+  EXPECT_EQ(normalized({2, 0}, inf, 1, 1), (std::vector<float>{inf, -inf}));
+  EXPECT_FLOAT_EQ(normalized({5e37f}, 10, 3e37f, 1)[0], static_cast<float>(10 / std::sqrt(1 + 1e-5) * (5e37f - 3e37f)));
+}
+
 TEST(DifferentialRules, RowsOfOneElement) {
   EXPECT_EQ(run_floats("InstanceNormalization", {floats({2, 1, 1}, {0.13862617f, -1}), floats({1}, {-1.79f}), floats({1}, {-0.5f})}),
             (std::vector<float>{-0.5f, -0.5f}));

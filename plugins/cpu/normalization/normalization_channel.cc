@@ -18,7 +18,8 @@ namespace {
 
 // ---------------------------------------------------------------- batch normalisation
 
-// y = x * factor[c] + offset[c]: row-major images by rows of one channel, channels-last ones by pixels.
+// y = (x - shift[c]) * factor[c] + offset[c]: row-major images by rows of one channel, channels-last ones by pixels. The shift is the mean,
+// as exactly as the type holds it: x - mean has no error where x is near the mean, which may be many deviations away from 0.
 class BatchNormalization {
  public:
   Status create(const CreateContext& context) {
@@ -31,7 +32,7 @@ class BatchNormalization {
     const heddle_tensor& x = *context.input(0);
     tiling_.plan(context, static_cast<int64_t>(2 * x.byte_size));
     const uint64_t channels = static_cast<uint64_t>(channel_shape(dims_of(x)).channels);
-    context.set_scratch(0, (2 * channels + std::max<uint64_t>(channels, chunk)) * byte_width(working_dtype(x.dtype)) + 64);
+    context.set_scratch(0, (3 * channels + std::max<uint64_t>(channels, chunk)) * byte_width(working_dtype(x.dtype)) + 64);
     return {};
   }
   Status run(const RunContext& context, int64_t begin, int64_t end) const {
@@ -58,12 +59,15 @@ class BatchNormalization {
   void run_as(const RunContext& context, int64_t begin, int64_t end, CancellationPoll& poll) const {
     const heddle_tensor& x = *context.inputs[0];
     const ChannelShape shape = channel_shape(dims_of(x));
-    T* factors = thread_scratch<T>(context);
-    T *offsets = factors + shape.channels, *row = offsets + shape.channels;
+    T* shifts = thread_scratch<T>(context);
+    T *factors = shifts + shape.channels, *offsets = factors + shape.channels, *row = offsets + shape.channels;
     for (int64_t c = 0; c < shape.channels; ++c) {
       const double factor = parameter(*context.inputs[1], c) / std::sqrt(parameter(*context.inputs[4], c) + epsilon_);
+      const double mean = parameter(*context.inputs[3], c);
+      shifts[c] = static_cast<T>(mean);
       factors[c] = static_cast<T>(factor);
-      offsets[c] = static_cast<T>(parameter(*context.inputs[2], c) - parameter(*context.inputs[3], c) * factor);
+      const double rest = mean - static_cast<double>(shifts[c]);  // NaN where the mean is infinite
+      offsets[c] = static_cast<T>(parameter(*context.inputs[2], c) - (std::fabs(rest) > 0 ? rest * factor : 0));
     }
     heddle_tensor& y = *context.outputs[0];
     const auto store_each = [&](int64_t start, int64_t n, auto&& compute) {
@@ -76,7 +80,7 @@ class BatchNormalization {
       const auto [first, last] = tiling_.range(shape.batch * shape.spatial, begin, end);
       for (int64_t pixel = first; pixel < last; ++pixel)
         store_each(pixel * shape.channels, shape.channels,
-                   [&](const T* from, T* to) { row_affine_each(from, to, shape.channels, factors, offsets); });
+                   [&](const T* from, T* to) { row_affine_each(from, to, shape.channels, shifts, factors, offsets); });
       return;
     }
     const auto [first, last] = tiling_.range(shape.batch * shape.channels, begin, end);
@@ -84,7 +88,7 @@ class BatchNormalization {
       const int64_t c = r % shape.channels;
       for (int64_t i = 0; i < shape.spatial && !poll.stops(chunk); i += chunk) {
         const int64_t n = std::min(chunk, shape.spatial - i);
-        store_each(r * shape.spatial + i, n, [&](const T* from, T* to) { row_affine(from, to, n, 0, factors[c], offsets[c]); });
+        store_each(r * shape.spatial + i, n, [&](const T* from, T* to) { row_affine(from, to, n, shifts[c], factors[c], offsets[c]); });
       }
     }
   }

@@ -20,7 +20,7 @@ struct NormalizationTable {
   void (*apply)(const float* x, float* y, int64_t count, float shift, float factor, float offset, const float* scale, const float* bias);
   // y = (x - shift) * factor + offset, and y = x * factor + offset with one of each per element.
   void (*affine)(const float* x, float* y, int64_t count, float shift, float factor, float offset);
-  void (*affine_each)(const float* x, float* y, int64_t count, const float* factors, const float* offsets);
+  void (*affine_each)(const float* x, float* y, int64_t count, const float* shifts, const float* factors, const float* offsets);
   // y = x / divisor, one per element; 0 where the divisor is 0.
   void (*divide_each)(const float* x, float* y, int64_t count, const float* divisors);
   // y = (x - mean) * factor in f64, rounded once.

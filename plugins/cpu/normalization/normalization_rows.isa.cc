@@ -95,8 +95,8 @@ void affine(const float* x, float* y, int64_t count, float shift, float factor, 
   const VF s = splat<VF>(shift), k = splat<VF>(factor), c = splat<VF>(offset);
   each(x, y, count, [&](VF v, int64_t, int64_t) { return fma(v - s, k, c); });
 }
-void affine_each(const float* x, float* y, int64_t count, const float* factors, const float* offsets) {
-  each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(v, get(factors, i, m), get(offsets, i, m)); });
+void affine_each(const float* x, float* y, int64_t count, const float* shifts, const float* factors, const float* offsets) {
+  each(x, y, count, [&](VF v, int64_t i, int64_t m) { return fma(v - get(shifts, i, m), get(factors, i, m), get(offsets, i, m)); });
 }
 
 void divide_each(const float* x, float* y, int64_t count, const float* divisors) {

@@ -74,11 +74,11 @@ inline void row_affine(const float* x, float* y, int64_t n, float shift, float f
 inline void row_affine(const double* x, double* y, int64_t n, double shift, double factor, double offset) {
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) * factor + offset;
 }
-inline void row_affine_each(const float* x, float* y, int64_t n, const float* factors, const float* offsets) {
-  isa_normalizations().affine_each(x, y, n, factors, offsets);
+inline void row_affine_each(const float* x, float* y, int64_t n, const float* shifts, const float* factors, const float* offsets) {
+  isa_normalizations().affine_each(x, y, n, shifts, factors, offsets);
 }
-inline void row_affine_each(const double* x, double* y, int64_t n, const double* factors, const double* offsets) {
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factors[i] + offsets[i];
+inline void row_affine_each(const double* x, double* y, int64_t n, const double* shifts, const double* factors, const double* offsets) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shifts[i]) * factors[i] + offsets[i];
 }
 inline void row_sums_in_double(const float* x, int64_t n, double mean, double* sum, double* squares) {
   isa_normalizations().sums_in_double(x, n, mean, sum, squares);
