@@ -22,6 +22,8 @@ uint64_t new_generation() {
 
 }  // namespace
 
+Workspace::Workspace() : generation_(new_generation()) {}
+
 // Frees the old memory before it allocates more: both at once may not fit.
 Status Workspace::reserve(int64_t bytes, int64_t pinned, const std::shared_ptr<Device>& pinned_by) {
   const bool pins = pinned > 0 && pinned_by && pinned_by->pins();
@@ -75,7 +77,6 @@ Status Workspace::reserve_on(const std::shared_ptr<Device>& device, int64_t byte
 }
 
 Status Workspace::reserve_queues(const std::shared_ptr<Device>& device, const std::vector<int32_t>& classes, uint32_t events) {
-  if (generation_ == 0) generation_ = new_generation();
   Side& s = side_of(device);
   for (size_t c = 0; c < stream_classes; ++c) {
     const auto stream_class = static_cast<int32_t>(c);

@@ -24,7 +24,7 @@ namespace heddle {
 
 class Workspace {
  public:
-  Workspace() = default;
+  Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
@@ -51,7 +51,7 @@ class Workspace {
   int64_t bytes() const;
   // True if it holds memory on a device that was lost, or whose plugin is being unloaded.
   bool keeps_retired() const;
-  // Changes whenever any of its memory moves; no two workspaces have the same; 0: never held anything.
+  // Changes whenever any of its memory moves; no two workspaces have the same, not even those that hold nothing.
   uint64_t generation() const { return generation_; }
   FairSharedMutex& turns() { return turns_; }
   // The name under which outstanding work keeps the memory busy, because a device may still read and write it.
@@ -86,7 +86,7 @@ class Workspace {
   int64_t host_bytes_ = 0, pinned_bytes_ = 0;
   std::vector<Side> sides_;
   StreamResources stream_resources_;  // destroyed before the streams of sides_
-  uint64_t generation_ = 0;
+  uint64_t generation_;
 };
 
 // The memory that a plan needs of a workspace.
