@@ -240,6 +240,11 @@ TEST(DifferentialRules, NearlyEqualNumbersAreNormalizedInDouble) {
   const auto y = run_floats("MeanVarianceNormalization", {floats({2, 1, 1, 1}, x)}, {{"axes", Ints{0}}});
   EXPECT_FLOAT_EQ(y[1], static_cast<float>(deviation / (deviation + 1e-9)));
   EXPECT_EQ(y[0], -y[1]);
+  const std::vector<float> pair = {0.11117505f, 0.10794707f};
+  const double half = (static_cast<double>(pair[0]) - pair[1]) / 2;
+  const auto g =
+      run_floats("GroupNormalization", {floats({1, 1, 2}, pair), floats({1}, {1}), floats({1}, {0})}, {{"num_groups", int64_t{1}}});
+  EXPECT_FLOAT_EQ(g[0], static_cast<float>(half / std::sqrt(half * half + 1e-5)));
 }
 
 TEST(DifferentialRules, GeluOfInfinity) {
@@ -257,6 +262,8 @@ TEST(DifferentialRules, DoubleStaysDouble) {
   EXPECT_NEAR(values<double>(*run1("Erf", {tensor<double>({1}, {0.3})}))[0], std::erf(0.3), 1e-15);
   const std::vector<Attribute> cubic = {{"mode", std::string("cubic")}, {"coordinate_transformation_mode", std::string("align_corners")}};
   EXPECT_NEAR(values<double>(*run1("Resize", {tensor<double>({3}, {0, 0, 1}), nullptr, nullptr, ints({4})}, cubic))[1], -1.0 / 9, 1e-15);
+  const std::vector<Tensor> sampled = {tensor<double>({1, 1, 1, 2}, {0, 1}), tensor<double>({1, 1, 1, 2}, {0.1, 0})};
+  EXPECT_NEAR(values<double>(*run1("GridSample", sampled))[0], 0.6, 1e-15);
   EXPECT_NEAR(values<double>(*run1("Gelu", {tensor<double>({1}, {0.3})}))[0], 0.15 * (1 + std::erf(0.3 / std::sqrt(2.0))), 1e-15);
 }
 
@@ -304,6 +311,14 @@ TEST(DifferentialRules, EvenSizeOfLrn) {
   EXPECT_FLOAT_EQ(y[1], 2.0f / (1 + 4));
 }
 
+TEST(DifferentialRules, LrnAddsEachWindowByItself) {
+  // A window that slides would subtract 3e8 from a sum that has lost the small squares.
+  const auto y =
+      run_floats("LRN", {floats({1, 3, 1}, {17'000, 1e-3f, 1e-3f})}, {{"size", int64_t{1}}, {"alpha", 1.0}, {"beta", 0.5}, {"bias", 2.0}});
+  EXPECT_FLOAT_EQ(y[1], static_cast<float>(1e-3f / std::sqrt(2 + 1e-6)));
+  EXPECT_EQ(y[1], y[2]);
+}
+
 TEST(DifferentialRules, GlobalMaxPoolKeepsRank) {
   EXPECT_EQ(run1("GlobalMaxPool", {floats({1, 2, 3}, {1, 2, 3, 4, 5, 6})})->shape, (Shape{1, 2, 1}));
 }
@@ -330,6 +345,12 @@ TEST(DifferentialRules, NearestCoordinatesAreF32) {
       run_floats("Resize", {floats({8}, {0, 1, 2, 3, 4, 5, 6, 7}), nullptr, floats({1}, {0.6f})},
                  {{"nearest_mode", std::string("floor")}, {"coordinate_transformation_mode", std::string("pytorch_half_pixel")}});
   EXPECT_EQ(y, (std::vector<float>{0, 2, 3, 5}));
+  // 3 * 4 / 6.5 is less than 2, where the length is not rounded down; 1 * 4 / (0.6 * 5 - 1) is 2 in f32.
+  const Tensor five = floats({5}, {0, 1, 2, 3, 4});
+  const std::vector<Attribute> aligned = {{"nearest_mode", std::string("floor")},
+                                          {"coordinate_transformation_mode", std::string("align_corners")}};
+  EXPECT_EQ(run_floats("Resize", {five, nullptr, floats({1}, {1.5f})}, aligned), (std::vector<float>{0, 0, 1, 1, 2, 3, 3}));
+  EXPECT_EQ(run_floats("Resize", {five, nullptr, floats({1}, {0.6f})}, aligned), (std::vector<float>{0, 2, 4}));
 }
 
 // ---------------------------------------------------------------- the rest
