@@ -242,6 +242,24 @@ TEST(Resize, NearestOfSeveralAxesIsThatOfEach) {
 }
 
 // onnxruntime does the same: in f32, 11 / 1.1f is 10.
+// Positions 0, -1 or 1, 0, -1 are evenly spaced, too, but -1 stands for what is outside.
+TEST(Resize, NearestOutsideOfACropIsTheExtrapolationValue) {
+  const std::vector<Attribute> crop = {{"mode", std::string("nearest")},
+                                       {"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+                                       {"extrapolation_value", 9.0}};
+  const auto cropped = [&](float start, float end, int64_t size) {
+    return values<float>(*run1(
+        "Resize",
+        {tensor<float>({1, 1, 4}, {1, 2, 3, 4}), tensor<float>({6}, {0, 0, start, 1, 1, end}), nullptr, tensor<int64_t>({3}, {1, 1, size})},
+        crop));
+  };
+  EXPECT_EQ(cropped(0, 2, 2), (std::vector<float>{1, 9}));
+  EXPECT_EQ(cropped(0, 2, 4), (std::vector<float>{1, 3, 9, 9}));
+  EXPECT_EQ(cropped(1, -1, 3), (std::vector<float>{4, 1, 9}));
+  EXPECT_EQ(cropped(-1, 1, 3), (std::vector<float>{9, 1, 4}));
+  EXPECT_EQ(cropped(2, 3, 2), (std::vector<float>{9, 9}));
+}
+
 TEST(Resize, NearestPositionsAreComputedInF32AsScalesAreGiven) {
   std::vector<float> v(40);
   for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i);

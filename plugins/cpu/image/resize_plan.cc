@@ -15,8 +15,9 @@ struct Spacing {
 };
 bool is_evenly_spaced(const ResizePlan::Axis& axis, Spacing* spacing) {
   if (axis.taps == 0) return *spacing = {0, 1, 1}, true;
-  if (axis.taps != 1 || axis.output == 0 || axis.positions[0] < 0) return false;
+  if (axis.taps != 1 || axis.output == 0) return false;
   const int32_t* const positions = axis.positions;
+  if (std::any_of(positions, positions + axis.output, [](int32_t p) { return p < 0; })) return false;  // outside of a cropped input
   const int64_t times = std::find_if(positions, positions + axis.output, [&](int32_t p) { return p != positions[0]; }) - positions;
   *spacing = {positions[0], times, times < axis.output ? positions[times] - positions[0] : 0};
   for (int64_t o = 0; o < axis.output; ++o)
